@@ -1,0 +1,113 @@
+import { builder, documented, graphOnly } from './builder.js'
+import { ApiError, notFound, refusing } from './errors.js'
+import { afterArg, keyset, limitArg, page } from './lists.js'
+import { description, name } from './rules.js'
+
+export const Category = builder.prismaObject('Category', {
+  fields: (t) => ({
+    id: t.expose('id', { type: 'Int64' }),
+    name: t.exposeString('name'),
+    description: t.exposeString('description', { nullable: true }),
+    pets: t.relation('pets', {
+      ...graphOnly,
+      args: { limit: limitArg(t.arg), after: afterArg(t.arg) },
+      query: keyset,
+    }),
+  }),
+})
+
+const NewCategory = builder.inputType('NewCategory', {
+  description: 'A category to create.',
+  fields: (t) => ({
+    name: t.string({ required: true, validate: name, description: documented('Category', 'name') }),
+    description: t.string({ validate: description, description: documented('Category', 'description') }),
+  }),
+})
+
+const CategoryUpdate = builder.inputType('CategoryUpdate', {
+  description: 'What changes in a category. A field that is not sent stays as it is.',
+  fields: (t) => ({
+    name: t.string({ validate: name, description: documented('Category', 'name') }),
+    description: t.string({
+      clears: true,
+      validate: description,
+      description: `${documented('Category', 'description')} null clears it.`,
+    }),
+  }),
+})
+
+builder.queryFields((t) => ({
+  categories: t.prismaField({
+    type: [Category],
+    nullable: true,
+    description: 'The categories, in ascending order of id.',
+    rest: { method: 'GET', path: '/categories', tag: 'Pets', summary: 'List categories' },
+    args: { limit: limitArg(t.arg), after: afterArg(t.arg) },
+    resolve: (query, _root, args, context) =>
+      page(context, args, (list) => context.prisma.category.findMany({ ...query, ...list })),
+  }),
+  category: t.prismaField({
+    type: Category,
+    nullable: true,
+    description: 'One category.',
+    rest: { method: 'GET', path: '/categories/{categoryId}', tag: 'Pets', summary: 'Get a category' },
+    args: { categoryId: t.arg({ type: 'Int64', required: true, description: documented('Category', 'id') }) },
+    resolve: async (query, _root, { categoryId: id }, { prisma }) => {
+      const category = await prisma.category.findUnique({ ...query, where: { id } })
+      if (!category) throw notFound('category', id)
+      return category
+    },
+  }),
+}))
+
+builder.mutationFields((t) => ({
+  createCategory: t.prismaField({
+    type: Category,
+    nullable: true,
+    description: 'Creates a category.',
+    rest: {
+      method: 'POST',
+      path: '/categories',
+      tag: 'Pets',
+      summary: 'Create a category',
+      status: 201,
+      location: '/categories/{id}',
+    },
+    args: { input: t.arg({ type: NewCategory, required: true, description: 'The category to create.' }) },
+    resolve: (query, _root, { input }, { prisma }) => prisma.category.create({ ...query, data: input }),
+  }),
+  updateCategory: t.prismaField({
+    type: Category,
+    nullable: true,
+    description: 'Changes the fields of a category that are sent.',
+    rest: { method: 'PATCH', path: '/categories/{categoryId}', tag: 'Pets', summary: 'Update a category' },
+    args: {
+      categoryId: t.arg({ type: 'Int64', required: true, description: documented('Category', 'id') }),
+      input: t.arg({ type: CategoryUpdate, required: true, description: 'What changes.' }),
+    },
+    resolve: (query, _root, { categoryId: id, input: { name, description } }, { prisma }) =>
+      prisma.category
+        .update({ ...query, where: { id }, data: { name: name ?? undefined, description } })
+        .catch(refusing({ P2025: () => notFound('category', id) })),
+  }),
+  deleteCategory: t.prismaField({
+    type: Category,
+    nullable: true,
+    description: 'Deletes a category that no pet refers to, and returns what it was.',
+    rest: {
+      method: 'DELETE',
+      path: '/categories/{categoryId}',
+      tag: 'Pets',
+      summary: 'Delete a category',
+      status: 204,
+    },
+    args: { categoryId: t.arg({ type: 'Int64', required: true, description: documented('Category', 'id') }) },
+    resolve: (query, _root, { categoryId: id }, { prisma }) =>
+      prisma.category.delete({ ...query, where: { id } }).catch(
+        refusing({
+          P2025: () => notFound('category', id),
+          P2003: () => new ApiError('conflict', `Category ${id} has pets. Delete or move them first.`),
+        }),
+      ),
+  }),
+}))

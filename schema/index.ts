@@ -1,0 +1,13 @@
+import { builder } from './builder.js'
+import './scalars.js'
+import './category.js'
+import './pet.js'
+import './order.js'
+import './inventory.js'
+import './quota.js'
+
+/** What GraphQL serves. */
+export const schema = builder.toSchema({ sortedSchema: false })
+
+/** The same resolvers without the fields that lead from one resource to another: what REST is generated from. */
+export const restSchema = builder.toSchema({ sortedSchema: false, subGraph: 'rest' })

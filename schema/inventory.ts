@@ -1,0 +1,84 @@
+import { builder, documented, graphOnly } from './builder.js'
+import { notFound, refusing } from './errors.js'
+import { afterArg, limitArg, page } from './lists.js'
+import { PetStatus } from './pet.js'
+import { stock } from './rules.js'
+
+export const InventoryItem = builder.prismaObject('InventoryItem', {
+  fields: (t) => ({
+    petId: t.expose('petId', { type: 'Int64' }),
+    quantity: t.exposeInt('quantity'),
+    status: t.field({
+      type: PetStatus,
+      description: 'Sales status of the tracked animal.',
+      select: { pet: { select: { status: true } } },
+      resolve: ({ pet }) => pet.status,
+    }),
+    pet: t.relation('pet', graphOnly),
+  }),
+})
+
+const InventoryUpdate = builder.inputType('InventoryUpdate', {
+  description: 'A new stock count.',
+  fields: (t) => ({
+    quantity: t.int({ required: true, validate: stock, description: 'The new stock count.' }),
+  }),
+})
+
+builder.queryFields((t) => ({
+  inventory: t.prismaField({
+    type: [InventoryItem],
+    nullable: true,
+    description: 'The inventory entries, in ascending order of petId.',
+    rest: { method: 'GET', path: '/inventory', tag: 'Store', summary: 'List inventory' },
+    args: {
+      limit: limitArg(t.arg),
+      after: afterArg(t.arg, 'petId'),
+      status: t.arg({ type: PetStatus, description: 'Only entries of animals with this status.' }),
+    },
+    resolve: (query, _root, { status, ...args }, context) =>
+      page(context, args, ({ where: { id: petId }, take }) =>
+        context.prisma.inventoryItem.findMany({
+          ...query,
+          where: { petId, pet: status ? { status } : undefined },
+          orderBy: { petId: 'asc' },
+          take,
+        }),
+      ),
+  }),
+  inventoryItem: t.prismaField({
+    type: InventoryItem,
+    nullable: true,
+    description: 'The inventory entry of one animal.',
+    rest: { method: 'GET', path: '/inventory/{petId}', tag: 'Store', summary: 'Get the stock of a pet' },
+    args: { petId: t.arg({ type: 'Int64', required: true, description: documented('InventoryItem', 'petId') }) },
+    resolve: async (query, _root, { petId }, { prisma }) => {
+      const item = await prisma.inventoryItem.findUnique({ ...query, where: { petId } })
+      if (!item) throw notFound('inventory entry for pet', petId)
+      return item
+    },
+  }),
+}))
+
+builder.mutationFields((t) => ({
+  updateInventory: t.prismaField({
+    type: InventoryItem,
+    nullable: true,
+    description: 'Sets the stock count of an animal.',
+    rest: {
+      method: 'PATCH',
+      path: '/inventory/{petId}',
+      tag: 'Store',
+      summary: 'Set the stock of a pet',
+      stability: 'experimental',
+    },
+    args: {
+      petId: t.arg({ type: 'Int64', required: true, description: documented('InventoryItem', 'petId') }),
+      input: t.arg({ type: InventoryUpdate, required: true, description: 'What changes.' }),
+    },
+    resolve: (query, _root, { petId, input: { quantity } }, { prisma }) =>
+      prisma.inventoryItem
+        .update({ ...query, where: { petId }, data: { quantity } })
+        .catch(refusing({ P2025: () => notFound('inventory entry for pet', petId) })),
+  }),
+}))

@@ -1,0 +1,156 @@
+import { builder, documented, graphOnly } from './builder.js'
+import { ApiError, notFound, refusing, unknownReference } from './errors.js'
+import { afterArg, limitArg, page } from './lists.js'
+import { orderQuantity } from './rules.js'
+
+export const Order = builder.prismaObject('Order', {
+  fields: (t) => ({
+    id: t.expose('id', { type: 'Int64' }),
+    petId: t.expose('petId', { type: 'Int64' }),
+    quantity: t.exposeInt('quantity'),
+    shipDate: t.expose('shipDate', { type: 'DateTime', nullable: true }),
+    complete: t.exposeBoolean('complete'),
+    pet: t.relation('pet', graphOnly),
+  }),
+})
+
+const NewOrder = builder.inputType('NewOrder', {
+  description: 'An order to create.',
+  fields: (t) => ({
+    petId: t.field({ type: 'Int64', required: true, description: documented('Order', 'petId') }),
+    quantity: t.int({ defaultValue: 1, validate: orderQuantity, description: documented('Order', 'quantity') }),
+    shipDate: t.field({ type: 'DateTime', description: documented('Order', 'shipDate') }),
+    complete: t.boolean({ defaultValue: false, description: documented('Order', 'complete') }),
+  }),
+})
+
+const OrderUpdate = builder.inputType('OrderUpdate', {
+  description: 'What changes in an order. A field that is not sent stays as it is.',
+  fields: (t) => ({
+    petId: t.field({ type: 'Int64', description: documented('Order', 'petId') }),
+    quantity: t.int({ validate: orderQuantity, description: documented('Order', 'quantity') }),
+    shipDate: t.field({
+      type: 'DateTime',
+      clears: true,
+      description: `${documented('Order', 'shipDate')} null clears it.`,
+    }),
+    complete: t.boolean({ description: documented('Order', 'complete') }),
+  }),
+})
+
+builder.queryFields((t) => ({
+  orders: t.prismaField({
+    type: [Order],
+    nullable: true,
+    description: 'The orders, in ascending order of id.',
+    rest: {
+      method: 'GET',
+      path: '/store/orders',
+      tag: 'Store',
+      summary: 'List orders',
+      noTryIt: 'The specification disables interactive testing for this operation.',
+    },
+    args: {
+      limit: limitArg(t.arg),
+      after: afterArg(t.arg),
+      petId: t.arg({ type: 'Int64', description: 'Only orders for this animal.' }),
+      complete: t.arg.boolean({ description: 'Only orders that have been fulfilled, or only those that have not.' }),
+    },
+    resolve: (query, _root, { petId, complete, ...args }, context) =>
+      page(context, args, ({ where, ...list }) =>
+        context.prisma.order.findMany({
+          ...query,
+          ...list,
+          where: { ...where, petId: petId ?? undefined, complete: complete ?? undefined },
+        }),
+      ),
+  }),
+  order: t.prismaField({
+    type: Order,
+    nullable: true,
+    description: 'One order.',
+    rest: { method: 'GET', path: '/store/orders/{orderId}', tag: 'Store', summary: 'Get an order' },
+    args: { orderId: t.arg({ type: 'Int64', required: true, description: documented('Order', 'id') }) },
+    resolve: async (query, _root, { orderId: id }, { prisma }) => {
+      const order = await prisma.order.findUnique({ ...query, where: { id } })
+      if (!order) throw notFound('order', id)
+      return order
+    },
+  }),
+}))
+
+builder.mutationFields((t) => ({
+  createOrder: t.prismaField({
+    type: Order,
+    nullable: true,
+    description: 'Creates an order. It changes neither stock nor status.',
+    rest: {
+      method: 'POST',
+      path: '/store/orders',
+      tag: 'Store',
+      summary: 'Create an order',
+      status: 201,
+      location: '/store/orders/{id}',
+    },
+    args: { input: t.arg({ type: NewOrder, required: true, description: 'The order to create.' }) },
+    resolve: (query, _root, { input: { petId, quantity, shipDate, complete } }, { prisma }) =>
+      prisma.order
+        .create({
+          ...query,
+          data: { petId, quantity: quantity ?? undefined, shipDate, complete: complete ?? undefined },
+        })
+        .catch(refusing({ P2003: () => unknownReference('petId', petId) })),
+  }),
+  updateOrder: t.prismaField({
+    type: Order,
+    nullable: true,
+    description: 'Changes the fields of an order that are sent. It changes neither stock nor status.',
+    rest: {
+      method: 'PATCH',
+      path: '/store/orders/{orderId}',
+      tag: 'Store',
+      summary: 'Update an order',
+      stability: 'beta',
+    },
+    args: {
+      orderId: t.arg({ type: 'Int64', required: true, description: documented('Order', 'id') }),
+      input: t.arg({ type: OrderUpdate, required: true, description: 'What changes.' }),
+    },
+    resolve: (query, _root, { orderId: id, input: { petId, quantity, shipDate, complete } }, { prisma }) =>
+      prisma.order
+        .update({
+          ...query,
+          where: { id },
+          data: {
+            petId: petId ?? undefined,
+            quantity: quantity ?? undefined,
+            shipDate,
+            complete: complete ?? undefined,
+          },
+        })
+        .catch(
+          refusing({
+            P2025: () => notFound('order', id),
+            P2003: () => unknownReference('petId', petId ?? undefined),
+          }),
+        ),
+  }),
+  deleteOrder: t.prismaField({
+    type: Order,
+    nullable: true,
+    description: 'Deletes an order that is not complete, and returns what it was.',
+    rest: { method: 'DELETE', path: '/store/orders/{orderId}', tag: 'Store', summary: 'Delete an order', status: 204 },
+    args: { orderId: t.arg({ type: 'Int64', required: true, description: documented('Order', 'id') }) },
+    // One statement judges and deletes, so that no order completed in between is lost.
+    resolve: (query, _root, { orderId: id }, { prisma }) =>
+      prisma.order.delete({ ...query, where: { id, complete: false } }).catch(async (error) => {
+        const complete = await prisma.order.findUnique({ where: { id } })
+        return refusing({
+          P2025: () =>
+            complete
+              ? new ApiError('conflict', `Order ${id} is complete and cannot be deleted.`)
+              : notFound('order', id),
+        })(error)
+      }),
+  }),
+}))

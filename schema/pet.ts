@@ -1,0 +1,158 @@
+import { builder, documented, graphOnly } from './builder.js'
+import { ApiError, notFound, refusing, unknownReference } from './errors.js'
+import { afterArg, keyset, limitArg, page } from './lists.js'
+import { ids, limit, MAX_LIMIT, name } from './rules.js'
+
+export const PetStatus = builder.enumType('PetStatus', {
+  description: 'Sales status of an animal. Any status may follow any other.',
+  values: {
+    available: { description: 'The animal can be ordered.' },
+    pending: { description: 'The animal is reserved.' },
+    sold: { description: 'The animal is sold.' },
+  } as const,
+})
+
+export const Pet = builder.prismaObject('Pet', {
+  fields: (t) => ({
+    id: t.expose('id', { type: 'Int64' }),
+    name: t.exposeString('name'),
+    categoryId: t.expose('categoryId', { type: 'Int64' }),
+    status: t.expose('status', { type: PetStatus }),
+    category: t.relation('category', graphOnly),
+    inventory: t.relation('inventory', { ...graphOnly, nullable: false, onNull: 'error' }),
+    orders: t.relation('orders', {
+      ...graphOnly,
+      args: { limit: limitArg(t.arg), after: afterArg(t.arg) },
+      query: keyset,
+    }),
+  }),
+})
+
+const NewPet = builder.inputType('NewPet', {
+  description: 'A pet to create.',
+  fields: (t) => ({
+    name: t.string({ required: true, validate: name, description: documented('Pet', 'name') }),
+    categoryId: t.field({ type: 'Int64', required: true, description: documented('Pet', 'categoryId') }),
+    status: t.field({ type: PetStatus, defaultValue: 'available', description: documented('Pet', 'status') }),
+  }),
+})
+
+const PetUpdate = builder.inputType('PetUpdate', {
+  description: 'What changes in a pet. A field that is not sent stays as it is.',
+  fields: (t) => ({
+    name: t.string({ validate: name, description: documented('Pet', 'name') }),
+    categoryId: t.field({ type: 'Int64', description: documented('Pet', 'categoryId') }),
+    status: t.field({ type: PetStatus, description: documented('Pet', 'status') }),
+  }),
+})
+
+builder.queryFields((t) => ({
+  pets: t.prismaField({
+    type: [Pet],
+    nullable: true,
+    description: 'The pets, in ascending order of id.',
+    rest: { method: 'GET', path: '/pets', tag: 'Pets', summary: 'List pets' },
+    args: {
+      limit: t.arg.int({
+        description: `The most items to return, 1 to ${MAX_LIMIT}: 20 unless given, or ${MAX_LIMIT} where \`id\` is given. A page with fewer is the last one.`,
+        validate: limit,
+      }),
+      after: afterArg(t.arg),
+      id: t.arg({ type: ['Int64'], validate: ids, description: `Only the pets with these ids, at most ${MAX_LIMIT}.` }),
+      status: t.arg({ type: PetStatus, description: 'Only pets of this status.' }),
+      categoryId: t.arg({ type: 'Int64', description: 'Only pets of this category.' }),
+    },
+    resolve: (query, _root, { limit, after, id, status, categoryId }, context) =>
+      page(context, { limit: limit ?? (id ? MAX_LIMIT : undefined), after }, ({ where, ...list }) =>
+        context.prisma.pet.findMany({
+          ...query,
+          ...list,
+          where: {
+            id: { ...where.id, in: id ?? undefined },
+            status: status ?? undefined,
+            categoryId: categoryId ?? undefined,
+          },
+        }),
+      ),
+  }),
+  pet: t.prismaField({
+    type: Pet,
+    nullable: true,
+    description: 'One pet.',
+    rest: {
+      method: 'GET',
+      path: '/pets/{petId}',
+      tag: 'Pets',
+      summary: 'Get a pet',
+      deprecation: {
+        since: new Date('2025-12-05T00:00:00Z'),
+        sunset: 'PET_BY_ID_SUNSET',
+        successor: '/pets?id={petId}',
+      },
+    },
+    args: { petId: t.arg({ type: 'Int64', required: true, description: documented('Pet', 'id') }) },
+    resolve: async (query, _root, { petId: id }, { prisma }) => {
+      const pet = await prisma.pet.findUnique({ ...query, where: { id } })
+      if (!pet) throw notFound('pet', id)
+      return pet
+    },
+  }),
+}))
+
+builder.mutationFields((t) => ({
+  createPet: t.prismaField({
+    type: Pet,
+    nullable: true,
+    description: 'Creates a pet, and its inventory entry with a stock of 0.',
+    rest: {
+      method: 'POST',
+      path: '/pets',
+      tag: 'Pets',
+      summary: 'Create a pet',
+      status: 201,
+      location: '/pets/{id}',
+    },
+    args: { input: t.arg({ type: NewPet, required: true, description: 'The pet to create.' }) },
+    resolve: (query, _root, { input: { name, categoryId, status } }, { prisma }) =>
+      prisma.pet
+        .create({ ...query, data: { name, categoryId, status: status ?? undefined } })
+        .catch(refusing({ P2003: () => unknownReference('categoryId', categoryId) })),
+  }),
+  updatePet: t.prismaField({
+    type: Pet,
+    nullable: true,
+    description: 'Changes the fields of a pet that are sent.',
+    rest: { method: 'PATCH', path: '/pets/{petId}', tag: 'Pets', summary: 'Update a pet' },
+    args: {
+      petId: t.arg({ type: 'Int64', required: true, description: documented('Pet', 'id') }),
+      input: t.arg({ type: PetUpdate, required: true, description: 'What changes.' }),
+    },
+    resolve: (query, _root, { petId: id, input: { name, categoryId, status } }, { prisma }) =>
+      prisma.pet
+        .update({
+          ...query,
+          where: { id },
+          data: { name: name ?? undefined, categoryId: categoryId ?? undefined, status: status ?? undefined },
+        })
+        .catch(
+          refusing({
+            P2025: () => notFound('pet', id),
+            P2003: () => unknownReference('categoryId', categoryId ?? undefined),
+          }),
+        ),
+  }),
+  deletePet: t.prismaField({
+    type: Pet,
+    nullable: true,
+    description: 'Deletes a pet that no order refers to, with its inventory entry, and returns what it was.',
+    rest: { method: 'DELETE', path: '/pets/{petId}', tag: 'Pets', summary: 'Delete a pet', status: 204 },
+    args: { petId: t.arg({ type: 'Int64', required: true, description: documented('Pet', 'id') }) },
+    resolve: (query, _root, { petId: id }, { prisma }) =>
+      prisma.pet.delete({ ...query, where: { id } }).catch(
+        refusing({
+          P2025: () => notFound('pet', id),
+          P2003: () => new ApiError('conflict', `Pet ${id} has orders. Delete or change them first.`),
+        }),
+      ),
+  }),
+}))

@@ -1,0 +1,126 @@
+import SchemaBuilder, {
+  BasePlugin,
+  type FieldNullability,
+  type FieldRequiredness,
+  type InputFieldMap,
+  type InputType,
+  mapInputFields,
+  type PothosInputFieldConfig,
+  type PothosOutputFieldConfig,
+  type SchemaTypes,
+  type TypeParam,
+} from '@pothos/core'
+import { ApiError } from './errors.js'
+
+/** The REST face of a root field, declared where the field is. Everything REST derives from it. */
+export interface Rest {
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
+  /** An OpenAPI path template. What it names are arguments of the field; so are the query parameters. */
+  path: string
+  tag: 'Pets' | 'Store'
+  /** One line for lists of operations. */
+  summary: string
+  /** 200 unless it says otherwise. 204 sends no body. */
+  status?: 201 | 204
+  /** Where the created thing is found: a path template over its own fields. */
+  location?: string
+  /** The operation stays, but may still change. */
+  stability?: 'experimental' | 'beta'
+  /** Why the reference does not let readers try the operation. */
+  noTryIt?: string
+  deprecation?: {
+    /** When it became deprecated (RFC 9745). */
+    since: Date
+    /** The setting that holds its sunset date (RFC 8594). */
+    sunset: 'PET_BY_ID_SUNSET'
+    /** What to use instead: a path template over the same arguments. */
+    successor: string
+  }
+  /** What it costs of the quota on either surface; 1 unless it says otherwise. */
+  cost?: 0
+}
+
+declare global {
+  export namespace PothosSchemaTypes {
+    export interface Plugins<Types extends SchemaTypes> {
+      gateway: GatewayPlugin<Types>
+    }
+    // Required, so that a root field without a decision about REST does not compile.
+    export interface QueryFieldOptions<
+      Types extends SchemaTypes,
+      Type extends TypeParam<Types>,
+      Nullable extends FieldNullability<Type>,
+      Args extends InputFieldMap,
+      ResolveReturnShape,
+    > {
+      rest: Rest | false
+    }
+    export interface MutationFieldOptions<
+      Types extends SchemaTypes,
+      Type extends TypeParam<Types>,
+      Nullable extends FieldNullability<Type>,
+      Args extends InputFieldMap,
+      ResolveReturnShape,
+    > {
+      rest: Rest | false
+    }
+    export interface InputFieldOptions<
+      Types extends SchemaTypes = SchemaTypes,
+      Type extends InputType<Types> | [InputType<Types>] = InputType<Types> | [InputType<Types>],
+      Req extends FieldRequiredness<Type> = FieldRequiredness<Type>,
+    > {
+      /** An explicit null clears the stored value. Without it null is refused, on both surfaces. */
+      clears?: true
+    }
+  }
+}
+
+declare module 'graphql' {
+  interface GraphQLFieldExtensions<_TSource, _TContext, _TArgs> {
+    rest?: Rest
+  }
+  interface GraphQLInputFieldExtensions {
+    clears?: true
+  }
+}
+
+type NullMap = Map<string, { value: string | null; fields?: { map: NullMap | null } }>
+
+function refuseNulls(values: Record<string, unknown>, map: NullMap) {
+  for (const [field, { value: name, fields }] of map) {
+    const value = values[field]
+    if (value === null && name) throw new ApiError('invalid_request', `${name} must not be null.`)
+    if (value && fields?.map) refuseNulls(value as Record<string, unknown>, fields.map)
+  }
+}
+
+/** Carries `rest` and `clears` into the schema's extensions, and refuses null where it clears nothing. */
+export class GatewayPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
+  override onInputFieldConfig(config: PothosInputFieldConfig<Types>) {
+    return config.pothosOptions.clears
+      ? { ...config, extensions: { ...config.extensions, clears: true as const } }
+      : config
+  }
+
+  override onOutputFieldConfig(config: PothosOutputFieldConfig<Types>) {
+    const { rest } = config.pothosOptions as { rest?: Rest | false }
+    const nulls = mapInputFields(config.args, this.buildCache, (field) =>
+      field.extensions?.clears ? null : field.name,
+    ) as NullMap | null
+    return {
+      ...config,
+      extensions: rest ? { ...config.extensions, rest } : config.extensions,
+      argMappers: nulls
+        ? [
+            (args: Record<string, unknown>) => {
+              refuseNulls(args, nulls)
+              return args
+            },
+            ...(config.argMappers ?? []),
+          ]
+        : config.argMappers,
+    }
+  }
+}
+
+SchemaBuilder.registerPlugin('gateway', GatewayPlugin)

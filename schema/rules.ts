@@ -1,0 +1,38 @@
+import { z } from 'zod'
+
+// Bounds of values, enforced on both surfaces and written into the OpenAPI document from here.
+
+/** Text that PostgreSQL can hold. JavaScript strings can carry U+0000 and lone surrogates; UTF-8 columns cannot. */
+const storable = z
+  .string()
+  .refine((text) => text.isWellFormed() && !text.includes('\0'), 'must not contain U+0000 or a lone surrogate')
+
+const codePoints = (text: string) => [...text].length
+
+/** 1 to 100 characters (Unicode code points) after trimming; stored trimmed. */
+export const name = storable
+  .transform((text) => text.trim())
+  .refine(
+    (text) => text !== '' && codePoints(text) <= 100,
+    'must have 1 to 100 characters, white space at the ends aside',
+  )
+  .meta({ minLength: 1, maxLength: 100 })
+
+export const description = storable
+  .refine((text) => codePoints(text) <= 1000, 'must have at most 1000 characters')
+  .meta({ maxLength: 1000 })
+
+const whole = (min: number, max: number) =>
+  z
+    .int(`must be a whole number from ${min} to ${max}`)
+    .min(min, `must be at least ${min}`)
+    .max(max, `must be at most ${max}`)
+
+export const MAX_INT = 2_147_483_647
+export const orderQuantity = whole(1, MAX_INT)
+export const stock = whole(0, MAX_INT)
+
+export const MAX_LIMIT = 100
+export const DEFAULT_LIMIT = 20
+export const limit = whole(1, MAX_LIMIT)
+export const ids = z.array(z.bigint()).min(1, 'must name at least 1').max(MAX_LIMIT, `must name at most ${MAX_LIMIT}`)

@@ -1,0 +1,55 @@
+import { Kind } from 'graphql'
+import { z } from 'zod'
+import { builder } from './builder.js'
+import { ApiError } from './errors.js'
+
+const MAX_ID = 2n ** 63n - 1n
+
+const notAnId = () => new ApiError('invalid_request', `must be an integer from 1 to ${MAX_ID}`)
+
+/** A number that JSON.parse may already have rounded is accepted only where rounding cannot have happened. */
+function toId(value: unknown): bigint {
+  const id = typeof value === 'bigint' ? value : Number.isSafeInteger(value) ? BigInt(value as number) : 0n
+  if (id < 1n || id > MAX_ID) throw notAnId()
+  return id
+}
+
+/** An id in text: plain decimal digits. */
+export const parseId = (text: string) => (/^\d+$/.test(text) ? toId(BigInt(text)) : toId(0n))
+
+builder.scalarType('Int64', {
+  description: `A 64-bit integer, as an input from 1 to ${MAX_ID}. No answer holds one above 9007199254740991 (2^53 - 1), so each is an exact JSON integer.`,
+  parseValue: toId,
+  parseLiteral: (node) => {
+    if (node.kind !== Kind.INT) throw notAnId()
+    return toId(BigInt(node.value))
+  },
+  serialize: (value) => Number(value),
+})
+
+// RFC 3339 section 5.6: seconds and an offset are required; zod refuses days that do not exist.
+const rfc3339 = z
+  .string()
+  .transform((text) => text.toUpperCase())
+  .pipe(z.iso.datetime({ offset: true }))
+  .refine((text) => /T\d\d:\d\d:\d\d/.test(text))
+  .transform((text) => new Date(text))
+  .refine((date) => date.getUTCFullYear() >= 1970 && date.getUTCFullYear() <= 9999)
+
+function toDate(value: unknown): Date {
+  const { data } = rfc3339.safeParse(value)
+  if (!data)
+    throw new ApiError(
+      'invalid_request',
+      'must be an RFC 3339 date-time with an offset, such as 2026-12-24T18:00:00Z, in the years 1970 to 9999',
+    )
+  return data
+}
+
+builder.scalarType('DateTime', {
+  description:
+    'A date and time as RFC 3339 has it, with an offset, in the years 1970 to 9999. Answers are in UTC with milliseconds.',
+  parseValue: toDate,
+  parseLiteral: (node) => toDate(node.kind === Kind.STRING ? node.value : null),
+  serialize: (value) => (value as Date).toISOString(),
+})

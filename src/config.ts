@@ -1,0 +1,87 @@
+import { z } from 'zod'
+
+/** A start that cannot go on for a reason its user can mend: printed as one message, without a stack; exit code 1. */
+export class StartupError extends Error {}
+
+const number = (min: number, max: number, fallback: number) =>
+  z
+    .string()
+    .regex(/^\d+$/)
+    .transform(Number)
+    .refine((value) => value >= min && value <= max)
+    .default(fallback)
+    .describe(`a whole number from ${min} to ${max}`)
+
+const url = (protocols: string[]) =>
+  z.string().refine((value) => URL.canParse(value) && protocols.includes(new URL(value).protocol))
+
+/**
+ * Every setting, once: its default, what is allowed (the description, which a refused start prints) and what it
+ * becomes. The README's table is held against this by a test.
+ */
+export const settings = z.object({
+  PORT: number(0, 65535, 3000),
+  HOST: z.string().min(1).default('0.0.0.0').describe('a host name or an address to listen on'),
+  BASE_URL: url(['http:', 'https:'])
+    .refine((value) => !/[?#]/.test(value))
+    .transform((value) => value.replace(/\/+$/, ''))
+    .optional()
+    .describe('an http or https URL without query and fragment'),
+  DATABASE_URL: url(['postgresql:', 'postgres:']).optional().describe('a postgresql:// URL'),
+  REDIS_URL: z
+    .string()
+    .refine((value) =>
+      value.split(',').every((part) => url(['redis:', 'rediss:']).safeParse(part.trim()).success),
+    )
+    .optional()
+    .describe('a redis:// or rediss:// URL, or several with commas between, for a cluster'),
+  DATA_DIR: z.string().min(1).default('.petstore').describe('a folder that can be written'),
+  EMBEDDED_DB_PORT: number(0, 65535, 5433),
+  LOG_LEVEL: z
+    .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
+    .default('info')
+    .describe('trace, debug, info, warn, error, fatal or silent'),
+  TRUST_PROXY: number(0, 16, 0),
+  CORS_ORIGINS: z
+    .string()
+    .transform((value) => value.split(',').map((origin) => origin.trim()))
+    .refine((origins) => origins.every((origin) => origin === '*' || new RegExp('^https?://[^/]+$').test(origin)))
+    .default(['*'])
+    .describe('*, or origins such as https://app.example.com with commas between'),
+  MAX_BODY_BYTES: number(1024, 104_857_600, 1_048_576),
+  BAN_AFTER: number(1, 1_000_000, 10),
+  BAN_SECONDS: number(1, 86_400, 300),
+  PET_BY_ID_SUNSET: z
+    .string()
+    .regex(/^\d{4}-\d{2}-\d{2}(T.+)?$/)
+    .transform((value) => new Date(value))
+    .refine((date) => !Number.isNaN(date.getTime()))
+    .default(new Date('2030-12-05'))
+    .describe('a date such as 2030-12-05, or a date-time'),
+  DRAIN_SECONDS: number(0, 3600, 0),
+})
+
+export type Config = z.infer<typeof settings> & { BASE_URL: string }
+
+/**
+ * The settings in an environment. An empty variable counts as absent. A PORT of 0 takes any free port; BASE_URL then
+ * follows the port that was taken (see main).
+ *
+ * @throws StartupError that names every bad setting, its value and what is allowed
+ */
+export function readConfig(environment: NodeJS.ProcessEnv): Config {
+  const given = Object.fromEntries(
+    Object.keys(settings.shape).flatMap((name) => (environment[name] ? [[name, environment[name]]] : [])),
+  )
+  const result = settings.safeParse(given)
+  if (result.success) return { ...result.data, BASE_URL: result.data.BASE_URL ?? `http://localhost:${result.data.PORT}` }
+  const names = [...new Set(result.error.issues.map((issue) => String(issue.path[0])))]
+  throw new StartupError(
+    names
+      .map((name) => {
+        const allowed = settings.shape[name as keyof typeof settings.shape].description
+        return `${name} is ${JSON.stringify(given[name])}; it must be ${allowed}`
+      })
+      .join('\n'),
+  )
+}
