@@ -100,6 +100,7 @@ builder.mutationFields((t) => ({
       tag: 'Pets',
       summary: 'Delete a category',
       status: 204,
+      errors: ['conflict'],
     },
     args: { categoryId: t.arg({ type: 'Int64', required: true, description: documented('Category', 'id') }) },
     resolve: (query, _root, { categoryId: id }, { prisma }) =>

@@ -95,6 +95,9 @@ export class ApiError extends GraphQLError {
   }
 }
 
+/** A scalar's refusal: what the value must be. GraphQL says around it which value that was. */
+export class InvalidValue extends TypeError {}
+
 export const notFound = (thing: string, id: bigint) => new ApiError('not_found', `There is no ${thing} ${id}.`)
 
 export const unknownReference = (field: string, id: bigint | undefined) =>

@@ -7,7 +7,7 @@ import './inventory.js'
 import './quota.js'
 
 /** What GraphQL serves. */
-export const schema = builder.toSchema({ sortedSchema: false })
+export const schema = builder.toSchema({ sortSchema: false })
 
 /** The same resolvers without the fields that lead from one resource to another: what REST is generated from. */
-export const restSchema = builder.toSchema({ sortedSchema: false, subGraph: 'rest' })
+export const restSchema = builder.toSchema({ sortSchema: false, subGraph: 'rest' })

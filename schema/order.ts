@@ -139,7 +139,14 @@ builder.mutationFields((t) => ({
     type: Order,
     nullable: true,
     description: 'Deletes an order that is not complete, and returns what it was.',
-    rest: { method: 'DELETE', path: '/store/orders/{orderId}', tag: 'Store', summary: 'Delete an order', status: 204 },
+    rest: {
+      method: 'DELETE',
+      path: '/store/orders/{orderId}',
+      tag: 'Store',
+      summary: 'Delete an order',
+      status: 204,
+      errors: ['conflict'],
+    },
     args: { orderId: t.arg({ type: 'Int64', required: true, description: documented('Order', 'id') }) },
     // One statement judges and deletes, so that no order completed in between is lost.
     resolve: (query, _root, { orderId: id }, { prisma }) =>

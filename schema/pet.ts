@@ -145,7 +145,14 @@ builder.mutationFields((t) => ({
     type: Pet,
     nullable: true,
     description: 'Deletes a pet that no order refers to, with its inventory entry, and returns what it was.',
-    rest: { method: 'DELETE', path: '/pets/{petId}', tag: 'Pets', summary: 'Delete a pet', status: 204 },
+    rest: {
+      method: 'DELETE',
+      path: '/pets/{petId}',
+      tag: 'Pets',
+      summary: 'Delete a pet',
+      status: 204,
+      errors: ['conflict'],
+    },
     args: { petId: t.arg({ type: 'Int64', required: true, description: documented('Pet', 'id') }) },
     resolve: (query, _root, { petId: id }, { prisma }) =>
       prisma.pet.delete({ ...query, where: { id } }).catch(

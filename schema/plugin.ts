@@ -10,7 +10,7 @@ import SchemaBuilder, {
   type SchemaTypes,
   type TypeParam,
 } from '@pothos/core'
-import { ApiError } from './errors.js'
+import { ApiError, type ErrorCode } from './errors.js'
 
 /** The REST face of a root field, declared where the field is. Everything REST derives from it. */
 export interface Rest {
@@ -38,6 +38,8 @@ export interface Rest {
   }
   /** What it costs of the quota on either surface; 1 unless it says otherwise. */
   cost?: 0
+  /** Refusals of its own, beyond those that follow from its path, its body and the service as a whole. */
+  errors?: ErrorCode[]
 }
 
 declare global {

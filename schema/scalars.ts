@@ -1,11 +1,11 @@
 import { Kind } from 'graphql'
 import { z } from 'zod'
 import { builder } from './builder.js'
-import { ApiError } from './errors.js'
+import { InvalidValue } from './errors.js'
 
 const MAX_ID = 2n ** 63n - 1n
 
-const notAnId = () => new ApiError('invalid_request', `must be an integer from 1 to ${MAX_ID}`)
+const notAnId = () => new InvalidValue(`must be an integer from 1 to ${MAX_ID}`)
 
 /** A number that JSON.parse may already have rounded is accepted only where rounding cannot have happened. */
 function toId(value: unknown): bigint {
@@ -39,8 +39,7 @@ const rfc3339 = z
 function toDate(value: unknown): Date {
   const { data } = rfc3339.safeParse(value)
   if (!data)
-    throw new ApiError(
-      'invalid_request',
+    throw new InvalidValue(
       'must be an RFC 3339 date-time with an offset, such as 2026-12-24T18:00:00Z, in the years 1970 to 9999',
     )
   return data

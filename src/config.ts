@@ -20,7 +20,7 @@ const url = (protocols: string[]) =>
  * becomes. The README's table is held against this by a test.
  */
 export const settings = z.object({
-  PORT: number(0, 65535, 3000),
+  PORT: number(1, 65535, 3000),
   HOST: z.string().min(1).default('0.0.0.0').describe('a host name or an address to listen on'),
   BASE_URL: url(['http:', 'https:'])
     .refine((value) => !/[?#]/.test(value))
@@ -30,9 +30,7 @@ export const settings = z.object({
   DATABASE_URL: url(['postgresql:', 'postgres:']).optional().describe('a postgresql:// URL'),
   REDIS_URL: z
     .string()
-    .refine((value) =>
-      value.split(',').every((part) => url(['redis:', 'rediss:']).safeParse(part.trim()).success),
-    )
+    .refine((value) => value.split(',').every((part) => url(['redis:', 'rediss:']).safeParse(part.trim()).success))
     .optional()
     .describe('a redis:// or rediss:// URL, or several with commas between, for a cluster'),
   DATA_DIR: z.string().min(1).default('.petstore').describe('a folder that can be written'),
@@ -45,7 +43,7 @@ export const settings = z.object({
   CORS_ORIGINS: z
     .string()
     .transform((value) => value.split(',').map((origin) => origin.trim()))
-    .refine((origins) => origins.every((origin) => origin === '*' || new RegExp('^https?://[^/]+$').test(origin)))
+    .refine((origins) => origins.every((origin) => origin === '*' || /^https?:\/\/[^/]+$/.test(origin)))
     .default(['*'])
     .describe('*, or origins such as https://app.example.com with commas between'),
   MAX_BODY_BYTES: number(1024, 104_857_600, 1_048_576),
@@ -64,8 +62,8 @@ export const settings = z.object({
 export type Config = z.infer<typeof settings> & { BASE_URL: string }
 
 /**
- * The settings in an environment. An empty variable counts as absent. A PORT of 0 takes any free port; BASE_URL then
- * follows the port that was taken (see main).
+ * The settings in an environment. An empty variable counts as absent. BASE_URL follows PORT unless it is
+ * given.
  *
  * @throws StartupError that names every bad setting, its value and what is allowed
  */
@@ -74,7 +72,8 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     Object.keys(settings.shape).flatMap((name) => (environment[name] ? [[name, environment[name]]] : [])),
   )
   const result = settings.safeParse(given)
-  if (result.success) return { ...result.data, BASE_URL: result.data.BASE_URL ?? `http://localhost:${result.data.PORT}` }
+  if (result.success)
+    return { ...result.data, BASE_URL: result.data.BASE_URL ?? `http://localhost:${result.data.PORT}` }
   const names = [...new Set(result.error.issues.map((issue) => String(issue.path[0])))]
   throw new StartupError(
     names

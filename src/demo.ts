@@ -1,0 +1,29 @@
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { PrismaClient } from '../prisma/generated/client/client.js'
+import { createSecret } from './keys.js'
+
+type DemoKeys = Record<'Free' | 'Pro' | 'Business' | 'Enterprise', string>
+
+/**
+ * One key per plan for trying the embedded service. The secrets are random, made the first time and kept beside the
+ * data, readable by their owner alone; the database has only their hashes, as of all keys.
+ */
+export async function demoKeys(prisma: PrismaClient, dataDir: string): Promise<DemoKeys> {
+  const file = join(dataDir, 'demo-keys.json')
+  const kept = await readFile(file, 'utf8').catch(() => undefined)
+  if (kept) return JSON.parse(kept) as DemoKeys
+  const secrets = {} as DemoKeys
+  const rows = (['Free', 'Pro', 'Business', 'Enterprise'] as const).map((plan) => {
+    const { key, prefix, hash } = createSecret()
+    secrets[plan] = key
+    const limits = plan === 'Enterprise' ? { minuteLimit: 5_000, dayLimit: 1_000_000 } : {}
+    return { name: `Demo ${plan}`, plan, prefix, hash, ...limits }
+  })
+  await mkdir(dataDir, { recursive: true })
+  // The file first: a secret that is in the database but nowhere else could never be used.
+  await writeFile(`${file}.new`, `${JSON.stringify(secrets, null, 2)}\n`, { mode: 0o600 })
+  await prisma.apiKey.createMany({ data: rows })
+  await rename(`${file}.new`, file)
+  return secrets
+}

@@ -1,0 +1,53 @@
+import { MemoryQuota } from './limits/memory.js'
+import { connect, RedisQuota } from './limits/redis.js'
+import { type Client, Judged, type Verdict } from './limits/verdict.js'
+import type { Logger } from './log.js'
+
+export type { Client, Verdict, WindowName, WindowState } from './limits/verdict.js'
+
+export interface Limits {
+  /** Judges a request of `cost` (0 looks and takes nothing, and is never limited). Never rejects, never waits longer than 100 ms for Redis. */
+  take(client: Client, cost: number): Promise<Verdict>
+  /** `degraded`: Redis is configured but away, and this gateway counts alone. */
+  readonly state: 'memory' | 'redis' | 'degraded'
+  close(): Promise<void>
+}
+
+export interface LimitsOptions {
+  /** Without it counters live in memory. Several URLs, with commas between them, are the nodes of a cluster. */
+  redisUrl?: string
+  /** Strikes within a minute that ban a client, and the length of its first ban. */
+  banAfter: number
+  banSeconds: number
+  log: Logger
+  /** How long a new ban is carried to the other gateways: at least the time they take to read it from its row. */
+  banCarrySeconds?: number
+  keyPrefix?: string
+}
+
+/** Redis that cannot be reached is no error: counting begins in memory, and moves to Redis when it appears. */
+export const openLimits = async (options: LimitsOptions): Promise<Limits> => {
+  const { redisUrl, banAfter, banSeconds, log, banCarrySeconds = 5, keyPrefix = 'petstore' } = options
+  const ban = { after: banAfter, seconds: banSeconds, carrySeconds: banCarrySeconds }
+  const memory = new MemoryQuota(keyPrefix, ban)
+  const redis = redisUrl ? new RedisQuota(connect(redisUrl), memory, ban, log) : undefined
+  await redis?.open()
+  const limiter = redis ?? memory
+
+  return {
+    async take(client, cost) {
+      // The braces are a hash tag: whatever belongs to a client stays in one slot of a cluster.
+      const result: unknown = await limiter.consume(`{${client.id}}`, cost, { client }).catch((refusal) => refusal)
+      if (result instanceof Judged) return result.verdict
+      throw result
+    },
+    get state() {
+      if (!redis) return 'memory'
+      return redis.away ? 'degraded' : 'redis'
+    },
+    async close() {
+      redis?.close()
+      memory.clear()
+    },
+  }
+}

@@ -1,0 +1,67 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { seed } from '../prisma/seed.js'
+import { createApp } from './app.js'
+import { readConfig, StartupError } from './config.js'
+import { openDatabase } from './database.js'
+import { demoKeys } from './demo.js'
+import { openLimits } from './limits.js'
+import { createLog } from './log.js'
+import { listen } from './server.js'
+
+// What is open, in the order of opening.
+const open: (() => unknown)[] = []
+
+async function closeAll() {
+  for (const close of open.splice(0).reverse()) await close()
+}
+
+async function start() {
+  const config = readConfig(process.env)
+  const log = createLog(config.LOG_LEVEL)
+
+  let stopping = false
+  async function stop(reason: string, code = 0) {
+    if (stopping) return
+    stopping = true
+    log.info({ reason }, 'stopping')
+    await closeAll()
+    process.exit(code)
+  }
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stop(signal))
+
+  const database = await openDatabase(config, { onLost: (error) => stop(`the database was lost: ${error.message}`, 1) })
+  open.push(() => database.close())
+  const limits = await openLimits({
+    redisUrl: config.REDIS_URL,
+    banAfter: config.BAN_AFTER,
+    banSeconds: config.BAN_SECONDS,
+    log,
+  })
+  open.push(() => limits.close())
+  if (database.embedded) await seed(database.prisma)
+
+  const app = createApp({ config, database, limits, log })
+  open.push(() => app.close())
+  const server = await listen(app, { port: config.PORT, host: config.HOST })
+  open.push(
+    () => server.close(),
+    () => delay(config.DRAIN_SECONDS * 1000),
+    () => app.drain(),
+  )
+
+  const base = config.BASE_URL
+  const lines = [`Pet Store at ${base}`, `  reference  ${base}/docs`, `  GraphiQL   ${base}/graphql`]
+  if (limits.state === 'memory')
+    lines.push('  counters   in memory: they start anew with the process (set REDIS_URL to keep and share them)')
+  if (database.embedded) {
+    const { Free } = await demoKeys(database.prisma, config.DATA_DIR)
+    lines.push('', 'Try it:', '', `curl -H "Authorization: Bearer ${Free}" "${base}/pets?limit=3"`)
+  }
+  process.stdout.write(`${lines.join('\n')}\n`)
+}
+
+start().catch(async (error) => {
+  process.stderr.write(`${error instanceof StartupError ? error.message : (error?.stack ?? error)}\n`)
+  await closeAll()
+  process.exit(1)
+})

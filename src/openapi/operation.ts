@@ -1,0 +1,163 @@
+import { getNamedType, getNullableType, isEnumType, isListType } from 'graphql'
+import { catalogue, type ErrorCode } from '../../schema/errors.js'
+import type { Rest } from '../../schema/plugin.js'
+import { deprecationHeaders } from '../headers.js'
+import { fill, type Operation } from '../operations.js'
+import {
+  type Header,
+  type OperationObject,
+  type Parameter,
+  type ResponseObject,
+  type Schema,
+  schemaRef,
+} from './document.js'
+import { commonHeaders, errorResponses } from './responses.js'
+import { sample, sampleArgument } from './samples.js'
+import { bodyOf, bounds, listName, resultOf } from './schemas.js'
+
+export interface Options {
+  baseUrl: string
+  /** When deprecated operations end. */
+  sunset: Date
+}
+
+type GeneratedParameter = Pick<Parameter, 'name' | 'in' | 'schema'>
+
+/** What SOFA generates, as far as it is kept. */
+export interface Generated {
+  paths: Record<string, Record<string, { tags: string[]; parameters?: GeneratedParameter[] }>>
+  components: { schemas: Record<string, Schema> }
+}
+
+const MEDIA_TYPES: Partial<Record<Rest['method'], string[]>> = {
+  POST: ['application/json'],
+  PATCH: ['application/json', 'application/merge-patch+json'],
+}
+
+/** The codes that an operation can refuse with, in the catalogue's order. */
+export function errorCodes(operation: Operation): ErrorCode[] {
+  const { path, deprecation, errors = [] } = operation.rest
+  const fields = Object.values(bodyOf(operation)?.input.getFields() ?? {})
+  const possible: Partial<Record<ErrorCode, boolean>> = {
+    invalid_request: true,
+    unauthorized: true,
+    not_found: path.includes('{'),
+    gone: deprecation !== undefined,
+    payload_too_large: fields.length > 0,
+    unsupported_media_type: fields.length > 0,
+    // An id in a body refers to something, which may not exist.
+    unknown_reference: fields.some(({ type }) => getNamedType(type).name === 'Int64'),
+    rate_limited: true,
+    key_banned: true,
+    internal: true,
+    unavailable: true,
+  }
+  return (Object.keys(catalogue) as ErrorCode[]).filter((code) => possible[code] || errors.includes(code))
+}
+
+/** SOFA's parameters without the body, which it wants in the query too. */
+function parameters(operation: Operation, generated: GeneratedParameter[] = []) {
+  return operation.field.args.flatMap((arg): Parameter[] => {
+    const found = generated.find(({ name }) => name === arg.name)
+    if (!found || arg.name === bodyOf(operation)?.name) return []
+    const type = getNullableType(arg.type)
+    // SOFA's description of a custom scalar is that of the scalar's use: here it belongs to the parameter.
+    const { description: _, ...schema } = isEnumType(type) ? schemaRef(type.name) : found.schema
+    return [
+      {
+        name: arg.name,
+        in: found.in,
+        description: arg.description ?? undefined,
+        required: found.in === 'path',
+        ...(isListType(type) && { style: 'form', explode: true }),
+        schema: { ...schema, ...bounds(arg), default: arg.defaultValue },
+        example: sampleArgument(arg),
+      },
+    ]
+  })
+}
+
+const header = (description: string, example: string, schema: Schema = { type: 'string' }): Header => ({
+  description,
+  required: true,
+  schema,
+  example,
+})
+
+function success(operation: Operation, baseUrl: string): ResponseObject {
+  const { rest, field } = operation
+  if (rest.status === 204) return { description: 'Done. There is no body.', headers: commonHeaders }
+  const list = listName(operation)
+  const { name } = resultOf(operation)
+  const example = sample(field.type) as Record<string, unknown>
+  const own: Record<string, Header> = {}
+  if (rest.location) {
+    const uri = { type: 'string', format: 'uri' }
+    own.Location = header('Where it is found.', baseUrl + fill(rest.location, example), uri)
+  }
+  if (list) {
+    const next = `<${baseUrl}${rest.path}?limit=1&after=1>; rel="next"`
+    own.Link = { ...header('The next page (RFC 8288). Absent on the last one.', next), required: false }
+  }
+  return {
+    description: list ? 'One page.' : `The ${name}${rest.status === 201 ? ', created' : ''}.`,
+    headers: { ...commonHeaders, ...own },
+    content: { 'application/json': { schema: schemaRef(list ?? name), example } },
+  }
+}
+
+function deprecationResponseHeaders({ field, rest }: Operation, options: Options): Record<string, Header> {
+  if (!rest.deprecation) return {}
+  const params = Object.fromEntries(field.args.map((arg) => [arg.name, String(sampleArgument(arg))]))
+  const sent = deprecationHeaders(rest.deprecation, { ...options, params })
+  return {
+    Deprecation: header('Since when the operation is deprecated (RFC 9745).', sent.deprecation),
+    Sunset: header('When it ends (RFC 8594).', sent.sunset),
+    Link: header('Where this is explained, and what to use instead (RFC 8288).', sent.link),
+  }
+}
+
+function describe({ field, rest }: Operation, sunset: string) {
+  const { status, stability, noTryIt, deprecation } = rest
+  const said = [field.description]
+  if (status === 204) said.push('Over REST the answer is 204, without a body.')
+  if (stability) said.push(`This operation is ${stability}: it stays, but may still change.`)
+  if (noTryIt) said.push(noTryIt)
+  if (deprecation) said.push(`Use \`GET ${deprecation.successor}\` instead. From ${sunset} on it answers 410.`)
+  return said.join('\n\n')
+}
+
+/** One operation of SOFA's document, completed. */
+export function createOperation(operation: Operation, generated: Generated, options: Options): OperationObject {
+  const { method, path, summary, status = 200, stability, noTryIt, deprecation } = operation.rest
+  const found = generated.paths[path]?.[method.toLowerCase()]
+  if (!found) throw new Error(`SOFA describes no ${method} ${path}`)
+
+  const body = bodyOf(operation)
+  const media = body && { schema: schemaRef(body.input.name), example: sample(body.input, resultOf(operation)) }
+  const sunset = options.sunset.toISOString().slice(0, 10)
+  // Every response of a deprecated operation says so, refusals included, which therefore cannot be the shared ones.
+  const own = deprecationResponseHeaders(operation, options)
+  const marked = (response: ResponseObject) => ({ ...response, headers: { ...response.headers, ...own } })
+  const refusals = errorResponses(errorCodes(operation)).map(({ status, name, response }) => [
+    status,
+    deprecation ? marked(response) : { $ref: `#/components/responses/${name}` },
+  ])
+  return {
+    operationId: operation.name,
+    summary,
+    description: describe(operation, sunset),
+    tags: found.tags,
+    ...(deprecation && { deprecated: true, 'x-deprecated-sunset': sunset, 'x-sunset': sunset }),
+    // Scalar's words are experimental, stable and deprecated.
+    ...(stability && { 'x-stability': stability, 'x-scalar-stability': 'experimental' }),
+    ...(noTryIt && { 'x-hideTryItPanel': true, 'x-explorer-enabled': false }),
+    parameters: parameters(operation, found.parameters),
+    requestBody: media && {
+      description: body.description ?? undefined,
+      required: true,
+      content: Object.fromEntries((MEDIA_TYPES[method] ?? []).map((type) => [type, media])),
+    },
+    responses: { [status]: marked(success(operation, options.baseUrl)), ...Object.fromEntries(refusals) },
+  }
+}

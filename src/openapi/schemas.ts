@@ -1,0 +1,146 @@
+import {
+  type GraphQLArgument,
+  type GraphQLField,
+  type GraphQLInputField,
+  type GraphQLInputObjectType,
+  type GraphQLObjectType,
+  getNamedType,
+  getNullableType,
+  isEnumType,
+  isInputObjectType,
+  isListType,
+  isObjectType,
+} from 'graphql'
+import { z } from 'zod'
+import { catalogue } from '../../schema/errors.js'
+import { restSchema } from '../../schema/index.js'
+import { type Operation, operations } from '../operations.js'
+import { type Schema, schemaRef } from './document.js'
+import { sample } from './samples.js'
+
+const KEYWORDS = ['minimum', 'maximum', 'minLength', 'maxLength', 'pattern', 'minItems', 'maxItems'] as const
+
+/** The bounds that the service enforces on an argument or an input field. */
+export function bounds({ extensions }: GraphQLArgument | GraphQLInputField): Schema {
+  const { schemas = [] } = (extensions['@pothos/plugin-validation'] ?? {}) as { schemas?: z.ZodType[] }
+  const rules = schemas.map((schema) => z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }))
+  return Object.fromEntries(
+    rules.flatMap((rule) => KEYWORDS.flatMap((word) => (rule[word] === undefined ? [] : [[word, rule[word]]]))),
+  )
+}
+
+/** The argument that is the whole body, and the input type that it has. */
+export function bodyOf({ field }: Operation) {
+  for (const { name, description, type } of field.args) {
+    const input = getNamedType(type)
+    if (isInputObjectType(input)) return { name, description, input }
+  }
+}
+
+export const resultOf = ({ field }: Operation) => getNamedType(field.type) as GraphQLObjectType
+
+/** `Pets`, `Orders`: the array that a list answers with. */
+export const listName = ({ name, field }: Operation) =>
+  isListType(getNullableType(field.type)) ? name.charAt(0).toUpperCase() + name.slice(1) : undefined
+
+// An input makes or changes what its operation answers with: their fields share examples and bounds.
+const inputs = new Map<GraphQLInputObjectType, GraphQLObjectType>()
+const stored = new Map<string, Schema>()
+for (const operation of operations) {
+  const body = bodyOf(operation)
+  if (!body) continue
+  const result = resultOf(operation)
+  inputs.set(body.input, result)
+  for (const field of Object.values(body.input.getFields())) stored.set(`${result.name}.${field.name}`, bounds(field))
+}
+
+/** What the specification does not mark as required, although every answer has it. */
+const unmarked: Record<string, string[]> = {
+  Pet: ['status'],
+  Order: ['id', 'petId', 'quantity', 'complete'],
+}
+
+function completeObject(type: GraphQLObjectType | GraphQLInputObjectType, generated: Schema): Schema {
+  const input = isInputObjectType(type)
+  const example = sample(type, input ? inputs.get(type) : undefined) as Record<string, unknown>
+  const required = generated.required?.filter((name) => !unmarked[type.name]?.includes(name)) ?? []
+  const property = (field: GraphQLField<unknown, unknown> | GraphQLInputField): Schema => {
+    const { name, description } = field
+    const bare = getNullableType(field.type)
+    const of = isEnumType(bare) || isObjectType(bare) ? { allOf: [schemaRef(bare.name)] } : generated.properties?.[name]
+    const limits = 'args' in field ? stored.get(`${type.name}.${name}`) : bounds(field)
+    return {
+      ...of,
+      ...limits,
+      description: description ?? undefined,
+      ...('args' in field ? {} : { default: field.defaultValue, nullable: field.extensions.clears }),
+      example: example[name],
+    }
+  }
+  return {
+    ...generated,
+    required: required.length > 0 ? required : undefined,
+    properties: Object.fromEntries(Object.values(type.getFields()).map((field) => [field.name, property(field)])),
+    // An unknown field is refused in a request. In an answer it may come with a later version.
+    additionalProperties: input ? false : undefined,
+  }
+}
+
+const error: Schema = {
+  type: 'object',
+  description: 'Every refusal over REST has this body.',
+  required: ['code', 'message', 'status'],
+  properties: {
+    // No enum: a new code must not break a client. x-extensible-enum tells tools those known today.
+    code: {
+      type: 'string',
+      description: [
+        'Machine-readable error code. Expect new ones, and go by `status` where a code is unknown.\n',
+        ...Object.entries(catalogue).map(
+          ([code, { status, description }]) => `- \`${code}\` (${status}): ${description}`,
+        ),
+      ].join('\n'),
+      'x-extensible-enum': Object.keys(catalogue),
+      example: 'invalid_request',
+    },
+    message: {
+      type: 'string',
+      description: 'Human-readable description of the error. It may change; do not parse it.',
+      example: catalogue.invalid_request.message,
+    },
+    status: {
+      type: 'integer',
+      format: 'int32',
+      minimum: 400,
+      maximum: 599,
+      description: 'The HTTP status code.',
+      example: catalogue.invalid_request.status,
+    },
+  },
+}
+
+/** SOFA's schemas, without the root types, completed by what GraphQL and the rules know. */
+export function createSchemas(generated: Record<string, Schema>): Record<string, Schema> {
+  const schemas: Record<string, Schema> = {}
+  for (const [name, schema] of Object.entries(generated)) {
+    const type = restSchema.getType(name)
+    if (type === restSchema.getQueryType() || type === restSchema.getMutationType()) continue
+    if (isObjectType(type) || isInputObjectType(type)) schemas[name] = completeObject(type, schema)
+    if (isEnumType(type)) {
+      const values = type.getValues().map((value) => `- \`${value.name}\`: ${value.description}`)
+      schemas[name] = { ...schema, description: [`${type.description}\n`, ...values].join('\n'), example: sample(type) }
+    }
+  }
+  for (const operation of operations) {
+    const name = listName(operation)
+    if (!name) continue
+    const limit = operation.field.args.find((arg) => arg.name === 'limit')
+    schemas[name] = {
+      type: 'array',
+      description: operation.field.description ?? undefined,
+      maxItems: limit && bounds(limit).maximum,
+      items: schemaRef(resultOf(operation).name),
+    }
+  }
+  return { ...schemas, Error: error }
+}

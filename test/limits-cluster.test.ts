@@ -1,0 +1,93 @@
+import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { type AddressInfo, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { type Client, type Limits, openLimits } from '../src/limits.js'
+import { createLog } from '../src/log.js'
+
+const run = promisify(execFile)
+const installed = ['redis-server', 'redis-cli'].every((name) => spawnSync(name, ['--version']).status === 0)
+
+const key = (id: number): Client => ({
+  id: `key:${id}`,
+  windows: [
+    { name: 'minute', limit: 20, seconds: 60 },
+    { name: 'day', limit: 1000, seconds: 86_400 },
+  ],
+  bannable: true,
+})
+
+describe.runIf(installed || process.env.TEST_REDIS_URL)('quotas in a Redis cluster of three', () => {
+  const nodes: ChildProcess[] = []
+  const gateways: Limits[] = []
+  let ports: number[] = []
+  let home = ''
+
+  /** A node's bus listens 10,000 above, so both must be valid ports; the cluster itself moves when one is taken. */
+  const freePort = async (): Promise<number> => {
+    const server = createServer().listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    await new Promise((resolve) => server.close(resolve))
+    return port < 55_000 ? port : freePort()
+  }
+
+  beforeAll(async () => {
+    home = await mkdtemp(join(tmpdir(), 'limits-cluster-'))
+    ports = await Promise.all([freePort(), freePort(), freePort()])
+    for (const port of ports) {
+      const dir = await mkdtemp(join(home, 'node-'))
+      const flags = `--port ${port} --bind 127.0.0.1 --dir ${dir} --appendonly no --cluster-enabled yes --cluster-node-timeout 500`
+      const node = spawn('redis-server', [...flags.split(' '), '--save', ''], { stdio: ['ignore', 'pipe', 'inherit'] })
+      nodes.push(node)
+      for await (const line of node.stdout.iterator({ destroyOnReturn: false })) {
+        if (String(line).includes('Ready to accept connections')) break
+      }
+      node.stdout.resume()
+    }
+    const addresses = ports.map((port) => `127.0.0.1:${port}`)
+    await run('redis-cli', ['--cluster', 'create', ...addresses, '--cluster-yes'])
+    const agreed = async () =>
+      expect((await run('redis-cli', ['-p', `${ports[2]}`, 'cluster', 'info'])).stdout).toMatch(/:ok/)
+    await vi.waitFor(agreed, { timeout: 5000 })
+    const redisUrl = addresses.map((address) => `redis://${address}`).join(', ')
+    const options = { redisUrl, banAfter: 10, banSeconds: 300, log: createLog('silent') }
+    gateways.push(...(await Promise.all([openLimits(options), openLimits(options)])))
+  }, 20_000)
+
+  afterAll(async () => {
+    for (const gateway of gateways) await gateway.close()
+    for (const node of nodes) node.kill('SIGKILL')
+    await rm(home, { recursive: true, force: true })
+  })
+
+  const admitted = async (client: Client, count: number) => {
+    const all = Array.from({ length: count }, (_, i) => gateways[i % gateways.length]?.take(client, 1))
+    return (await Promise.all(all)).filter((verdict) => verdict?.outcome === 'allowed').length
+  }
+
+  it('every client, on whichever node, gets exactly its limit from all gateways together', async () => {
+    expect(gateways.map(({ state }) => state)).toEqual(['redis', 'redis'])
+    const counts = await Promise.all(Array.from({ length: 60 }, (_, id) => admitted(key(id), 50)))
+    expect(new Set(counts)).toEqual(new Set([20]))
+    const held = ports.map((port) => run('redis-cli', ['-p', `${port}`, 'dbsize']))
+    for (const { stdout } of await Promise.all(held)) expect(Number(stdout)).toBeGreaterThan(5)
+    expect(gateways.map(({ state }) => state)).toEqual(['redis', 'redis'])
+  })
+
+  it('a node that goes away holds nobody up, and is found back', async () => {
+    nodes[0]?.kill('SIGSTOP')
+    const began = performance.now()
+    const counts = await Promise.all(Array.from({ length: 60 }, (_, id) => admitted(key(100 + id), 50)))
+    expect(performance.now() - began).toBeLessThan(300)
+    for (const count of counts) expect(count).toBeLessThanOrEqual(2 * 20)
+    expect(gateways.map(({ state }) => state)).toEqual(['degraded', 'degraded'])
+    nodes[0]?.kill('SIGCONT')
+    await vi.waitFor(() => expect(gateways.map(({ state }) => state)).toEqual(['redis', 'redis']), { timeout: 6000 })
+    expect(await admitted(key(999), 50)).toBe(20)
+  }, 10_000)
+})
