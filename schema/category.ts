@@ -93,7 +93,7 @@ builder.mutationFields((t) => ({
   deleteCategory: t.prismaField({
     type: Category,
     nullable: true,
-    description: 'Deletes a category that no pet refers to, and returns what it was.',
+    description: 'Deletes a category that no pet refers to. GraphQL returns what it was.',
     rest: {
       method: 'DELETE',
       path: '/categories/{categoryId}',

@@ -138,7 +138,7 @@ builder.mutationFields((t) => ({
   deleteOrder: t.prismaField({
     type: Order,
     nullable: true,
-    description: 'Deletes an order that is not complete, and returns what it was.',
+    description: 'Deletes an order that is not complete. GraphQL returns what it was.',
     rest: {
       method: 'DELETE',
       path: '/store/orders/{orderId}',

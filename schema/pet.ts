@@ -144,7 +144,7 @@ builder.mutationFields((t) => ({
   deletePet: t.prismaField({
     type: Pet,
     nullable: true,
-    description: 'Deletes a pet that no order refers to, with its inventory entry, and returns what it was.',
+    description: 'Deletes a pet that no order refers to, with its inventory entry. GraphQL returns what it was.',
     rest: {
       method: 'DELETE',
       path: '/pets/{petId}',

@@ -16,7 +16,7 @@ export const name = storable
     (text) => text !== '' && codePoints(text) <= 100,
     'must have 1 to 100 characters, white space at the ends aside',
   )
-  .meta({ minLength: 1, maxLength: 100 })
+  .meta({ minLength: 1, maxLength: 100, pattern: '\\S' })
 
 export const description = storable
   .refine((text) => codePoints(text) <= 1000, 'must have at most 1000 characters')

@@ -1,10 +1,9 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { printSchema } from 'graphql'
-import { stringify } from 'yaml'
 import { schema } from '../schema/index.js'
 import { settings } from './config.js'
-import { createOpenApi } from './openapi.js'
+import { createOpenApi, toYaml } from './openapi.js'
 
 // Writes the contract of both surfaces into a folder. What is committed is what an API review reads, and CI compares;
 // so it names no machine, and the settings that it shows are the defaults.
@@ -14,5 +13,5 @@ const openapi = createOpenApi({
   baseUrl: 'https://petstore.example/v1',
   sunset: settings.shape.PET_BY_ID_SUNSET.parse(undefined),
 })
-await writeFile(join(folder, 'openapi.yaml'), stringify(openapi))
+await writeFile(join(folder, 'openapi.yaml'), toYaml(openapi))
 await writeFile(join(folder, 'schema.graphql'), `${printSchema(schema)}\n`)

@@ -5,9 +5,8 @@ import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import { renderGraphiQL } from '@graphql-yoga/render-graphiql'
 import { type GraphQLSchema, printSchema } from 'graphql'
-import { stringify } from 'yaml'
 import type { GatewayPlugin } from './exchange.js'
-import { createOpenApi } from './openapi.js'
+import { createOpenApi, toYaml } from './openapi.js'
 
 interface Page {
   type: string
@@ -82,7 +81,7 @@ export function useDocuments({ baseUrl, sunset, schema }: DocumentsOptions): Gat
     '/docs/swagger-ui-bundle.js': async () =>
       page(await swaggerUi('swagger-ui-bundle.js'), 'text/javascript; charset=utf-8', HOUR),
     '/openapi.json': () => page(JSON.stringify(openapi(), null, 2), 'application/json'),
-    '/openapi.yaml': () => page(stringify(openapi()), 'application/yaml'),
+    '/openapi.yaml': () => page(toYaml(openapi()), 'application/yaml'),
     '/schema.graphql': () => page(`${printSchema(schema)}\n`, 'application/graphql; charset=utf-8'),
     '/graphql': () =>
       page(

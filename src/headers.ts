@@ -3,7 +3,7 @@ import type { Exchange, GatewayPlugin } from './exchange.js'
 import type { Client, Limits, Verdict, WindowState } from './limits.js'
 import { fill } from './operations.js'
 
-const EXPOSED = [
+export const EXPOSED = [
   'X-RateLimit-Limit',
   'X-RateLimit-Remaining',
   'X-RateLimit-Reset',

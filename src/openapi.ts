@@ -1,3 +1,4 @@
+import { stringify } from 'yaml'
 import type { Rest } from '../schema/plugin.js'
 import { plans } from './keys.js'
 import type { OpenApiDocument } from './openapi/document.js'
@@ -31,8 +32,8 @@ ${Object.entries(plans)
   .join('\n')}
 | Enterprise | custom | custom |
 
-Every response carries \`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\` and \`X-RateLimit-Reset\`. After a 429 wait for the
-time in \`Retry-After\`, then retry with exponential backoff. A client that keeps sending may have its key banned for a time.
+Every response carries \`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\` and \`X-RateLimit-Reset\`. After a 429 wait \
+for the time in \`Retry-After\`, then retry with exponential backoff. A client that keeps sending may have its key banned for a time.
 
 ## Lists
 Lists are in ascending order of id. Where more follows, the response has a \`Link\` with \`rel="next"\`; follow it as it is.
@@ -50,7 +51,7 @@ An operation that ends is marked as deprecated, and its responses carry \`Deprec
 export function createOpenApi(options: Options): OpenApiDocument {
   const { baseUrl } = options
   const generated = createRouter().openAPIDocument as unknown as Generated
-  const codes = new Set(operations.flatMap(errorCodes))
+  const codes = new Set(operations.filter(({ rest }) => !rest.deprecation).flatMap(errorCodes))
   const responses = errorResponses([...codes]).map(({ name, response }) => [name, response])
   const paths: OpenApiDocument['paths'] = {}
   for (const operation of operations) {
@@ -86,3 +87,6 @@ export function createOpenApi(options: Options): OpenApiDocument {
   // A plain tree: nothing undefined, and nothing shared, of which YAML would make anchors.
   return JSON.parse(JSON.stringify(document))
 }
+
+/** Dates are quoted, because YAML 1.1 readers would take them for more than text; lines are not folded. */
+export const toYaml = (document: OpenApiDocument) => stringify(document, { compat: 'yaml-1.1', lineWidth: 0 })

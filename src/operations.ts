@@ -19,6 +19,12 @@ export const operations: Operation[] = [restSchema.getQueryType(), restSchema.ge
   }),
 )
 
+/** What a body may be: RFC 8259, and RFC 7396 for changes. */
+export const MEDIA_TYPES: Partial<Record<Rest['method'], string[]>> = {
+  POST: ['application/json'],
+  PATCH: ['application/json', 'application/merge-patch+json'],
+}
+
 /** A path template filled in: `/pets/{id}` and `{ id: 7 }` make `/pets/7`. */
 export const fill = (template: string, values: Record<string, unknown>) =>
   template.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(values[name])))

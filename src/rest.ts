@@ -6,10 +6,8 @@ import type { Admission } from './admission.js'
 import { readJson } from './body.js'
 import type { Exchange, GatewayPlugin } from './exchange.js'
 import { check, fromQuery, fromText } from './input.js'
-import { fill, type Operation, operations } from './operations.js'
+import { fill, MEDIA_TYPES, type Operation, operations } from './operations.js'
 import { createRouter, routePath } from './sofa.js'
-
-const JSON_TYPES = { POST: ['application/json'], PATCH: ['application/json', 'application/merge-patch+json'] }
 
 /** A representation holds what has a value; the specification's optional fields are absent, never null. */
 function withoutNulls(value: unknown): unknown {
@@ -91,7 +89,7 @@ export function useRest({ admission, context, baseUrl, sunset, maxBodyBytes }: R
       const variables: Record<string, unknown> = {}
       const body = field.args.find((arg) => arg.name === 'input')
       if (body)
-        variables.input = await readJson(request, { max: maxBodyBytes, types: JSON_TYPES[rest.method as 'POST'] })
+        variables.input = await readJson(request, { max: maxBodyBytes, types: MEDIA_TYPES[rest.method] ?? [] })
       const queryArgs = field.args.filter((arg) => arg !== body && !(arg.name in params))
       Object.assign(variables, fromQuery(query, queryArgs))
       for (const arg of field.args) {

@@ -424,8 +424,8 @@ describe.runIf(binary || testRedis)('Redis away', () => {
     server.stdout.resume()
     return server
   }
-  afterEach(() => {
-    for (const server of servers.splice(0)) server.kill('SIGKILL')
+  afterAll(() => {
+    for (const server of servers) server.kill('SIGKILL')
   })
 
   const watched = async (port: number, options: Partial<LimitsOptions> = {}) => {
@@ -442,7 +442,7 @@ describe.runIf(binary || testRedis)('Redis away', () => {
     return { limits, lines, become, timed }
   }
 
-  it('a Redis that hangs costs only the requests in flight 100 ms, and is back by itself', async () => {
+  it.concurrent('a Redis that hangs costs only the requests in flight 100 ms, and is back by itself', async () => {
     const port = await freePort()
     const server = await serve(port)
     const { limits, lines, become, timed } = await watched(port)
@@ -466,7 +466,7 @@ describe.runIf(binary || testRedis)('Redis away', () => {
     ])
   })
 
-  it('a Redis that dies and comes back empty neither fails a request nor begins a window anew', async () => {
+  it.concurrent('a Redis that dies and comes back empty neither fails a request nor begins a window anew', async () => {
     const port = await freePort()
     const server = await serve(port)
     const { limits, lines, become, timed } = await watched(port)
@@ -487,7 +487,7 @@ describe.runIf(binary || testRedis)('Redis away', () => {
     expect(lines).toHaveLength(2)
   })
 
-  it('a ban outlives the Redis that carried it, no longer than it would have been carried', async () => {
+  it.concurrent('a ban outlives the Redis that carried it, no longer than it would have been carried', async () => {
     const port = await freePort()
     const server = await serve(port)
     const { limits } = await watched(port, { banAfter: 1, banCarrySeconds: 1 })
@@ -503,7 +503,7 @@ describe.runIf(binary || testRedis)('Redis away', () => {
     expect((await limits.take(client, 1)).outcome).toBe('limited')
   })
 
-  it('an idle gateway notices too, and a replica that cannot write is as good as away', async () => {
+  it.concurrent('an idle gateway notices too, and a replica that cannot write is as good as away', async () => {
     const port = await freePort()
     await serve(port)
     const { become, timed } = await watched(port)
@@ -517,7 +517,7 @@ describe.runIf(binary || testRedis)('Redis away', () => {
     redis.disconnect()
   })
 
-  it('a Redis that is not there at start is found when it appears', async () => {
+  it.concurrent('a Redis that is not there at start is found when it appears', async () => {
     const port = await freePort()
     const began = performance.now()
     const { limits, lines, become, timed } = await watched(port)
@@ -530,7 +530,7 @@ describe.runIf(binary || testRedis)('Redis away', () => {
   })
 
   it('after closing nothing is left to wait for, whether Redis is there or not', async () => {
-    for (const port of [await freePort(), Number(new URL(testRedis ?? 'redis://h:1').port)]) {
+    const exits = async (port: number) => {
       const script = `
         const { openLimits } = await import('./src/limits.ts')
         const log = { warn() {}, info() {} }
@@ -546,5 +546,8 @@ describe.runIf(binary || testRedis)('Redis away', () => {
       expect(await once(child, 'exit')).toEqual([0, null])
       expect(out.trim()).toBe('allowed')
     }
+    const there = await freePort()
+    await serve(there)
+    await Promise.all([exits(await freePort()), exits(there)])
   })
 })

@@ -2,7 +2,7 @@ import { getNamedType, getNullableType, isEnumType, isListType } from 'graphql'
 import { catalogue, type ErrorCode } from '../../schema/errors.js'
 import type { Rest } from '../../schema/plugin.js'
 import { deprecationHeaders } from '../headers.js'
-import { fill, type Operation } from '../operations.js'
+import { fill, MEDIA_TYPES, type Operation } from '../operations.js'
 import {
   type Header,
   type OperationObject,
@@ -27,11 +27,6 @@ type GeneratedParameter = Pick<Parameter, 'name' | 'in' | 'schema'>
 export interface Generated {
   paths: Record<string, Record<string, { tags: string[]; parameters?: GeneratedParameter[] }>>
   components: { schemas: Record<string, Schema> }
-}
-
-const MEDIA_TYPES: Partial<Record<Rest['method'], string[]>> = {
-  POST: ['application/json'],
-  PATCH: ['application/json', 'application/merge-patch+json'],
 }
 
 /** The codes that an operation can refuse with, in the catalogue's order. */
@@ -61,7 +56,7 @@ function parameters(operation: Operation, generated: GeneratedParameter[] = []) 
     const found = generated.find(({ name }) => name === arg.name)
     if (!found || arg.name === bodyOf(operation)?.name) return []
     const type = getNullableType(arg.type)
-    // SOFA's description of a custom scalar is that of the scalar's use: here it belongs to the parameter.
+    // The description belongs to the parameter, not to the schema of its values.
     const { description: _, ...schema } = isEnumType(type) ? schemaRef(type.name) : found.schema
     return [
       {
@@ -152,7 +147,7 @@ export function createOperation(operation: Operation, generated: Generated, opti
     // Scalar's words are experimental, stable and deprecated.
     ...(stability && { 'x-stability': stability, 'x-scalar-stability': 'experimental' }),
     ...(noTryIt && { 'x-hideTryItPanel': true, 'x-explorer-enabled': false }),
-    parameters: parameters(operation, found.parameters),
+    parameters: found.parameters && parameters(operation, found.parameters),
     requestBody: media && {
       description: body.description ?? undefined,
       required: true,

@@ -1,5 +1,5 @@
 import { catalogue, type ErrorCode } from '../../schema/errors.js'
-import { rateLimitHeaders } from '../headers.js'
+import { EXPOSED, rateLimitHeaders } from '../headers.js'
 import { type Header, type Reference, type ResponseObject, schemaRef } from './document.js'
 import { NOW, windows } from './samples.js'
 
@@ -46,7 +46,7 @@ const common: Record<string, Header> = {
   },
   'Access-Control-Expose-Headers': text(
     'The headers that scripts in browsers may read.',
-    'X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After, Link, X-Request-Id',
+    EXPOSED,
   ),
 }
 

@@ -6,6 +6,7 @@ import {
   isEnumType,
   isInputObjectType,
   isListType,
+  isNonNullType,
   isObjectType,
 } from 'graphql'
 import { DEFAULT_LIMIT } from '../../schema/rules.js'
@@ -34,14 +35,15 @@ const scalars: Record<string, unknown> = {
 }
 
 const fields: Record<string, Record<string, unknown>> = {
-  Category: { name: 'Cats', description: 'Small, independent, good with boxes.' },
-  Pet: { name: 'Milo' },
-  InventoryItem: { quantity: 5 },
+  Category: { name: 'Dogs', description: 'Companions of every size, from lapdogs to livestock guardians.' },
+  Pet: { name: 'Rex' },
+  InventoryItem: { quantity: 3 },
   QuotaWindow: minute ?? {},
   Quota: { minute, day },
 }
 
-const queries: Record<string, unknown> = { limit: DEFAULT_LIMIT, id: [1, 2] }
+// References tend to send all of them at once: even then each list finds something.
+const filters: Record<string, unknown> = { limit: DEFAULT_LIMIT, id: [4, 5], categoryId: 2, petId: 10 }
 
 /** @param like the type whose field values serve, where `type` is an input that makes or changes one */
 export function sample(type: GraphQLType, like?: GraphQLObjectType): unknown {
@@ -55,5 +57,5 @@ export function sample(type: GraphQLType, like?: GraphQLObjectType): unknown {
   )
 }
 
-export const sampleArgument = ({ name, type, defaultValue }: GraphQLArgument) =>
-  defaultValue ?? queries[name] ?? sample(type)
+export const sampleArgument = ({ name, type }: GraphQLArgument) =>
+  (isNonNullType(type) ? undefined : filters[name]) ?? sample(type)

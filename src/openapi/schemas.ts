@@ -78,7 +78,8 @@ function completeObject(type: GraphQLObjectType | GraphQLInputObjectType, genera
     }
   }
   return {
-    ...generated,
+    type: 'object',
+    description: generated.description,
     required: required.length > 0 ? required : undefined,
     properties: Object.fromEntries(Object.values(type.getFields()).map((field) => [field.name, property(field)])),
     // An unknown field is refused in a request. In an answer it may come with a later version.

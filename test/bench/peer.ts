@@ -36,7 +36,12 @@ const app = Fastify()
 app.addHook('onRequest', async (request, reply) => {
   const secret = request.headers.authorization?.replace(/^Bearer /, '')
   const key = secret && (await findKey(secret))
-  if (!key || key.revokedAt || (key.expiresAt && key.expiresAt < new Date()) || (key.bannedUntil && key.bannedUntil > new Date()))
+  if (
+    !key ||
+    key.revokedAt ||
+    (key.expiresAt && key.expiresAt < new Date()) ||
+    (key.bannedUntil && key.bannedUntil > new Date())
+  )
     return reply.code(401).send({ code: 'unauthorized', message: 'A valid key is needed.', status: 401 })
   const minuteLimit = key.minuteLimit ?? 60
   const dayLimit = key.dayLimit ?? 1_000

@@ -1,0 +1,348 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, readFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { coerceInputValue, type GraphQLInputField, getNamedType, isInputObjectType } from 'graphql'
+import { describe, expect, test } from 'vitest'
+import type { z } from 'zod'
+import { catalogue } from '../schema/errors.js'
+import { restSchema } from '../schema/index.js'
+import type { OperationObject, ResponseObject, Schema } from '../src/openapi/document.js'
+import { createOpenApi } from '../src/openapi.js'
+import { operations } from '../src/operations.js'
+
+const options = { baseUrl: 'https://api.test/v1', sunset: new Date('2031-02-03T00:00:00Z') }
+const document = createOpenApi(options)
+const { schemas, headers } = document.components
+
+const described = Object.entries(document.paths).flatMap(([path, item]) =>
+  Object.entries(item).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
+)
+const byName = (name: string) =>
+  described.find(({ operation }) => operation.operationId === name)?.operation as OperationObject
+
+/** Every object in the document, with the JSON pointer that leads to it. */
+function* objects(value: unknown, pointer = '#'): Generator<[string, Record<string, unknown>]> {
+  if (typeof value !== 'object' || value === null) return
+  yield [pointer, value as Record<string, unknown>]
+  for (const [key, child] of Object.entries(value)) yield* objects(child, `${pointer}/${key.replaceAll('/', '~1')}`)
+}
+
+const resolve = (ref: string) =>
+  ref
+    .slice(2)
+    .split('/')
+    .reduce<unknown>((value, key) => (value as Record<string, unknown>)?.[key], document)
+
+const response = (operation: OperationObject, status: string | number) => {
+  const found = operation.responses[status]
+  return (found && '$ref' in found ? resolve(found.$ref) : found) as ResponseObject
+}
+
+describe('the document as a whole', () => {
+  test('describes every operation of the service and nothing else', () => {
+    const said = described.map(({ path, method, operation }) => `${operation.operationId}: ${method} ${path}`)
+    expect(said.sort()).toEqual(operations.map(({ name, rest }) => `${name}: ${rest.method} ${rest.path}`).sort())
+    expect(schemas).not.toHaveProperty('Query')
+    expect(schemas).not.toHaveProperty('Mutation')
+  })
+
+  test('declares version 1.0.0 and OpenAPI 3.0.3, and the base URL as its server', () => {
+    expect(document).toMatchObject({
+      openapi: '3.0.3',
+      info: { version: '1.0.0', title: 'Pet Store' },
+      servers: [{ url: options.baseUrl }],
+      tags: [{ name: 'Pets' }, { name: 'Store' }],
+    })
+  })
+
+  test('has no reference that leads nowhere', () => {
+    const references = [...objects(document)].flatMap(([, { $ref }]) => (typeof $ref === 'string' ? [$ref] : []))
+    expect(references.length).toBeGreaterThan(100)
+    expect(references.filter((ref) => resolve(ref) === undefined)).toEqual([])
+  })
+
+  test('is the same each time, and not too large to load', () => {
+    const text = JSON.stringify(document)
+    expect(JSON.stringify(createOpenApi(options))).toBe(text)
+    expect(text.length).toBeLessThan(200_000)
+  })
+
+  test('offers two ways to send a key, either of which is enough', () => {
+    expect(document.security).toEqual([{ bearer: [] }, { apiKey: [] }])
+    expect(document.components.securitySchemes).toMatchObject({
+      bearer: { type: 'http', scheme: 'bearer' },
+      apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key' },
+    })
+  })
+})
+
+describe('the schemas', () => {
+  const int64 = { type: 'integer', format: 'int64' }
+  const status = { allOf: [{ $ref: '#/components/schemas/PetStatus' }] }
+  const text = { type: 'string' }
+  const newPet = { name: text, categoryId: int64, status }
+  const newCategory = { name: text, description: text }
+  test.each<[string, string[], Record<string, object>]>([
+    ['NewPet', ['name', 'categoryId'], newPet],
+    ['Pet', ['id', 'name', 'categoryId'], { id: int64, ...newPet }],
+    ['NewCategory', ['name'], newCategory],
+    ['Category', ['id', 'name'], { id: int64, ...newCategory }],
+    [
+      'Order',
+      [],
+      {
+        id: int64,
+        petId: int64,
+        quantity: { type: 'integer' },
+        shipDate: { type: 'string', format: 'date-time' },
+        complete: { type: 'boolean' },
+      },
+    ],
+    ['InventoryItem', ['petId', 'quantity', 'status'], { petId: int64, quantity: { type: 'integer' }, status }],
+    ['InventoryUpdate', ['quantity'], { quantity: { type: 'integer' } }],
+    ['Error', ['code', 'message', 'status'], { code: text, message: text, status: { type: 'integer' } }],
+  ])("%s has the specification's fields, formats and required fields", (name, required, properties) => {
+    expect([...(schemas[name]?.required ?? [])].sort()).toEqual([...required].sort())
+    expect(Object.keys(schemas[name]?.properties ?? {}).sort()).toEqual(Object.keys(properties).sort())
+    expect(schemas[name]?.properties).toMatchObject(properties)
+  })
+
+  test('Pets is an array of Pet, and PetStatus has the three values', () => {
+    expect(schemas.Pets).toMatchObject({ type: 'array', items: { $ref: '#/components/schemas/Pet' } })
+    expect(schemas.PetStatus?.enum).toEqual(['available', 'pending', 'sold'])
+  })
+
+  test('an id is exact in JSON', () => {
+    const ids = [...objects(document)].filter(([, { format, type }]) => format === 'int64' && type === 'integer')
+    for (const [pointer, { minimum, maximum }] of ids.filter(
+      ([pointer]) => !pointer.startsWith('#/components/headers'),
+    ))
+      expect({ pointer, minimum, maximum }).toEqual({ pointer, minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
+  })
+
+  test('an input refuses unknown fields, and is nullable only where null clears a field', () => {
+    const inputs = Object.values(restSchema.getTypeMap()).filter(isInputObjectType)
+    for (const input of inputs) {
+      expect(schemas[input.name]?.additionalProperties).toBe(false)
+      for (const field of Object.values(input.getFields()))
+        expect(schemas[input.name]?.properties?.[field.name]?.nullable).toBe(field.extensions.clears)
+    }
+    const nullable = [...objects(schemas)].flatMap(([pointer, schema]) => (schema.nullable ? [pointer] : []))
+    expect(nullable).toEqual(['#/CategoryUpdate/properties/description', '#/OrderUpdate/properties/shipDate'])
+  })
+
+  test('everything is described and has an example', () => {
+    for (const [name, schema] of Object.entries(schemas)) {
+      expect(schema.description, name).toBeTruthy()
+      for (const [field, property] of Object.entries(schema.properties ?? {})) {
+        expect(property.description, `${name}.${field}`).toBeTruthy()
+        expect(property.example, `${name}.${field}`).toBeDefined()
+      }
+    }
+  })
+
+  test('Error names every code, and leaves room for more', () => {
+    const code = schemas.Error?.properties?.code
+    expect(code?.['x-extensible-enum']).toEqual(Object.keys(catalogue))
+    expect(code?.enum).toBeUndefined()
+  })
+})
+
+describe('the bounds', () => {
+  type Ruled = Pick<GraphQLInputField, 'name' | 'extensions'>
+  const ruled = operations.flatMap(({ name, field }) =>
+    field.args.flatMap((arg): [string, Ruled, Schema | undefined][] => {
+      const input = getNamedType(arg.type)
+      if (!isInputObjectType(input)) {
+        const parameter = byName(name).parameters?.find((candidate) => candidate.name === arg.name)
+        return [[`${name} ${arg.name}`, arg, parameter?.schema]]
+      }
+      return Object.values(input.getFields()).map((inputField) => [
+        `${input.name}.${inputField.name}`,
+        inputField,
+        schemas[input.name]?.properties?.[inputField.name],
+      ])
+    }),
+  )
+  const withRules = ruled.flatMap(([name, { extensions }, schema]) => {
+    const { schemas: rules } = (extensions['@pothos/plugin-validation'] ?? {}) as { schemas?: z.ZodType[] }
+    return rules ? [[name, rules, schema] as const] : []
+  })
+
+  test.each(withRules)('of %s are those that the service enforces', (_name, rules, schema) => {
+    const accepts = (value: unknown) => rules.every((rule) => rule.safeParse(value).success)
+    const sized = (size: number) => (schema?.type === 'array' ? Array(size).fill(1n) : 'x'.repeat(size))
+    const { minimum, maximum, minLength, maxLength, minItems, maxItems } = schema ?? {}
+    const make = schema?.type === 'integer' ? (value: number) => value : sized
+    const least = minimum ?? minLength ?? minItems
+    const most = maximum ?? maxLength ?? maxItems
+    expect(most).toBeDefined()
+    expect(accepts(make(most as number))).toBe(true)
+    expect(accepts(make((most as number) + 1))).toBe(false)
+    if (least === undefined) return
+    expect(accepts(make(least))).toBe(true)
+    expect(accepts(make(least - 1))).toBe(false)
+  })
+
+  test('are there for every rule', () => {
+    expect(withRules.length).toBeGreaterThan(8)
+  })
+})
+
+describe.each(operations)('$name', ({ name, rest, field }) => {
+  const operation = byName(name)
+  const statuses = Object.keys(operation.responses)
+
+  test('is named, described and filed under one tag', () => {
+    expect(operation).toMatchObject({ summary: rest.summary, tags: [rest.tag] })
+    expect(operation.description).toContain(field.description)
+  })
+
+  test('has each argument in one place, with an example', () => {
+    const inPath = [...rest.path.matchAll(/\{(\w+)\}/g)].map(([, parameter]) => parameter)
+    const parameters = operation.parameters ?? []
+    const places = parameters.map((parameter) => [parameter.name, parameter.in, parameter.required])
+    const wanted = field.args.filter((arg) => !isInputObjectType(getNamedType(arg.type)))
+    expect(places).toEqual(
+      wanted.map((arg) => [arg.name, inPath.includes(arg.name) ? 'path' : 'query', inPath.includes(arg.name)]),
+    )
+    for (const { description, example } of parameters) {
+      expect(description).toBeTruthy()
+      expect(example).toBeDefined()
+    }
+  })
+
+  test('takes a body only where it writes one, and its example is a valid one', () => {
+    const arg = field.args.find(({ type }) => isInputObjectType(getNamedType(type)))
+    const content = operation.requestBody?.content ?? {}
+    const merge = rest.method === 'PATCH' ? ['application/merge-patch+json'] : []
+    expect(Object.keys(content)).toEqual(arg ? ['application/json', ...merge] : [])
+    for (const { schema, example } of Object.values(content)) {
+      expect(schema).toEqual({ $ref: `#/components/schemas/${getNamedType(arg?.type)}` })
+      const coerced = coerceInputValue(example, arg?.type as NonNullable<typeof arg>['type'])
+      expect(Object.keys(coerced as object).length).toBeGreaterThan(0)
+    }
+  })
+
+  test('names every status that it can answer', () => {
+    const hasId = rest.path.includes('{')
+    const body = operation.requestBody !== undefined
+    const refers = /^(create|update)(Pet|Order)$/.test(name)
+    const expected: Record<string, boolean> = {
+      [rest.status ?? 200]: true,
+      400: true,
+      401: true,
+      404: hasId,
+      409: rest.method === 'DELETE',
+      410: rest.deprecation !== undefined,
+      413: body,
+      415: body,
+      422: refers,
+      429: true,
+      500: true,
+      503: true,
+    }
+    expect(statuses).toEqual(Object.keys(expected).filter((status) => expected[status]))
+  })
+
+  test('carries on every response the headers that are really sent', () => {
+    for (const status of statuses) {
+      const names = Object.keys(response(operation, status).headers)
+      const wanted = [
+        'X-RateLimit-Limit',
+        'X-RateLimit-Remaining',
+        'X-RateLimit-Reset',
+        'RateLimit',
+        'RateLimit-Policy',
+      ]
+      wanted.push('X-Request-Id', 'Access-Control-Allow-Origin', 'Access-Control-Expose-Headers')
+      if (['429', '503'].includes(status)) wanted.push('Retry-After')
+      if (status === '401') wanted.push('WWW-Authenticate')
+      if (status === '201') wanted.push('Location')
+      if (rest.deprecation) wanted.push('Deprecation', 'Sunset', 'Link')
+      else if (status === '200' && field.args.some((arg) => arg.name === 'limit')) wanted.push('Link')
+      expect(names.sort(), status).toEqual(wanted.sort())
+    }
+  })
+
+  test('shows an example of every body, which has the codes of its status', () => {
+    for (const status of statuses) {
+      const media = response(operation, status).content?.['application/json']
+      if (status === '204') expect(media).toBeUndefined()
+      else if (status.startsWith('2')) expect(media?.example).toBeDefined()
+      else {
+        expect(media?.schema).toEqual({ $ref: '#/components/schemas/Error' })
+        const values = Object.values(media?.examples ?? {}).map(
+          ({ value }) => value as { code: string; status: number },
+        )
+        expect(values.length).toBeGreaterThan(0)
+        for (const value of values) {
+          expect(value.status).toBe(Number(status))
+          expect(catalogue[value.code as keyof typeof catalogue].status).toBe(Number(status))
+        }
+      }
+    }
+  })
+
+  test('is marked in the reference as its metadata says', () => {
+    const sunset = rest.deprecation && '2031-02-03'
+    expect([operation.deprecated, operation['x-deprecated-sunset'], operation['x-sunset']]).toEqual(
+      rest.deprecation ? [true, sunset, sunset] : [undefined, undefined, undefined],
+    )
+    expect(operation['x-stability']).toBe(rest.stability)
+    expect(operation['x-scalar-stability']).toBe(rest.stability && 'experimental')
+    expect([operation['x-hideTryItPanel'], operation['x-explorer-enabled']]).toEqual(
+      rest.noTryIt ? [true, false] : [undefined, undefined],
+    )
+    if (rest.noTryIt) expect(operation.description).toContain(rest.noTryIt)
+    if (rest.deprecation) expect(operation.description).toContain(rest.deprecation.successor)
+  })
+})
+
+describe('what the specification says of single operations', () => {
+  test('GET /pets/{petId} is deprecated and has a sunset date, and no other operation is', () => {
+    expect(document.paths['/pets/{petId}']?.get).toMatchObject({
+      deprecated: true,
+      'x-deprecated-sunset': '2031-02-03',
+    })
+    expect(described.filter(({ operation }) => operation.deprecated)).toHaveLength(1)
+    const { headers } = response(byName('pet'), 404)
+    expect(headers).toMatchObject({
+      Deprecation: { example: '@1764892800' },
+      Sunset: { example: 'Mon, 03 Feb 2031 00:00:00 GMT' },
+      Link: { example: expect.stringContaining('<https://api.test/v1/pets?id=1>; rel="successor-version"') },
+    })
+  })
+
+  test('GET /store/orders cannot be tried in the reference, and every other operation can', () => {
+    expect(document.paths['/store/orders']?.get).toMatchObject({
+      'x-hideTryItPanel': true,
+      'x-explorer-enabled': false,
+    })
+    expect(described.filter(({ operation }) => operation['x-explorer-enabled'] === false)).toHaveLength(1)
+  })
+
+  test('some operations are marked as experimental or beta', () => {
+    const marked = described.map(({ operation }) => operation['x-stability']).filter(Boolean)
+    expect(marked.sort()).toEqual(['beta', 'experimental'])
+  })
+
+  test('the rate limit headers are integers', () => {
+    for (const name of ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset', 'Retry-After'])
+      expect(headers[name]).toMatchObject({ schema: { type: 'integer' }, example: expect.any(Number) })
+  })
+
+  test('the id filter of GET /pets repeats', () => {
+    const id = byName('pets').parameters?.find(({ name }) => name === 'id')
+    expect(id).toMatchObject({ style: 'form', explode: true, schema: { type: 'array', maxItems: 100 } })
+  })
+})
+
+test('the committed contract is what `npm run contract` writes', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'contract-'))
+  await promisify(execFile)(process.execPath, ['--import', 'tsx', 'src/contract.ts', folder])
+  for (const file of ['openapi.yaml', 'schema.graphql'])
+    expect(await readFile(file, 'utf8'), file).toBe(await readFile(join(folder, file), 'utf8'))
+}, 60_000)

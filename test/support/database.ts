@@ -1,0 +1,27 @@
+import { randomBytes } from 'node:crypto'
+import { cp, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { inject } from 'vitest'
+import { type Database, openDatabase } from '../../src/database.js'
+import { asAdmin, databaseUrl, testDatabaseUrl } from './postgres.js'
+
+export type TestDatabase = Database
+
+/** A real database of its own, migrated and empty: on TEST_DATABASE_URL where that is set, else an embedded one. */
+export async function openTestDatabase(): Promise<TestDatabase> {
+  const template = inject('template')
+  if (testDatabaseUrl) {
+    const name = `petstore_test_${process.pid}_${randomBytes(4).toString('hex')}`
+    await asAdmin(`CREATE DATABASE ${name} TEMPLATE ${template}`)
+    const database = await openDatabase({ DATABASE_URL: databaseUrl(name), DATA_DIR: '', EMBEDDED_DB_PORT: 0 })
+    return {
+      ...database,
+      close: () => database.close().then(() => asAdmin(`DROP DATABASE ${name} WITH (FORCE)`).then(() => {})),
+    }
+  }
+  const folder = await mkdtemp(join(tmpdir(), 'petstore-test-'))
+  await cp(template, folder, { recursive: true })
+  const database = await openDatabase({ DATA_DIR: folder, EMBEDDED_DB_PORT: 0 })
+  return { ...database, close: () => database.close().then(() => rm(folder, { recursive: true, force: true })) }
+}
