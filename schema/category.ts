@@ -3,7 +3,7 @@ import { ApiError, notFound, refusing } from './errors.js'
 import { afterArg, keyset, limitArg, page } from './lists.js'
 import { description, name } from './rules.js'
 
-export const Category = builder.prismaObject('Category', {
+const Category = builder.prismaObject('Category', {
   fields: (t) => ({
     id: t.expose('id', { type: 'Int64' }),
     name: t.exposeString('name'),

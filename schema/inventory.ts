@@ -4,7 +4,7 @@ import { afterArg, limitArg, page } from './lists.js'
 import { PetStatus } from './pet.js'
 import { stock } from './rules.js'
 
-export const InventoryItem = builder.prismaObject('InventoryItem', {
+const InventoryItem = builder.prismaObject('InventoryItem', {
   fields: (t) => ({
     petId: t.expose('petId', { type: 'Int64' }),
     quantity: t.exposeInt('quantity'),

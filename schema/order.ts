@@ -3,7 +3,7 @@ import { ApiError, notFound, refusing, unknownReference } from './errors.js'
 import { afterArg, limitArg, page } from './lists.js'
 import { orderQuantity } from './rules.js'
 
-export const Order = builder.prismaObject('Order', {
+const Order = builder.prismaObject('Order', {
   fields: (t) => ({
     id: t.expose('id', { type: 'Int64' }),
     petId: t.expose('petId', { type: 'Int64' }),

@@ -12,7 +12,7 @@ export const PetStatus = builder.enumType('PetStatus', {
   } as const,
 })
 
-export const Pet = builder.prismaObject('Pet', {
+const Pet = builder.prismaObject('Pet', {
   fields: (t) => ({
     id: t.expose('id', { type: 'Int64' }),
     name: t.exposeString('name'),

@@ -97,7 +97,7 @@ function refuseNulls(values: Record<string, unknown>, map: NullMap) {
 }
 
 /** Carries `rest` and `clears` into the schema's extensions, and refuses null where it clears nothing. */
-export class GatewayPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
+class GatewayPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
   override onInputFieldConfig(config: PothosInputFieldConfig<Types>) {
     return config.pothosOptions.clears
       ? { ...config, extensions: { ...config.extensions, clears: true as const } }

@@ -12,12 +12,12 @@ async function readBytes(request: Request, max: number): Promise<Uint8Array> {
   if (declared !== null) return new Uint8Array(await request.arrayBuffer())
   const chunks: Uint8Array[] = []
   let size = 0
-  if (request.body) {
-    for await (const chunk of request.body as unknown as AsyncIterable<Uint8Array>) {
-      size += chunk.length
-      if (size > max) throw tooLarge(max)
-      chunks.push(chunk)
-    }
+  // Not `for await`: leaving it cancels the stream, and with it the connection that the refusal has to take.
+  const reader = request.body?.getReader()
+  for (let read = await reader?.read(); read?.value; read = await reader?.read()) {
+    size += read.value.length
+    if (size > max) throw tooLarge(max)
+    chunks.push(read.value)
   }
   return Buffer.concat(chunks)
 }

@@ -167,7 +167,7 @@ const verbs: Record<string, Action> = {
     print(await update(database, id, { bannedUntil: null }), json)
   },
   async usage({ prisma }, { json }) {
-    const config = readConfig(process.env)
+    const config = readConfig()
     const keys = await prisma.apiKey.findMany({ orderBy: { id: 'asc' } })
     const limits = config.REDIS_URL
       ? await openLimits({ redisUrl: config.REDIS_URL, banAfter: 1, banSeconds: 1, log: createLog('silent') })
@@ -206,7 +206,7 @@ function run(verb: string) {
   return async (...args: unknown[]) => {
     const command = args.at(-1) as Command
     const [which = '', plan = ''] = command.processedArgs as string[]
-    const database = await openDatabase(readConfig(process.env), { join: true })
+    const database = await openDatabase(readConfig(), { join: true })
     try {
       await verbs[verb]?.(database, command.opts(), which, plan)
     } finally {

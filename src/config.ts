@@ -67,7 +67,7 @@ export type Config = z.infer<typeof settings> & { BASE_URL: string }
  *
  * @throws StartupError that names every bad setting, its value and what is allowed
  */
-export function readConfig(environment: NodeJS.ProcessEnv): Config {
+export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config {
   const given = Object.fromEntries(
     Object.keys(settings.shape).flatMap((name) => (environment[name] ? [[name, environment[name]]] : [])),
   )

@@ -44,16 +44,21 @@ export function toApiError(error: unknown, log: Logger, exchange?: Exchange): Ap
   return new ApiError('internal')
 }
 
+/** What GraphQL answers in: its own media type where the client names it, else JSON, whatever Accept says. */
+export const graphqlMediaType = ({ headers }: Request) =>
+  headers.get('accept')?.includes('application/graphql-response+json')
+    ? 'application/graphql-response+json'
+    : 'application/json'
+
 /** The response of a request that got no further than the plugins: GraphQL's shape on /graphql, else the Error object. */
 export function errorResponse(error: ApiError, request: Request, exchange: Exchange | undefined): Response {
   const { code, message, status, headers } = error
   const graphql = exchange?.path === '/graphql'
   const body = graphql ? { errors: [{ message, extensions: { code, status } }] } : { code, message, status }
-  const spoken = graphql && request.headers.get('accept')?.includes('application/graphql-response+json')
   return new Response(JSON.stringify(body), {
     status,
     headers: {
-      'content-type': spoken ? 'application/graphql-response+json; charset=utf-8' : 'application/json',
+      'content-type': graphql ? `${graphqlMediaType(request)}; charset=utf-8` : 'application/json',
       ...headers,
     },
   })

@@ -6,7 +6,7 @@ import { ApiError } from '../schema/errors.js'
 import type { Admission } from './admission.js'
 import { parseJson, readJson } from './body.js'
 import { assertWithinLimits, MAX_TOKENS, price } from './documents.js'
-import { toApiError } from './errors.js'
+import { graphqlMediaType, toApiError } from './errors.js'
 import type { Exchange, GatewayPlugin } from './exchange.js'
 import type { Logger } from './log.js'
 
@@ -91,26 +91,22 @@ export function useGraphql({ schema, endpoint, admission, context, maxBodyBytes,
   function parsed(source: string) {
     const known = documents.get(source)
     if (known) return known
-    const document = parse(source, { maxTokens: MAX_TOKENS })
-    documents.set(source, document)
-    return document
+    try {
+      const document = parse(source, { maxTokens: MAX_TOKENS })
+      documents.set(source, document)
+      return document
+    } catch (error) {
+      // Refused like any other limit: with 400, whatever media type the client accepts.
+      if ((error as Error).message.startsWith('Syntax Error: Document contains more'))
+        throw invalid(`The document has more than ${MAX_TOKENS} tokens.`)
+      throw error
+    }
   }
 
   const rules: Plugin<GraphqlContext> = {
     onRequestParse: ({ serverContext, setRequestParser }) =>
       setRequestParser(() => (serverContext as unknown as GraphqlContext).params),
-    onParse({ setParseFn }) {
-      setParseFn((source: string) => {
-        try {
-          return parsed(source)
-        } catch (error) {
-          // A document over the limit is refused like any other limit: with its own status.
-          if (/tokens/.test(String(error)))
-            throw withStatus(invalid(`The document has more than ${MAX_TOKENS} tokens.`))
-          throw error
-        }
-      })
-    },
+    onParse: ({ setParseFn }) => setParseFn(parsed),
     onExecute({ args, setResultAndStopExecution }) {
       const operation = getOperationAST(args.document, args.operationName)
       try {
@@ -159,8 +155,9 @@ export function useGraphql({ schema, endpoint, admission, context, maxBodyBytes,
       // What cannot be priced costs 1. A syntax error goes on to Yoga, which tells what is wrong and where.
       await admission.admit(exchange, priced.cost, priced.onlyQuota)
       if (refusal instanceof ApiError) throw refusal
-      const { url, headers } = request
-      const asked = request.method === 'HEAD' ? new fetchAPI.Request(url, { headers }) : request
+      // All that Yoga still asks of the request. It would answer any other Accept with an empty 406.
+      const { method } = exchange
+      const asked = new fetchAPI.Request(request.url, { method, headers: { accept: graphqlMediaType(request) } })
       endResponse(await yoga.handleRequest(asked, { exchange, params }))
     },
   }

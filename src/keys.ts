@@ -75,11 +75,13 @@ export class KeyRing {
     this.#rows = new LRUCache({
       max: 10_000,
       ttl: ttlMs,
-      // While the database is away, a key that was good stays good; what needs the database says so itself.
-      allowStaleOnFetchRejection: true,
-      noDeleteOnFetchRejection: true,
-      fetchMethod: async (hash) => {
-        const row = await prisma.apiKey.findUnique({ where: { hash } })
+      noDeleteOnStaleGet: true,
+      fetchMethod: async (hash, stale) => {
+        const row = await prisma.apiKey.findUnique({ where: { hash } }).catch((error) => {
+          // While the database is away, a key that was good stays good; what needs the database says so itself.
+          if (stale) return stale
+          throw error
+        })
         if (!row) this.#unknown.set(hash, true)
         return row ?? undefined
       },

@@ -14,10 +14,16 @@ import { resolve } from 'node:path'
 /** The locks of this process: a pid alone does not tell us from our predecessor where everybody is pid 1. */
 const held = new Set()
 
-/** When a process began, in ticks since boot, where the system tells: a pid may be used again. @param {number} pid */
+/**
+ * When a process began, in ticks since boot, where the system tells: a pid may be used again. A zombie has ended,
+ * although its pid can still be signalled.
+ *
+ * @param {number} pid
+ */
 function birth(pid) {
   try {
-    return readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ')[19]
+    const [state, ...fields] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? []
+    return state === 'Z' ? 'ended' : fields[18]
   } catch {
     return undefined
   }
@@ -33,14 +39,22 @@ function runs(pid) {
   }
 }
 
-/** What stands in the file; null when there is none, or nothing that a lock could be. @param {string} path */
-function content(path) {
+/** @param {string} path */
+function read(path) {
   try {
-    return JSON.parse(readFileSync(path, 'utf8'))
+    return readFileSync(path, 'utf8')
   } catch (error) {
-    if (error instanceof SyntaxError) return null
-    if (/** @type {NodeJS.ErrnoException} */ (error).code === 'ENOENT') return null
+    if (/** @type {NodeJS.ErrnoException} */ (error).code === 'ENOENT') return undefined
     throw error
+  }
+}
+
+/** What a lock says, or nothing where the disk lost it. @param {string | undefined} text */
+function parse(text) {
+  try {
+    return JSON.parse(text ?? 'null')
+  } catch {
+    return null
   }
 }
 
@@ -48,16 +62,29 @@ function content(path) {
  * The live holder of a lock, or null.
  *
  * @param {string} path
+ * @param {string} [text]
  * @returns {Holder | null}
  */
-export function readLock(path) {
-  const holder = content(path)
-  if (!Number.isSafeInteger(holder?.pid) || holder.pid <= 0) return null
+export function readLock(path, text = read(path)) {
+  const holder = parse(text)
+  if (!Number.isSafeInteger(holder?.pid) || holder.pid <= 0 || !runs(holder.pid)) return null
+  const now = birth(holder.pid)
+  if (now === 'ended') return null
+  if (holder.birth && now) return holder.birth === now ? holder : null
   if (holder.pid === process.pid) return held.has(holder.token) ? holder : null
-  if (!runs(holder.pid)) return null
-  if (holder.birth && birth(holder.pid)) return holder.birth === birth(holder.pid) ? holder : null
   const made = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0
   return made > Date.now() - uptime() * 1000 ? holder : null
+}
+
+/**
+ * Whether a dead holder's lock stands there. It is read again after the holder was found dead: one that was alive when
+ * it was read may have released it since, for somebody else to take.
+ *
+ * @param {string} path
+ */
+function isDead(path) {
+  const text = read(path)
+  return text !== undefined && !readLock(path, text) && read(path) === text
 }
 
 /** @param {string} path @param {object} value @param {(from: string, to: string) => void} place */
@@ -74,8 +101,8 @@ function put(path, value, place) {
 /**
  * Takes the lock, or returns its live holder.
  *
- * A dead holder's file is removed under a lock of the same kind beside it, and only if it is still a dead holder's:
- * of two processes that find it at once, neither can remove what the other has just taken.
+ * A dead holder's file is removed under a lock of the same kind beside it, and only if a dead holder's still stands
+ * there: of two processes that find it at once, neither can remove what the other has just taken.
  *
  * @param {string} path
  * @param {{ port?: number }} [facts] stand in the file beside the pid
@@ -95,9 +122,10 @@ export function acquireLock(path, facts) {
     }
     const holder = readLock(path)
     if (holder) return { holder }
+    if (!isDead(path)) continue
     const { lock: guard } = acquireLock(`${path}.takeover`)
     try {
-      if (guard && !readLock(path)) rmSync(path, { force: true })
+      if (guard && isDead(path)) rmSync(path, { force: true })
     } finally {
       guard?.release()
     }
@@ -112,7 +140,7 @@ export function acquireLock(path, facts) {
  * @returns {Lock}
  */
 function ours(path, self) {
-  const isOurs = () => content(path)?.token === self.token
+  const isOurs = () => parse(read(path))?.token === self.token
   return {
     update(facts) {
       if (isOurs()) put(path, { ...self, ...facts }, renameSync)

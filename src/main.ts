@@ -16,7 +16,7 @@ async function closeAll() {
 }
 
 async function start() {
-  const config = readConfig(process.env)
+  const config = readConfig()
   const log = createLog(config.LOG_LEVEL)
 
   let stopping = false

@@ -88,8 +88,7 @@ export function useRest({ admission, context, baseUrl, sunset, maxBodyBytes }: R
 
       const variables: Record<string, unknown> = {}
       const body = field.args.find((arg) => arg.name === 'input')
-      if (body)
-        variables.input = await readJson(request, { max: maxBodyBytes, types: MEDIA_TYPES[rest.method] ?? [] })
+      if (body) variables.input = await readJson(request, { max: maxBodyBytes, types: MEDIA_TYPES[rest.method] ?? [] })
       const queryArgs = field.args.filter((arg) => arg !== body && !(arg.name in params))
       Object.assign(variables, fromQuery(query, queryArgs))
       for (const arg of field.args) {

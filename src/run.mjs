@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { delimiter, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { acquireLock } from './lock.mjs'
@@ -13,6 +13,9 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const sources = ['prisma/schema.prisma', 'prisma/seed.ts', 'schema', 'src', 'tsconfig.json', 'package.json']
 const stamp = join(root, 'dist/.sources')
 const tools = ['node_modules/prisma/build/index.js', 'node_modules/typescript/bin/tsc']
+
+// Generators are found by their name, which npm would see to.
+const path = `${join(root, 'node_modules/.bin')}${delimiter}${process.env.PATH}`
 
 /** A digest of the names and contents of all sources: unlike times, it survives copies and notices what was deleted. */
 function digest() {
@@ -38,7 +41,13 @@ async function run(...command) {
   const child = spawn(process.execPath, command, {
     cwd: root,
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, NPM_CONFIG_LOGLEVEL: 'silent', CHECKPOINT_DISABLE: '1', PRISMA_HIDE_UPDATE_MESSAGE: '1' },
+    env: {
+      ...process.env,
+      PATH: path,
+      NPM_CONFIG_LOGLEVEL: 'silent',
+      CHECKPOINT_DISABLE: '1',
+      PRISMA_HIDE_UPDATE_MESSAGE: '1',
+    },
   })
   /** @type {Buffer[]} */
   const output = []

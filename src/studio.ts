@@ -7,7 +7,7 @@ import { openDatabase } from './database.js'
 // `npm run studio`: Prisma Studio on whichever database is configured, whether the service runs or not.
 
 async function studio() {
-  const database = await openDatabase(readConfig(process.env), { join: true })
+  const database = await openDatabase(readConfig(), { join: true })
   const require = createRequire(import.meta.url)
   const prisma = join(dirname(require.resolve('prisma/package.json')), 'build/index.js')
   const child = spawn(process.execPath, [prisma, 'studio', ...process.argv.slice(2)], {

@@ -1,6 +1,5 @@
 import { getNamedType, getNullableType, isEnumType, isListType } from 'graphql'
 import { catalogue, type ErrorCode } from '../../schema/errors.js'
-import type { Rest } from '../../schema/plugin.js'
 import { deprecationHeaders } from '../headers.js'
 import { fill, MEDIA_TYPES, type Operation } from '../operations.js'
 import {

@@ -44,10 +44,7 @@ const common: Record<string, Header> = {
     ...text('Any origin, unless the service is configured to name some.', '*'),
     required: undefined,
   },
-  'Access-Control-Expose-Headers': text(
-    'The headers that scripts in browsers may read.',
-    EXPOSED,
-  ),
+  'Access-Control-Expose-Headers': text('The headers that scripts in browsers may read.', EXPOSED),
 }
 
 const particular: Record<string, Header> = {

@@ -10,10 +10,9 @@ export type TestDatabase = Database
 
 /** A real database of its own, migrated and empty: on TEST_DATABASE_URL where that is set, else an embedded one. */
 export async function openTestDatabase(): Promise<TestDatabase> {
-  const template = inject('template')
   if (testDatabaseUrl) {
     const name = `petstore_test_${process.pid}_${randomBytes(4).toString('hex')}`
-    await asAdmin(`CREATE DATABASE ${name} TEMPLATE ${template}`)
+    await asAdmin(`CREATE DATABASE ${name} TEMPLATE ${inject('template')}`)
     const database = await openDatabase({ DATABASE_URL: databaseUrl(name), DATA_DIR: '', EMBEDDED_DB_PORT: 0 })
     return {
       ...database,
@@ -21,7 +20,7 @@ export async function openTestDatabase(): Promise<TestDatabase> {
     }
   }
   const folder = await mkdtemp(join(tmpdir(), 'petstore-test-'))
-  await cp(template, folder, { recursive: true })
+  await cp(inject('folder'), folder, { recursive: true })
   const database = await openDatabase({ DATA_DIR: folder, EMBEDDED_DB_PORT: 0 })
   return { ...database, close: () => database.close().then(() => rm(folder, { recursive: true, force: true })) }
 }

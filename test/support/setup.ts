@@ -8,7 +8,9 @@ import { asAdmin, databaseUrl } from './postgres.js'
 
 declare module 'vitest' {
   export interface ProvidedContext {
-    /** A data directory, or the name of a database, that has all migrations: tests begin with a copy. */
+    /** A data directory that has all migrations: tests begin with a copy. */
+    folder: string
+    /** Likewise a database on TEST_DATABASE_URL, where that is set. */
     template: string
   }
 }
@@ -16,15 +18,18 @@ declare module 'vitest' {
 /** Made once for the whole run: the build that tests of whole processes start, and the template of all databases. */
 export default async function setup({ provide }: TestProject) {
   execFileSync(process.execPath, ['src/run.mjs', 'cli', '--help'], { stdio: ['ignore', 'ignore', 'inherit'] })
+  const folder = await mkdtemp(join(tmpdir(), 'petstore-template-'))
+  await (await openDatabase({ DATA_DIR: folder, EMBEDDED_DB_PORT: 0 })).close()
+  provide('folder', folder)
   if (process.env.TEST_DATABASE_URL) {
     const name = `petstore_template_${process.pid}`
     await asAdmin(`CREATE DATABASE ${name}`)
     await (await openDatabase({ DATABASE_URL: databaseUrl(name), DATA_DIR: '', EMBEDDED_DB_PORT: 0 })).close()
     provide('template', name)
-    return () => asAdmin(`DROP DATABASE ${name} WITH (FORCE)`)
+    return async () => {
+      await asAdmin(`DROP DATABASE ${name} WITH (FORCE)`)
+      await rm(folder, { recursive: true, force: true })
+    }
   }
-  const folder = await mkdtemp(join(tmpdir(), 'petstore-template-'))
-  await (await openDatabase({ DATA_DIR: folder, EMBEDDED_DB_PORT: 0 })).close()
-  provide('template', folder)
   return () => rm(folder, { recursive: true, force: true })
 }

@@ -1,0 +1,303 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { seed } from '../prisma/seed.js'
+import { StartupError } from '../src/config.js'
+import { type DatabaseOptions, openDatabase } from '../src/database.js'
+import { type Embedded, openEmbedded } from '../src/embedded.js'
+import { acquireLock, readLock } from '../src/lock.mjs'
+
+const scratch = mkdtempSync(join(tmpdir(), 'petstore-database-'))
+/** A data directory with all migrations, to be copied, since making one takes seconds. */
+const template = join(scratch, 'template')
+let folders = 0
+const emptyFolder = () => join(scratch, `data-${folders++}`)
+
+function dataFolder(): string {
+  const folder = emptyFolder()
+  cpSync(template, folder, { recursive: true })
+  return folder
+}
+
+async function open(DATA_DIR: string, options: DatabaseOptions & { port?: number } = {}) {
+  const database = await openDatabase({ DATA_DIR, EMBEDDED_DB_PORT: options.port ?? 0 }, options)
+  onTestFinished(() => database.close())
+  return database
+}
+
+/** What a start is refused with: one line, for a person. */
+async function refusal(start: Promise<unknown>): Promise<string> {
+  const error = await start.then(
+    () => expect.fail('it was not refused'),
+    (reason) => reason,
+  )
+  expect(error).toBeInstanceOf(StartupError)
+  expect(error.message).not.toContain('\n')
+  return error.message
+}
+
+function child(fixture: string, ...args: string[]): ChildProcess {
+  const process_ = spawn(process.execPath, ['--import', 'tsx', join(import.meta.dirname, 'fixtures', fixture), ...args])
+  onTestFinished(() => void process_.kill('SIGKILL'))
+  return process_
+}
+
+const nextLine = async (from: ChildProcess): Promise<string> => {
+  // biome-ignore lint/style/noNonNullAssertion: spawned with pipes
+  const lines = createInterface(from.stdout!)
+  const [line] = await once(lines, 'line')
+  lines.close()
+  return line
+}
+
+beforeAll(async () => {
+  const database = await openDatabase({ DATA_DIR: template, EMBEDDED_DB_PORT: 0 })
+  await database.close()
+}, 30_000)
+
+afterAll(() => rmSync(scratch, { recursive: true, force: true }))
+
+describe('the embedded database', () => {
+  test('keeps its data over a restart, in a folder for the owner alone', async () => {
+    const folder = dataFolder()
+    const first = await open(folder)
+    const { id } = await first.prisma.category.create({ data: { name: 'Kept' } })
+    expect(readLock(join(folder, 'lock'))).toMatchObject({ pid: process.pid, port: Number(new URL(first.url).port) })
+    await first.close()
+    expect(readdirSync(folder)).toEqual(['db'])
+    expect(statSync(join(folder, 'db')).mode & 0o777).toBe(0o700)
+    const second = await open(folder)
+    expect(await second.prisma.category.findMany()).toMatchObject([{ id, name: 'Kept' }])
+  })
+
+  test('loses no acknowledged write to kill -9, and a dead owner stops nobody', async () => {
+    const folder = dataFolder()
+    const writer = child('write.ts', folder)
+    const acknowledged: string[] = []
+    // biome-ignore lint/style/noNonNullAssertion: spawned with pipes
+    for await (const line of createInterface(writer.stdout!)) {
+      acknowledged.push(line)
+      if (acknowledged.length === 100) writer.kill('SIGKILL')
+    }
+    expect(acknowledged.length).toBeGreaterThanOrEqual(100)
+    expect(existsSync(join(folder, 'lock'))).toBe(true)
+    const { prisma } = await open(folder)
+    const ids = (await prisma.category.findMany()).map(({ id }) => String(id))
+    expect(ids).toEqual(expect.arrayContaining(acknowledged))
+  })
+
+  test('begins again where the first start was killed half-way', async () => {
+    const folder = dataFolder()
+    rmSync(join(folder, 'db/global'), { recursive: true })
+    writeFileSync(join(folder, 'db.incomplete'), '')
+    const { prisma } = await open(folder)
+    expect(await prisma.category.count()).toBe(0)
+    expect(existsSync(join(folder, 'db.incomplete'))).toBe(false)
+  }, 30_000)
+
+  test('refuses a second owner, and names the first', async () => {
+    const folder = dataFolder()
+    const { url } = await open(folder)
+    const message = await refusal(open(folder))
+    expect(message).toContain(`is in use by process ${process.pid}, which serves it on port ${new URL(url).port}`)
+    expect(readLock(join(folder, 'lock'))?.pid).toBe(process.pid)
+  })
+
+  test('lets a command join its owner, and be the owner where there is none', async () => {
+    const folder = dataFolder()
+    const command = await open(folder, { join: true })
+    const { id } = await command.prisma.category.create({ data: { name: 'By a command' } })
+    const another = open(folder, { join: true })
+    await command.close()
+    await (await another).close()
+
+    const owner = await open(folder)
+    const joined = await open(folder, { join: true })
+    expect(joined.url).toBe(owner.url)
+    expect(await joined.prisma.category.findMany()).toMatchObject([{ id }])
+    await joined.close()
+    await owner.ping()
+  })
+
+  test('names the setting when its port is taken, and leaves nothing locked', async () => {
+    const server = createServer().listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    onTestFinished(() => void server.close())
+    const { port } = server.address() as AddressInfo
+    const folder = dataFolder()
+    expect(await refusal(open(folder, { port }))).toContain(`EMBEDDED_DB_PORT ${port} is in use`)
+    expect(readdirSync(folder)).toEqual(['db'])
+    await open(folder)
+  })
+
+  test('says what is wrong with a data directory, and touches nothing in it', async () => {
+    const file = join(scratch, 'file')
+    writeFileSync(file, 'precious')
+    expect(await refusal(open(file))).toContain(`DATA_DIR ${file} cannot be used: it, or what it lies in, is a file`)
+    expect(await refusal(open(join(file, 'data')))).toContain('is a file')
+    expect(await refusal(open('/sys/nothing/here'))).toContain('set DATA_DIR to a folder that can be written')
+
+    const garbage = emptyFolder()
+    mkdirSync(join(garbage, 'db'), { recursive: true })
+    writeFileSync(join(garbage, 'db/photo.jpg'), 'precious')
+    expect(await refusal(open(garbage))).toContain('holds something that is no database')
+    expect(readdirSync(garbage, { recursive: true })).toEqual(['db', 'db/photo.jpg'])
+
+    const corrupted = dataFolder()
+    writeFileSync(join(corrupted, 'db/global/pg_control'), 'nonsense')
+    expect(await refusal(open(corrupted))).toContain(`the database in ${join(corrupted, 'db')} cannot be opened`)
+    expect(readdirSync(corrupted)).toEqual(['db'])
+  }, 20_000)
+})
+
+describe('the clients of the embedded database', () => {
+  let embedded: Embedded
+  beforeAll(async () => {
+    const { url, close } = await openDatabase({ DATA_DIR: dataFolder(), EMBEDDED_DB_PORT: 0 })
+    embedded = { url, port: Number(new URL(url).port), close }
+  })
+  afterAll(() => embedded.close())
+
+  async function client(): Promise<pg.Client> {
+    const made = new pg.Client({ connectionString: embedded.url })
+    made.on('error', () => {})
+    await made.connect()
+    onTestFinished(() => void made.end().catch(() => {}))
+    return made
+  }
+
+  test('have transactions that are isolated from each other', async () => {
+    const { prisma } = await openDatabase({ DATABASE_URL: `${embedded.url}?`, DATA_DIR: '', EMBEDDED_DB_PORT: 0 })
+    onTestFinished(() => prisma.$disconnect())
+    const { id } = await prisma.category.create({ data: { name: '0' } })
+    await Promise.all(
+      Array.from({ length: 50 }, () =>
+        prisma.$transaction(
+          async (tx) => {
+            const { name } = await tx.category.findUniqueOrThrow({ where: { id } })
+            await new Promise(setImmediate)
+            await tx.category.update({ where: { id }, data: { name: String(Number(name) + 1) } })
+          },
+          { maxWait: 10_000 },
+        ),
+      ),
+    )
+    expect(await prisma.category.findUnique({ where: { id } })).toMatchObject({ name: '50' })
+    const failing = prisma.$transaction(async (tx) => {
+      await tx.category.update({ where: { id }, data: { name: 'undone' } })
+      throw new Error('no')
+    })
+    await expect(failing).rejects.toThrow('no')
+    expect(await prisma.category.findUnique({ where: { id } })).toMatchObject({ name: '50' })
+  })
+
+  test('never get each other’s statements, however large theirs are', async () => {
+    const clients = await Promise.all(Array.from({ length: 6 }, client))
+    const large = 'x'.repeat(300_000)
+    for (let round = 0; round < 20; round++) {
+      await Promise.all(
+        clients.map(async (one, index) => {
+          const value = index === 0 ? large : `${index}`
+          const { rows } = await one.query('SELECT $1::text AS value', [value])
+          expect(rows[0].value === value).toBe(true)
+        }),
+      )
+    }
+  })
+
+  test('may leave at any moment of a transaction, which is then undone', async () => {
+    const witness = await client()
+    for (let round = 0; round < 40; round++) {
+      const leaving = await client()
+      const sent = ['BEGIN', `INSERT INTO "Category" ("name") VALUES ('left')`, 'nonsense'].map((sql) =>
+        leaving.query(sql).catch(() => {}),
+      )
+      await (round % 4 === 3 ? new Promise((resolve) => setTimeout(resolve, round / 8)) : sent[round % 4])
+      // @ts-expect-error as a process that dies does it, without a farewell
+      leaving.connection.stream.destroy()
+      const { rows } = await witness.query(`SELECT count(*)::int AS left FROM "Category" WHERE "name" = 'left'`)
+      expect(rows).toEqual([{ left: 0 }])
+    }
+  })
+
+  test('learn that the database has ended', async () => {
+    const lost = new Promise<Error>((onLost) => {
+      void openEmbedded({ dataDir: '', port: 0, inMemory: true, onLost }).then(async ({ url }) => {
+        const killer = new pg.Client({ connectionString: url })
+        killer.on('error', () => {})
+        await killer.connect()
+        await killer.query('SELECT pg_terminate_backend(pg_backend_pid())').catch(() => {})
+      })
+    })
+    expect((await lost).message).toContain('the embedded database has ended')
+  }, 20_000)
+})
+
+describe('a lock', () => {
+  test('of a dead process goes to exactly one of those that find it at once', async () => {
+    const folder = mkdtempSync(join(scratch, 'locks-'))
+    const dead = spawn(process.execPath, ['--version'])
+    await once(dead, 'exit')
+    const all = Array.from({ length: 100 }, (_, index) => index)
+    for (const index of all) writeFileSync(join(folder, `lock-${index}`), JSON.stringify({ pid: dead.pid }))
+    const rivals = Array.from({ length: 4 }, () => child('lock.mjs', folder, '100', `${Date.now() + 1500}`))
+    const taken = await Promise.all(rivals.map(async (rival) => JSON.parse(await nextLine(rival)) as number[]))
+    expect(taken.flat().sort((a, b) => a - b)).toEqual(all)
+    expect(readdirSync(folder)).toHaveLength(100)
+  })
+
+  test('is not ours because it has our pid, unless we took it', () => {
+    const path = join(mkdtempSync(join(scratch, 'lock-')), 'lock')
+    writeFileSync(path, JSON.stringify({ pid: process.pid }))
+    expect(readLock(path)).toBeNull()
+    const { lock } = acquireLock(path, { port: 1 })
+    expect(acquireLock(path).holder).toMatchObject({ pid: process.pid, port: 1 })
+    writeFileSync(path, JSON.stringify({ pid: 1 }))
+    lock?.release()
+    expect(existsSync(path)).toBe(true)
+  })
+})
+
+describe('a DATABASE_URL that leads nowhere', () => {
+  const start = (DATABASE_URL: string) => refusal(openDatabase({ DATABASE_URL, DATA_DIR: '', EMBEDDED_DB_PORT: 0 }))
+
+  test('is refused in one line that names the place and never the password', async () => {
+    expect(await start('postgresql://me:secret@127.0.0.1:1/shop')).toBe(
+      'DATABASE_URL: the database "shop" at 127.0.0.1:1 cannot be used: nothing listens there',
+    )
+    expect(await start('postgresql://me:secret@localhost:1/shop')).toContain('localhost:1 cannot be used: nothing')
+    expect(await start('postgresql://me:secret@no.such.host.invalid/shop')).toMatch(/host name/)
+  })
+
+  test('is refused within seconds where something listens that never answers', async () => {
+    const server = createServer().listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    onTestFinished(() => void server.close())
+    const { port } = server.address() as AddressInfo
+    expect(await start(`postgresql://me:secret@127.0.0.1:${port}/shop`)).toContain('it does not answer')
+  })
+
+  test.runIf(process.env.TEST_DATABASE_URL)('is refused when the server knows no such user or database', async () => {
+    const url = new URL(process.env.TEST_DATABASE_URL ?? '')
+    url.pathname = '/no_such_database'
+    expect(await start(url.href)).toContain('"no_such_database" does not exist')
+    Object.assign(url, { username: 'nobody_here', password: 'secret' })
+    expect(await start(url.href)).not.toContain('secret')
+  })
+})
+
+test('the sample data is put in once, with ids from 1 on', async () => {
+  const { prisma } = await open(dataFolder())
+  expect(await seed(prisma)).toBe(true)
+  expect(await seed(prisma)).toBe(false)
+  expect(await prisma.pet.findMany({ select: { id: true }, orderBy: { id: 'asc' } })).toHaveLength(12)
+  expect(await prisma.pet.findFirst({ orderBy: { id: 'asc' } })).toMatchObject({ id: 1n, name: 'Rex' })
+  expect(await prisma.inventoryItem.count({ where: { quantity: { gt: 0 } } })).toBe(10)
+  expect(await prisma.order.count()).toBe(5)
+})

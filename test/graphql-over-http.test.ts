@@ -1,0 +1,209 @@
+import { request } from 'node:http'
+import { brotliDecompressSync, gunzipSync } from 'node:zlib'
+import { serverAudits } from 'graphql-http'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Gateway, openGateway } from './support/gateway.js'
+
+let gateway: Gateway
+let url: string
+beforeAll(async () => {
+  gateway = await openGateway()
+  url = `${(await gateway.listen()).url}/graphql`
+})
+afterAll(() => gateway.close())
+
+const authorized = (input: string | URL, init: RequestInit = {}) => {
+  const headers = new Headers(init.headers)
+  headers.set('authorization', `Bearer ${gateway.key}`)
+  return fetch(input, { ...init, headers })
+}
+const ask = (search: Record<string, string>, init?: RequestInit) =>
+  authorized(`${url}?${new URLSearchParams(search)}`, init)
+const post = (body: unknown, headers: Record<string, string> = {}) =>
+  authorized(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+  })
+
+describe('the audits of GraphQL over HTTP', () => {
+  for (const audit of serverAudits({ url: () => url, fetchFn: authorized }))
+    test(audit.name, async () => {
+      const result = await audit.fn()
+      expect(result.status, 'reason' in result ? result.reason : '').toBe('ok')
+    })
+})
+
+describe('the media type of an answer', () => {
+  const type = 'application/graphql-response+json'
+
+  test.each([
+    ['application/json', 'application/json'],
+    [type, type],
+    [`application/json, ${type}`, type],
+    [`${type}, application/json;q=0.9`, type],
+    ['application/*', 'application/json'],
+    ['text/plain', 'application/json'],
+    ['text/event-stream', 'application/json'],
+    ['multipart/mixed', 'application/json'],
+    ['application/json; charset=iso-8859-1', 'application/json'],
+    ['nonsense', 'application/json'],
+  ])('for Accept: %s it is %s', async (accept, expected) => {
+    const answer = await post({ query: '{ __typename }' }, { accept })
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([200, `${expected}; charset=utf-8`])
+    expect(await answer.json()).toEqual({ data: { __typename: 'Query' } })
+
+    const refused = await post({ query: '{ dog }' }, { accept })
+    expect(refused.status).toBe(expected === type ? 400 : 200)
+    expect(refused.headers.get('content-type')).toBe(`${expected}; charset=utf-8`)
+    const { errors } = (await refused.json()) as { errors: { extensions: object }[] }
+    expect(errors[0]?.extensions).toEqual({ code: 'invalid_request', status: 400 })
+  })
+})
+
+describe('requests', () => {
+  test('GET and POST mean the same', async () => {
+    const params = {
+      query: 'query A($id: Int64!) { pet(petId: $id) { id } } query B { __typename }',
+      operationName: 'A',
+    }
+    const got = await ask({ ...params, variables: '{"id":999}', extensions: '{}' })
+    const posted = await post({ ...params, variables: { id: 999 }, extensions: {} })
+    expect([got.status, posted.status]).toEqual([200, 200])
+    const answer = await got.json()
+    expect(answer).toMatchObject({ data: { pet: null }, errors: [{ extensions: { code: 'not_found', status: 404 } }] })
+    expect(await posted.json()).toEqual(answer)
+  })
+
+  test('a mutation by GET is 405 and changes nothing', async () => {
+    const before = await gateway.prisma.category.count()
+    for (const accept of ['application/json', 'application/graphql-response+json']) {
+      const answer = await ask(
+        { query: 'mutation { createCategory(input: { name: "Cats" }) { id } }' },
+        { headers: { accept } },
+      )
+      expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'POST'])
+      expect(await answer.json()).toMatchObject({
+        errors: [{ extensions: { code: 'method_not_allowed', status: 405 } }],
+      })
+    }
+    expect(await gateway.prisma.category.count()).toBe(before)
+  })
+
+  test('a query beside a mutation in one document may come by GET', async () => {
+    const query = 'query A { __typename } mutation B { deletePet(petId: 1) { id } }'
+    expect((await ask({ query, operationName: 'A' })).status).toBe(200)
+    expect((await ask({ query, operationName: 'B' })).status).toBe(405)
+  })
+
+  test('HEAD is GET without a body', async () => {
+    const answer = await ask({ query: '{ __typename }' }, { method: 'HEAD' })
+    expect([answer.status, await answer.text()]).toEqual([200, ''])
+    expect((await ask({ query: 'mutation { deletePet(petId: 1) { id } }' }, { method: 'HEAD' })).status).toBe(405)
+  })
+
+  test.each(['PUT', 'PATCH', 'DELETE', 'OPTIONS'])('%s is 405 with Allow', async (method) => {
+    const answer = await authorized(url, { method })
+    expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'GET, HEAD, POST'])
+    expect(await answer.json()).toMatchObject({ errors: [{ extensions: { code: 'method_not_allowed', status: 405 } }] })
+  })
+
+  const query = '{ __typename }'
+  test.each([
+    ['a batch', [{ query }, { query }]],
+    ['an empty batch', []],
+    ['null', null],
+    ['text', '"{ __typename }"'],
+    ['no query', { operationName: 'A' }],
+    ['a query that is no string', { query: 5 }],
+    ['variables that are no object', { query, variables: [] }],
+    ['extensions that are no object', { query, extensions: 'x' }],
+    ['an unknown parameter', { query, doc: query }],
+    ['what is not JSON', '{'],
+    ['nothing', ''],
+  ])('%s is 400', async (_, body) => {
+    const answer = await post(body)
+    expect(answer.status).toBe(400)
+    expect(await answer.json()).toEqual({
+      errors: [{ message: expect.any(String), extensions: { code: 'invalid_request', status: 400 } }],
+    })
+  })
+
+  test('variables that are not JSON are 400 by GET', async () => {
+    expect((await ask({ query, variables: '{' })).status).toBe(400)
+  })
+
+  test.each([
+    ['text/plain', 415, 'unsupported_media_type'],
+    ['application/graphql', 415, 'unsupported_media_type'],
+    ['application/x-www-form-urlencoded', 415, 'unsupported_media_type'],
+    ['application/json; charset=iso-8859-1', 415, 'unsupported_media_type'],
+  ])('a body of %s is 415', async (type, status, code) => {
+    for (const accept of ['*/*', 'application/graphql-response+json']) {
+      const answer = await post({ query }, { 'content-type': type, accept })
+      expect(answer.status).toBe(status)
+      expect(await answer.json()).toMatchObject({ errors: [{ extensions: { code, status } }] })
+    }
+  })
+
+  test('a body over the limit is 413, whether or not its length is declared', async () => {
+    const body = JSON.stringify({ query: `{ __typename } # ${'x'.repeat(1_048_576)}` })
+    const refused = { errors: [{ extensions: { code: 'payload_too_large', status: 413 } }] }
+    const declared = await post(body)
+    expect([declared.status, await declared.json()]).toMatchObject([413, refused])
+    const counted = await gateway.call('POST', '/graphql', { body: new TextEncoder().encode(body) })
+    expect([counted.status, counted.body]).toMatchObject([413, refused])
+  })
+
+  test('without a key it is 401', async () => {
+    const answer = await fetch(url, { method: 'POST', body: JSON.stringify({ query }) })
+    expect([answer.status, answer.headers.get('www-authenticate')]).toEqual([401, 'Bearer'])
+    expect(await answer.json()).toMatchObject({ errors: [{ extensions: { code: 'unauthorized', status: 401 } }] })
+  })
+})
+
+describe('GraphiQL', () => {
+  // Not fetch, which decompresses by itself.
+  const page = (headers: Record<string, string>, method = 'GET') =>
+    new Promise<{ status?: number; headers: NodeJS.Dict<string | string[]>; body: Buffer }>((resolve, reject) => {
+      request(url, { method, headers: { accept: 'text/html', ...headers } }, async (response) => {
+        const body = Buffer.concat(await response.toArray())
+        resolve({ status: response.statusCode, headers: response.headers, body })
+      })
+        .on('error', reject)
+        .end()
+    })
+
+  test('is served without a key, compressed, and is kept by browsers', async () => {
+    const plain = await page({})
+    expect([plain.status, plain.headers['content-type']]).toEqual([200, 'text/html; charset=utf-8'])
+    const brotli = await page({ 'accept-encoding': 'gzip, br' })
+    expect(brotli.headers['content-encoding']).toBe('br')
+    expect(brotliDecompressSync(brotli.body).equals(plain.body)).toBe(true)
+    const gzip = await page({ 'accept-encoding': 'gzip' })
+    expect(gzip.headers['content-encoding']).toBe('gzip')
+    expect(gunzipSync(gzip.body).equals(plain.body)).toBe(true)
+    expect(brotli.body.length).toBeLessThan(plain.body.length / 2)
+
+    const etag = plain.headers.etag as string
+    expect(plain.headers['cache-control']).toMatch(/max-age=\d+/)
+    const again = await page({ 'if-none-match': etag })
+    expect([again.status, again.body.length, again.headers.etag]).toEqual([304, 0, etag])
+    const head = await page({}, 'HEAD')
+    expect([head.status, head.body.length]).toEqual([200, 0])
+    expect(head.headers['content-length']).toBe(String(plain.body.length))
+  })
+
+  test('loads nothing from another host', async () => {
+    const html = (await page({})).body.toString()
+    const loaded = [...html.matchAll(/<(?:script|link|img|iframe)\b[^>]*?(?:src|href)="?([^\s">]+)/g)].map(
+      ([, at]) => at,
+    )
+    expect(loaded.filter((at) => !at?.startsWith('data:'))).toEqual([])
+    expect(html).not.toMatch(/unpkg\.com|jsdelivr\.net|cdnjs|googleapis/)
+  })
+
+  test('is a page for browsers alone: others need a key', async () => {
+    expect((await fetch(url, { headers: { accept: 'application/json' } })).status).toBe(401)
+  })
+})

@@ -1,0 +1,271 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { openTestDatabase, type TestDatabase } from './support/database.js'
+import { type Gateway, openGateway, useGateway } from './support/gateway.js'
+import { watched } from './support/statements.js'
+
+let database: TestDatabase
+let gateway: Gateway
+let statements: string[]
+beforeAll(async () => {
+  database = await openTestDatabase()
+  const watching = watched(database)
+  statements = watching.statements
+  const close = () => watching.prisma.$disconnect().then(() => database.close())
+  gateway = await openGateway({ database: { ...database, prisma: watching.prisma, close } })
+})
+afterAll(() => gateway.close())
+
+/** A category with pets, each with orders. */
+const createCategory = (pets = 1, orders = 0) =>
+  gateway.prisma.category.create({
+    data: {
+      name: 'Cats',
+      pets: {
+        create: Array.from({ length: pets }, () => ({
+          name: 'Tom',
+          orders: { create: Array.from({ length: orders }, (_, i) => ({ quantity: i + 1 })) },
+        })),
+      },
+    },
+    include: { pets: { include: { orders: true }, orderBy: { id: 'asc' } } },
+  })
+
+const data = async (query: string, variables?: object) => {
+  const { body, text } = await gateway.graphql(query, variables)
+  expect(body.errors, text).toBeUndefined()
+  return body.data
+}
+const refusal = ({ body }: { body: { errors: { extensions: object }[] } }) => body.errors.map((e) => e.extensions)
+
+describe('the graph', () => {
+  test('leads from each resource to its neighbours, in both directions', async () => {
+    const category = await createCategory(1, 1)
+    const [pet] = category.pets
+    const query = `query ($category: Int64!, $pet: Int64!, $order: Int64!) {
+      category(categoryId: $category) { pets { id } }
+      pet(petId: $pet) { category { id } inventory { petId quantity status } orders { id } }
+      order(orderId: $order) { pet { id } }
+      inventoryItem(petId: $pet) { pet { id } }
+    }`
+    const [id, petId, orderId] = [category.id, pet?.id, pet?.orders[0]?.id].map(Number)
+    expect(await data(query, { category: id, pet: petId, order: orderId })).toEqual({
+      category: { pets: [{ id: petId }] },
+      pet: {
+        category: { id },
+        inventory: { petId, quantity: 0, status: 'available' },
+        orders: [{ id: orderId }],
+      },
+      order: { pet: { id: petId } },
+      inventoryItem: { pet: { id: petId } },
+    })
+  })
+
+  test('nested lists are paged as root lists are: 20 unless told otherwise, from after the last one seen', async () => {
+    const category = await createCategory(22, 0)
+    const ids = category.pets.map(({ id }) => ({ id: Number(id) }))
+    const query = `query ($id: Int64!, $limit: Int, $after: Int64) {
+      category(categoryId: $id) { standard: pets { id } page: pets(limit: $limit, after: $after) { id } }
+    }`
+    const variables = { id: Number(category.id), limit: 3, after: ids[4]?.id }
+    expect((await data(query, variables)).category).toEqual({ standard: ids.slice(0, 20), page: ids.slice(5, 8) })
+    expect((await data(query, { ...variables, after: ids[20]?.id })).category.page).toEqual(ids.slice(21))
+  })
+
+  test.each([
+    ['limit: 0', 'limit must be at least 1.'],
+    ['limit: 101', 'limit must be at most 100.'],
+    ['limit: null', 'limit must not be null.'],
+  ])('a nested list refuses %s', async (args, message) => {
+    const [pet] = (await createCategory()).pets
+    const answer = await gateway.graphql(`{ pet(petId: ${pet?.id}) { orders(${args}) { id } } }`)
+    expect(answer.body.errors[0]).toMatchObject({ message, extensions: { code: 'invalid_request', status: 400 } })
+  })
+})
+
+describe('refusals', () => {
+  test('one leaves the data of the others', async () => {
+    const { id } = await createCategory()
+    const { status, body } = await gateway.graphql(
+      `{ category(categoryId: ${id}) { name } pet(petId: 999999) { id } wide: pets(limit: 101) { id } }`,
+    )
+    expect(status).toBe(200)
+    expect(body.data).toEqual({ category: { name: 'Cats' }, pet: null, wide: null })
+    expect(body.errors).toEqual([
+      expect.objectContaining({ path: ['wide'], extensions: { code: 'invalid_request', status: 400 } }),
+      expect.objectContaining({ path: ['pet'], extensions: { code: 'not_found', status: 404 } }),
+    ])
+  })
+
+  test.each([
+    ['{ pet(petId: 999999) { id } }', 'not_found', 404],
+    ['{ pet(petId: 0) { id } }', 'invalid_request', 400],
+    ['{ pet(petId: "1") { id } }', 'invalid_request', 400],
+    ['{ dog { id } }', 'invalid_request', 400],
+    ['{ pets {', 'invalid_request', 400],
+    ['{ pets } tokens', 'invalid_request', 400],
+    ['query A { pets { id } } query B { pets { id } }', 'invalid_request', 400],
+    ['mutation { createPet(input: { name: "Tom", categoryId: 999999 }) { id } }', 'unknown_reference', 422],
+    ['mutation { createPet(input: { name: null, categoryId: 1 }) { id } }', 'invalid_request', 400],
+    ['mutation { createCategory(input: { name: " " }) { id } }', 'invalid_request', 400],
+    ['mutation { updatePet(petId: 999999, input: {}) { id } }', 'not_found', 404],
+  ])('%s is refused as %s', async (query, code, status) => {
+    expect(refusal(await gateway.graphql(query))).toEqual([{ code, status }])
+  })
+
+  test('a syntax error says what is wrong and where', async () => {
+    const { body } = await gateway.graphql('{ pets { tokens')
+    expect(body.errors[0]).toMatchObject({
+      message: 'Syntax Error: Expected Name, found <EOF>.',
+      locations: [{ line: 1, column: 16 }],
+    })
+  })
+})
+
+describe('deletes', () => {
+  test('return the pet as it was, with its relations', async () => {
+    const [pet] = (await createCategory()).pets
+    const query = `mutation { deletePet(petId: ${pet?.id}) { name category { name } inventory { quantity } orders { id } } }`
+    expect((await data(query)).deletePet).toEqual({
+      name: 'Tom',
+      category: { name: 'Cats' },
+      inventory: { quantity: 0 },
+      orders: [],
+    })
+    expect(await gateway.prisma.inventoryItem.count({ where: { petId: pet?.id } })).toBe(0)
+  })
+
+  test('return the order and the category as they were', async () => {
+    const category = await createCategory(1, 1)
+    const [pet] = category.pets
+    const order = await data(`mutation { deleteOrder(orderId: ${pet?.orders[0]?.id}) { quantity pet { name } } }`)
+    expect(order.deleteOrder).toEqual({ quantity: 1, pet: { name: 'Tom' } })
+    await data(`mutation { deletePet(petId: ${pet?.id}) { id } }`)
+    const deleted = await data(`mutation { deleteCategory(categoryId: ${category.id}) { name pets { id } } }`)
+    expect(deleted.deleteCategory).toEqual({ name: 'Cats', pets: [] })
+  })
+
+  test('are refused while something refers to the thing', async () => {
+    const category = await createCategory(1, 1)
+    const query = `mutation { deletePet(petId: ${category.pets[0]?.id}) { id } deleteCategory(categoryId: ${category.id}) { id } }`
+    const answer = await gateway.graphql(query)
+    expect(answer.body.data).toEqual({ deletePet: null, deleteCategory: null })
+    const conflict = { code: 'conflict', status: 409 }
+    expect(refusal(answer)).toEqual([conflict, conflict])
+  })
+})
+
+describe('what a document costs the database', () => {
+  const deep = `query ($id: [Int64!]) { pets(id: $id, limit: 5) { name category { name pets(limit: 3) { id } }
+    orders(limit: 10) { quantity pet { name inventory { quantity status } } } } }`
+  const twoPages = `query ($id: [Int64!]) { pets(id: $id) { first: orders(limit: 1) { id } more: orders(limit: 5, after: 1) { id } } }`
+
+  test.each([
+    ['lists within lists', deep, 1],
+    ['two pages of one list', twoPages, 2],
+  ])('%s take a bounded number of statements, whatever the number of rows', async (_, query, most) => {
+    const count = async (pets: number, orders: number) => {
+      const category = await createCategory(pets, orders)
+      const before = statements.length
+      const rows = (await data(query, { id: category.pets.map(({ id }) => Number(id)) })).pets
+      expect(rows).toHaveLength(pets)
+      return statements.length - before
+    }
+    await data(query, { id: [1] }) // the key is known from here on
+    const few = await count(1, 1)
+    expect(few).toBeGreaterThan(0)
+    expect(few).toBeLessThanOrEqual(most)
+    expect(await count(5, 8)).toBe(few)
+  })
+})
+
+describe('a defect of ours', () => {
+  test('is answered internal on both surfaces, tells nothing of the inside, and is logged with the request id', async () => {
+    const broken = await useGateway()
+    await broken.prisma.$executeRawUnsafe('ALTER TABLE "Order" RENAME COLUMN "quantity" TO "amount"')
+    const message = 'Something went wrong on our side.'
+
+    const rest = await broken.get('/store/orders', { headers: { 'x-request-id': 'rest-1' } })
+    expect([rest.status, rest.body]).toEqual([500, { code: 'internal', message, status: 500 }])
+
+    const query = '{ orders { quantity } categories { id } }'
+    const graphql = await broken.graphql(query, {}, { headers: { 'x-request-id': 'graphql-1' } })
+    expect(graphql.body).toEqual({
+      errors: [
+        {
+          message,
+          path: ['orders'],
+          locations: [{ line: 1, column: 3 }],
+          extensions: { code: 'internal', status: 500 },
+        },
+      ],
+      data: { orders: null, categories: [] },
+    })
+    for (const id of ['rest-1', 'graphql-1'])
+      expect(broken.logged.map((line) => JSON.parse(line))).toContainEqual(
+        expect.objectContaining({ level: 50, requestId: id, err: expect.objectContaining({ code: 'P2022' }) }),
+      )
+  })
+})
+
+/** Another gateway on the same database, by a way that can be cut. */
+async function useCuttable(keyTtlMs?: number) {
+  const url = new URL(database.url)
+  const { hostname, port } = url
+  const sockets = new Set<Socket>()
+  const way = createServer((client) => {
+    const server = connect(Number(port), hostname)
+    for (const socket of [client, server]) sockets.add(socket.on('error', () => {}))
+    client.pipe(server).pipe(client)
+  })
+  const open = (at: number) => once(way.listen(at, '127.0.0.1'), 'listening')
+  const cut = async () => {
+    for (const socket of sockets) socket.destroy()
+    await new Promise((closed) => way.close(closed))
+  }
+  await open(0)
+  const at = (way.address() as AddressInfo).port
+  url.host = `127.0.0.1:${at}`
+  const { prisma } = watched({ url: url.href })
+  const close = () => prisma.$disconnect()
+  const gateway = await openGateway({ database: { ...database, prisma, close }, keyTtlMs })
+  onTestFinished(() => gateway.close().then(cut))
+  return { gateway, cut, mend: () => open(at) }
+}
+
+describe('a database that is gone', () => {
+  test('is answered 503 unavailable with Retry-After on both surfaces, until it is back', async () => {
+    const { gateway, cut, mend } = await useCuttable()
+    const { key: unknown } = await gateway.createKey()
+    expect((await gateway.get('/pets')).status).toBe(200)
+    await cut()
+
+    for (const key of [gateway.key, unknown]) {
+      const rest = await gateway.get('/categories', { key })
+      expect([rest.status, rest.body.code, rest.body.status]).toEqual([503, 'unavailable', 503])
+      expect(rest.headers.get('retry-after')).toMatch(/^[1-9]\d*$/)
+    }
+    const unavailable = { code: 'unavailable', status: 503 }
+    const before = await gateway.graphql('{ categories { id } }', {}, { key: unknown })
+    expect([before.status, refusal(before)]).toEqual([503, [unavailable]])
+    expect(before.headers.get('retry-after')).toMatch(/^[1-9]\d*$/)
+    // What has begun to run keeps the data of the fields that need no database.
+    const within = await gateway.graphql('{ categories { id } quota { plan } }')
+    expect([within.status, refusal(within)]).toEqual([200, [unavailable]])
+    expect(within.body.data).toEqual({ categories: null, quota: { plan: 'Enterprise' } })
+    expect(JSON.stringify([before.body, within.body])).not.toMatch(/prisma|127\.0\.0\.1|ECONN/i)
+
+    await mend()
+    expect((await gateway.get('/categories', { key: unknown })).status).toBe(200)
+  })
+
+  test('does not lock out a key that was good', async () => {
+    const { gateway, cut } = await useCuttable(50)
+    expect((await gateway.get('/quota')).status).toBe(200)
+    await cut()
+    await sleep(100)
+    for (let i = 0; i < 2; i++) expect((await gateway.get('/quota')).status).toBe(200)
+  })
+})

@@ -1,0 +1,519 @@
+import { gzipSync } from 'node:zlib'
+import {
+  type GraphQLArgument,
+  type GraphQLInputField,
+  type GraphQLInputType,
+  getNamedType,
+  getNullableType,
+  isEnumType,
+  isInputObjectType,
+  isListType,
+  isRequiredInputField,
+} from 'graphql'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { type Operation, operations } from '../src/operations.js'
+import {
+  type Args,
+  callGraphql,
+  callRest,
+  contents,
+  expectMarks,
+  graphqlRequest,
+  json,
+  queryArgs,
+  resetStore,
+} from './support/calls.js'
+import { type Answer, type Gateway, openGateway } from './support/gateway.js'
+
+const MAX_INT = 2_147_483_647
+const MIB = 1_048_576
+const cats = (count: number) => '🐈'.repeat(count)
+
+// What is wrong for a type, whatever the field.
+const wrongValues: Record<string, unknown[]> = {
+  Int64: ['1', '', 1.5, 0, -1, 2n ** 63n, -(2n ** 63n), 10n ** 400n, true, [], [1], {}],
+  '[Int64!]': ['1', 0, [0], ['1'], [1, null], [1, 1.5], [], Array(101).fill(1), true, {}],
+  Int: ['1', '', 1.5, MAX_INT + 1, -MAX_INT - 2, 2n ** 63n, 10n ** 400n, 1e21, true, [], [1], {}],
+  String: [5, 2n ** 63n, true, [], ['x'], {}, '\0', 'a\0b', '\ud800', 'x\udc00y', '\udc00\ud800'],
+  Boolean: ['true', '', 0, 1, [], [true], {}],
+  PetStatus: ['', 'Sold', 'sold ', 'lost', '\ud800', 0, true, [], ['sold'], {}, 2n ** 63n],
+  DateTime: [
+    ...[
+      0,
+      1_766_599_200_000,
+      true,
+      [],
+      {},
+      '',
+      'tomorrow',
+      '2026-12-24',
+      '2026-12-24T18:00:00',
+      '2026-02-30T00:00:00Z',
+    ],
+    ...['2026-12-24T18:00Z', '2026-12-24 18:00:00Z', '2026-12-24T24:00:00Z', '2026-12-24T18:00:00+24:00', '\ud800'],
+    ...['1969-12-31T23:59:59Z', '9999-12-31T23:59:59-01:00', '+010000-01-01T00:00:00Z', '-000001-01-01T00:00:00Z'],
+  ],
+}
+
+// The same in a path or a query string, as it stands in the URL.
+const wrongTexts: Record<string, string[]> = {
+  Int64: [
+    ...[
+      '0',
+      '-1',
+      '%2B1',
+      '1.5',
+      '1.0',
+      '1e3',
+      '0x1',
+      '1,2',
+      '1;2',
+      '%201',
+      '1%20',
+      '1%0A',
+      '1%2F2',
+      '1_0',
+      'x',
+      '%00',
+    ],
+    ...['NaN', 'null', '9223372036854775808', '9'.repeat(400), '%EF%BC%91', '%22', '%zz', '%', '%ff', '1%C0'],
+  ],
+  Int: [
+    '1.5',
+    '1e1',
+    '0x1',
+    '%2B1',
+    '%201',
+    '1,2',
+    'x',
+    '2147483648',
+    '-2147483649',
+    '9'.repeat(400),
+    '%zz',
+    '%',
+    '%ff',
+  ],
+  Boolean: ['TRUE', 'True', '1', '0', 'yes', 'null', '%00', '%zz', '%', '%ff'],
+  PetStatus: ['Sold', 'sold%20', 'sold,pending', 'null', '%00', '%zz', '%', '%ff', '%ED%A0%80'],
+}
+
+/** Values that are taken, and others that lie just past them, each with what its refusal says. */
+interface Bounds {
+  taken: unknown[]
+  refused: [value: unknown, said: string][]
+}
+
+const numbers = (least: number, most: number): Bounds => ({
+  taken: [least, most],
+  refused: [
+    [least - 1, String(least)],
+    [most + 1, String(most)],
+  ],
+})
+
+// The bounds that the contract has. A number or a text without a line here fails the tests.
+const bounds: Record<string, Bounds> = {
+  limit: numbers(1, 100),
+  'NewOrder.quantity': numbers(1, MAX_INT),
+  'OrderUpdate.quantity': numbers(1, MAX_INT),
+  'InventoryUpdate.quantity': numbers(0, MAX_INT),
+  name: {
+    taken: ['x', cats(100), ` \n${cats(100)}\t`],
+    refused: [
+      ['', '1 to 100'],
+      [' \n', '1 to 100'],
+      [cats(101), '1 to 100'],
+    ],
+  },
+  description: { taken: ['', cats(1000)], refused: [[cats(1001), '1000']] },
+}
+
+const unknownNames = ['x', '__proto__', 'constructor', 'toString', 'a\nb', 'a"b', 'ü']
+
+/** A value that nothing is wrong with, in the store that `resetStore` makes. */
+function valid(type: GraphQLInputType): unknown {
+  const bare = getNullableType(type)
+  if (isListType(bare)) return [valid(bare.ofType)]
+  if (isEnumType(bare)) return bare.getValues()[0]?.name
+  if (isInputObjectType(bare))
+    return Object.fromEntries(Object.values(bare.getFields()).map((field) => [field.name, valid(field.type)]))
+  return { Int64: 1, Int: 1, String: 'text', Boolean: false, DateTime: '2026-12-24T18:00:00Z' }[bare.name]
+}
+
+const validArgs = ({ field }: Operation): Args =>
+  Object.fromEntries(field.args.map(({ name, type }) => [name, valid(type)]))
+
+/** An argument of an operation, or a field of its body. */
+interface Place {
+  name: string
+  in: 'path' | 'query' | 'body'
+  type: string
+  bounds?: Bounds
+  required: boolean
+  clears: boolean
+  /** The valid arguments with another value in this place; undefined leaves it out. */
+  put(value: unknown): Args
+}
+
+function places(operation: Operation): Place[] {
+  const args = validArgs(operation)
+  const place = (of: GraphQLArgument | GraphQLInputField, owner: string) => {
+    const type = String(getNullableType(of.type))
+    const known = bounds[of.name] ?? bounds[`${owner}.${of.name}`]
+    if (!known && ['Int', 'String'].includes(type)) throw new Error(`${owner}.${of.name} has no bounds`)
+    return {
+      name: of.name,
+      type,
+      bounds: known,
+      required: isRequiredInputField(of as GraphQLInputField),
+      clears: of.extensions.clears === true,
+    }
+  }
+  return operation.field.args.flatMap((arg): Place[] => {
+    const input = getNamedType(arg.type)
+    if (isInputObjectType(input))
+      return Object.values(input.getFields()).map((field) => ({
+        ...place(field, input.name),
+        in: 'body',
+        put: (value) => ({ ...args, input: { ...(args.input as object), [field.name]: value } }),
+      }))
+    const inQuery = queryArgs(operation).includes(arg)
+    const put: Place['put'] = (value) => ({ ...args, [arg.name]: value })
+    return [{ ...place(arg, operation.name), in: inQuery ? 'query' : 'path', put }]
+  })
+}
+
+/** The request target of an operation, with text in the path and in the query string as it is. */
+const target = ({ rest }: Operation, { path = '1', query = '' } = {}) =>
+  rest.path.replace(/\{\w+\}/, path) + (query && `?${query}`)
+
+const withBody = operations.filter(({ field }) => field.args.some(({ name }) => name === 'input'))
+const send = (gateway: Gateway, operation: Operation, where: Parameters<typeof target>[1]) => {
+  const input = validArgs(operation).input
+  return gateway.call(operation.rest.method, target(operation, where), input ? { body: json(input) } : {})
+}
+
+let gateway: Gateway
+let stored: unknown
+beforeAll(async () => {
+  gateway = await openGateway()
+})
+afterAll(() => gateway.close())
+beforeEach(async () => {
+  await resetStore(gateway.prisma)
+  stored = await contents(gateway.prisma)
+})
+
+const expectNothingStored = async () => expect(await contents(gateway.prisma)).toEqual(stored)
+
+const word = (text: string) => new RegExp(`(^|\\W)${text.replace(/[^\w\s]/g, '\\$&')}(\\W|$)`)
+
+/** A refusal, whole, as its surface has it; its message says every one of `said`. */
+function expectRefusal(answer: Answer, label: string, said: string[], status = 400, code = 'invalid_request') {
+  expectMarks(answer, label)
+  const { errors, data, ...error } = answer.body ?? {}
+  if (errors) {
+    expect(errors[0].extensions, label).toEqual({ code, status })
+    expect([null, undefined], label).toContain(data && Object.values(data)[0])
+    expect(answer.status, label).toBeLessThan(500)
+  } else {
+    expect(error, label).toEqual({ code, message: expect.any(String), status })
+    expect([answer.status, answer.headers.get('content-type')], label).toEqual([status, 'application/json'])
+  }
+  const { message } = errors?.[0] ?? error
+  for (const words of said) expect(message, label).toMatch(word(words))
+}
+
+function expectSuccess(answer: Answer, label: string) {
+  expectMarks(answer, label)
+  expect([answer.status < 300, answer.body?.errors], `${label}: ${answer.text}`).toEqual([true, undefined])
+}
+
+const shown = (value: unknown) => (json(value) ?? 'nothing').slice(0, 60)
+
+describe.each(operations)('$name', (operation) => {
+  describe.each([
+    ['REST', callRest],
+    ['GraphQL', callGraphql],
+  ])('through %s', (surface, call) => {
+    test('succeeds where nothing is wrong', async () => {
+      expectSuccess(await call(gateway, operation, validArgs(operation)), surface)
+    })
+
+    // REST has texts, not values, in its path and query: see below.
+    const judged = places(operation).filter((place) => surface === 'GraphQL' || place.in === 'body')
+
+    test.runIf(judged.length > 0)('refuses every wrong value and names its field', async () => {
+      for (const { name, type, clears, required, put } of judged) {
+        const values = [...(wrongValues[type] ?? []), ...(clears ? [] : [null]), ...(required ? [undefined] : [])]
+        expect(values.length).toBeGreaterThan(2)
+        for (const value of values)
+          expectRefusal(await call(gateway, operation, put(value)), `${name}: ${shown(value)}`, [name])
+      }
+      await expectNothingStored()
+    })
+
+    const bounded = places(operation).filter((place) => place.bounds)
+
+    test.runIf(bounded.length > 0)('takes what lies on a bound and refuses what lies past it', async () => {
+      for (const { name, put, bounds } of bounded)
+        for (const [value, said] of bounds?.refused ?? []) {
+          const answer = await call(gateway, operation, put(value))
+          expectRefusal(answer, `${name}: ${shown(value)}`, surface === 'REST' ? [name, said] : [name])
+        }
+      await expectNothingStored()
+      for (const { name, put, bounds } of bounded)
+        for (const value of bounds?.taken ?? [])
+          expectSuccess(await call(gateway, operation, put(value)), `${name}: ${shown(value)}`)
+    })
+
+    const ids = places(operation).filter(({ type }) => type.includes('Int64'))
+
+    test.runIf(ids.length > 0)('takes an id above all ids for one that names nothing', async () => {
+      for (const { name, type, put, ...place } of ids)
+        for (const id of [2n ** 53n, 2n ** 53n + 1n, 2n ** 63n - 1n]) {
+          const answer = await call(gateway, operation, put(type === 'Int64' ? id : [id]))
+          const label = `${name}: ${id}`
+          if (place.in === 'path') expectRefusal(answer, label, [String(id)], 404, 'not_found')
+          if (place.in === 'body') expectRefusal(answer, label, [name, String(id)], 422, 'unknown_reference')
+          if (place.in === 'query') expect(answer.body.data?.[operation.name] ?? answer.body, label).toEqual([])
+        }
+      await expectNothingStored()
+    })
+
+    test.runIf(withBody.includes(operation))('refuses an unknown field of the body by its name', async () => {
+      const args = validArgs(operation)
+      for (const name of [...unknownNames, 'id', 'Name', ''])
+        for (const value of [1, null, 2n ** 60n]) {
+          const input = { ...(args.input as object), [name]: value }
+          expectRefusal(await call(gateway, operation, { ...args, input }), `${shown(name)}: ${value}`, [name])
+        }
+      await expectNothingStored()
+    })
+  })
+
+  const inUrl = places(operation).filter((place) => place.in !== 'body')
+
+  test.runIf(inUrl.length > 0)('refuses every wrong text in its URL and names the parameter', async () => {
+    for (const { name, type, ...place } of inUrl)
+      for (const text of wrongTexts[type.replace(/\W/g, '')] ?? []) {
+        const where = place.in === 'path' ? { path: text } : { query: `${name}=${text}` }
+        // What cannot be decoded is no parameter yet.
+        const broken = place.in === 'path' && ['%zz', '%', '%ff', '1%C0'].includes(text)
+        expectRefusal(await send(gateway, operation, where), `${name}=${text}`, [broken ? 'path' : name])
+      }
+    await expectNothingStored()
+  })
+
+  test('refuses an unknown query parameter by its name, that of a path or body field too', async () => {
+    const elsewhere = places(operation).filter((place) => place.in !== 'query')
+    for (const name of [...unknownNames, 'input', 'Limit', '%zz', ...elsewhere.map((place) => place.name)]) {
+      const query = `${name === '%zz' ? name : encodeURIComponent(name)}=1`
+      expectRefusal(await send(gateway, operation, { query }), query, [name])
+    }
+    await expectNothingStored()
+  })
+
+  const inQuery = queryArgs(operation)
+
+  test.runIf(inQuery.length > 0)('refuses an empty or repeated query parameter', async () => {
+    for (const { name, type } of inQuery) {
+      const text = String(valid(type))
+      const list = isListType(getNullableType(type))
+      for (const query of [
+        name,
+        `${name}=`,
+        `${name}=${text}&${name}=`,
+        ...(list ? [] : [`${name}=${text}&${name}=${text}`]),
+      ])
+        expectRefusal(await send(gateway, operation, { query }), query, [name])
+    }
+  })
+})
+
+// Every operation that takes a body, and GraphQL, which takes one for all of them.
+const takers = [
+  ...withBody.map((operation) => ({
+    title: `${operation.rest.method} ${operation.rest.path}`,
+    method: operation.rest.method as string,
+    path: target(operation),
+    good: json(validArgs(operation).input),
+  })),
+  {
+    title: 'POST /graphql',
+    method: 'POST',
+    path: '/graphql',
+    good: graphqlRequest(withBody[0] as Operation, validArgs(withBody[0] as Operation)),
+  },
+]
+const deep = (inner: string) => `${'['.repeat(100_000)}${inner}${']'.repeat(100_000)}`
+const padded = (text: string, bytes: number) => text.padEnd(bytes)
+
+describe.each(takers)('the body of $title', ({ method, path, good }) => {
+  const call = (body: string | Uint8Array | undefined, type = 'application/json', headers = {}) =>
+    gateway.call(method, path, { body, headers: { 'content-type': type, ...headers } })
+
+  test.each<[string, string | Uint8Array | undefined]>([
+    ['none', undefined],
+    ['empty', ''],
+    ['white space', ' \n'],
+    ['null', 'null'],
+    ['true', 'true'],
+    ['a number', '5'],
+    ['a long number', '9'.repeat(1000)],
+    ['a string', '"text"'],
+    ['an array', '[]'],
+    ['an array of bodies', `[${good}]`],
+    ['cut short', good.slice(0, -1)],
+    ['two bodies', good + good],
+    ['followed by a comma', `${good},`],
+    ['no JSON', "{name: 'Tom'}"],
+    ['nested deeply', deep('')],
+    ['nested deeply around a long number', deep('1234567890123456')],
+    ['nested without an end', '['.repeat(100_000)],
+    ['not UTF-8', Buffer.from(good.replace('text', 't\xe9xt'), 'latin1').fill(0xff, 2, 3)],
+    ['UTF-16', Buffer.from(good, 'utf16le')],
+  ])('is refused as invalid: %s', async (label, body) => {
+    expectRefusal(await call(body), label, ['body'])
+    await expectNothingStored()
+  })
+
+  test.each<[string, string, object]>([
+    ['no type', '', {}],
+    ['text', 'text/plain', {}],
+    ['XML', 'application/xml', {}],
+    ['a form', 'application/x-www-form-urlencoded', {}],
+    ['a multipart form', 'multipart/form-data; boundary=x', {}],
+    ['nearly JSON', 'application/jsonp', {}],
+    ['two types', 'application/json, text/plain', {}],
+    ['another charset', 'application/json; charset=latin1', {}],
+    ['another charset among parameters', 'application/json; version=1; charset="utf-16"', {}],
+    ['a content coding', 'application/json', { 'content-encoding': 'gzip' }],
+    ['two content codings', 'application/json', { 'content-encoding': 'identity, br' }],
+  ])('is refused as unsupported: %s', async (label, type, headers) => {
+    for (const body of [good, gzipSync(good), padded('', 2)])
+      expectRefusal(await call(body, type, headers), label, [], 415, 'unsupported_media_type')
+    await expectNothingStored()
+  })
+
+  test('may be called a merge patch where it patches, and nowhere else', async () => {
+    const answer = await call(good, 'application/merge-patch+json')
+    if (method === 'PATCH') expectSuccess(answer, method)
+    else expectRefusal(answer, method, ['application/json'], 415, 'unsupported_media_type')
+  })
+
+  test.each([
+    ['a charset', good, 'application/json; charset=utf-8'],
+    ['a quoted charset in capitals', good, 'Application/JSON ; Charset="UTF-8"'],
+    ['a byte order mark', `\ufeff${good}`, 'application/json'],
+    ['white space around it', ` \r\n\t${good} \n`, 'application/json'],
+    ['exactly the most bytes', padded(good, MIB), 'application/json'],
+  ])('is taken with %s', async (label, body, type) => {
+    expectSuccess(await call(body, type), label)
+    expectSuccess(await call(body, type, { 'content-length': String(Buffer.byteLength(body)) }), label)
+    expectSuccess(await call(body, type, { 'content-encoding': 'identity' }), label)
+  })
+
+  test('is refused with one byte more than the most, declared or counted, whatever its type', async () => {
+    const body = padded(good, MIB + 1)
+    for (const type of ['application/json', 'text/plain'])
+      for (const headers of [{}, { 'content-length': String(MIB + 1) }])
+        expectRefusal(await call(body, type, headers), type, ['1048576'], 413, 'payload_too_large')
+    await expectNothingStored()
+  })
+
+  test('is counted as it comes where its length is not declared', async () => {
+    const { url } = await gateway.listen()
+    for (const [bytes, status] of [
+      [MIB, 2],
+      [MIB + 1, 4],
+    ] as const) {
+      const chunks = padded(good, bytes).match(/[^]{1,65536}/g) ?? []
+      const response = await fetch(url + path, {
+        method,
+        headers: { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json' },
+        body: ReadableStream.from(chunks.map((chunk) => Buffer.from(chunk))),
+        duplex: 'half',
+      } as RequestInit)
+      expect(Math.trunc(response.status / 100), await response.text()).toBe(status)
+    }
+  })
+})
+
+describe('of a body', () => {
+  test.each([
+    ['1', 201],
+    ['9007199254740993', 422],
+  ])('the last of two equal keys counts, beside the id %s', async (categoryId, status) => {
+    const body = `{"name":5,"name":"Jerry","categoryId":${categoryId}}`
+    expect((await gateway.call('POST', '/pets', { body })).status).toBe(status)
+  })
+
+  test('an inherited field is no field', async () => {
+    for (const id of ['1', '9007199254740993']) {
+      const body = `{"categoryId":${id},"__proto__":{"name":"Tom"}}`
+      expectRefusal(await gateway.call('POST', '/pets', { body }), id, [])
+    }
+    await expectNothingStored()
+  })
+
+  test('an integer of a million digits costs no time', async () => {
+    const started = performance.now()
+    for (let i = 0; i < 5; i++)
+      await gateway.call('POST', '/pets', { body: `{"name":"Tom","categoryId":${'9'.repeat(1_000_000)}}` })
+    expect(performance.now() - started).toBeLessThan(500)
+  })
+})
+
+describe('in a GraphQL document', () => {
+  test.each([
+    ...[
+      'pet(petId: 0) {id}',
+      'pet(petId: -1) {id}',
+      'pet(petId: "1") {id}',
+      'pet(petId: 1.0) {id}',
+      'pet(petId: 1e3) {id}',
+    ],
+    ...['pet(petId: 9223372036854775808) {id}', 'pet(petId: true) {id}', 'pet(petId: null) {id}', 'pet {id}'],
+    ...[
+      'pet(petId: 01) {id}',
+      'pet(petId: [1]) {id}',
+      'pets(id: []) {id}',
+      'pets(id: [0]) {id}',
+      'pets(id: [null]) {id}',
+    ],
+    ...['pets(limit: 0) {id}', 'pets(limit: 101) {id}', 'pets(limit: null) {id}', 'pets(limit: "1") {id}'],
+    ...['pets(limit: 2147483648) {id}', 'pets(status: "sold") {id}', 'pets(status: Sold) {id}', 'pets(x: 1) {id}'],
+    ...['orders(complete: "true") {id}', 'orders(complete: 1) {id}', 'categories { pets(limit: 101) {id} }'],
+    ...[
+      'categories { pets(limit: 0) {id} }',
+      'categories { pets(after: 0) {id} }',
+      'pets { orders(limit: null) {id} }',
+    ],
+  ])('the literal of %s is judged as a variable is', async (field) => {
+    const { errors } = (await gateway.graphql(`{ ${field} }`)).body
+    expect(errors?.[0].extensions).toEqual({ code: 'invalid_request', status: 400 })
+  })
+
+  test.each(['"2026-02-30T00:00:00Z"', '"2026-12-24T18:00:00"', '0', 'null', '[]'])(
+    'the date %s is refused as it is in a variable',
+    async (date) => {
+      const document = `mutation { createOrder(input: { petId: 1, shipDate: ${date} }) { id } }`
+      expect((await gateway.graphql(document)).body.errors[0].extensions.status).toBe(400)
+      await expectNothingStored()
+    },
+  )
+
+  test.each(['"\\u0000"', '"a\\ud800"', '"""\0"""', '5', '[]', '" "'])('the name %j is refused', async (name) => {
+    const document = `mutation { createCategory(input: { name: ${name} }) { id } }`
+    expect((await gateway.graphql(document)).body.errors[0].extensions.status).toBe(400)
+    await expectNothingStored()
+  })
+})
+
+test('the query string of a GraphQL request never overrides its body', async () => {
+  const query = new URLSearchParams({ query: 'mutation { deletePet(petId: 1) { id } }' })
+  const { body } = await gateway.call('POST', `/graphql?${query}`, { body: { query: '{ quota { plan } }' } })
+  expect(body).toEqual({ data: { quota: { plan: 'Enterprise' } } })
+  await expectNothingStored()
+})

@@ -1,0 +1,151 @@
+import { execFile } from 'node:child_process'
+import { once } from 'node:events'
+import { stat, writeFile } from 'node:fs/promises'
+import { createServer, request } from 'node:http'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { describe, expect, test } from 'vitest'
+import { asAdmin, databaseUrl, testDatabaseUrl } from './support/postgres.js'
+import { dataFolder, freePort, runCommand, startGateway, temporaryFolder } from './support/process.js'
+
+const listPets = async (url: string, key: string) =>
+  (await fetch(`${url}/pets?limit=100`, { headers: { 'x-api-key': key } })).json() as Promise<{ name: string }[]>
+
+const demoKey = (said: string) => /petstore_[0-9a-f]{48}/.exec(said)?.[0] as string
+
+describe('a start on a machine that has only Node', () => {
+  test('prints the addresses, and a curl line that lists pets when pasted', async () => {
+    const { said, url, stop } = await startGateway({ DATA_DIR: await temporaryFolder() })
+    expect(said).toContain('/docs')
+    expect(said).toContain('/graphql')
+    expect(said).toMatch(/counters +in memory/)
+    const line = said.split('\n').find((text) => text.startsWith('curl ')) as string
+    // localhost, as it is printed, may mean ::1; HOST is 0.0.0.0.
+    const { stdout } = await promisify(execFile)('bash', [
+      '-c',
+      `${line.replace(/http:\/\/localhost:\d+/, url)} --silent`,
+    ])
+    expect(JSON.parse(stdout)).toHaveLength(3)
+    expect(await stop()).toBe(0)
+  })
+
+  test('finds everything again, under the same demo keys, which nobody else may read', async () => {
+    const env = { DATA_DIR: await dataFolder() }
+    const first = await startGateway(env)
+    const key = demoKey(first.said)
+    const pets = await listPets(first.url, key)
+    await fetch(`${first.url}/pets`, {
+      method: 'POST',
+      headers: { 'x-api-key': key, 'content-type': 'application/json' },
+      body: JSON.stringify({ name: 'Stays', categoryId: 1 }),
+    })
+    await first.stop('SIGKILL')
+    const second = await startGateway(env)
+    expect(demoKey(second.said)).toBe(key)
+    const found = await listPets(second.url, key)
+    expect(found.map(({ name }) => name)).toEqual([...pets.map(({ name }) => name), 'Stays'])
+    expect((await stat(join(env.DATA_DIR, 'demo-keys.json'))).mode & 0o777).toBe(0o600)
+  })
+})
+
+describe('a start that cannot go on says why in one line, without a stack, and exits with 1', () => {
+  const refused = async (env: Record<string, string>) => {
+    const { code, stdout, stderr } = await runCommand(['main'], env)
+    expect(code).toBe(1)
+    expect(stdout).toBe('')
+    expect(stderr).not.toMatch(/^\s+at /m)
+    return stderr.trimEnd().split('\n')
+  }
+
+  test('every bad setting is named, with its value and what is allowed', async () => {
+    const lines = await refused({ PORT: 'http', DATABASE_URL: 'mysql://x', LOG_LEVEL: 'loud', BAN_AFTER: '0' })
+    expect(lines).toHaveLength(4)
+    expect(lines).toContain('PORT is "http"; it must be a whole number from 1 to 65535')
+    expect(lines.join()).toMatch(/DATABASE_URL is "mysql:.*LOG_LEVEL is "loud".*BAN_AFTER is "0"/)
+  })
+
+  test('a port in use, and the data directory is free again', async () => {
+    const server = createServer().listen(0, '0.0.0.0')
+    await once(server, 'listening')
+    const { port } = server.address() as { port: number }
+    const DATA_DIR = await dataFolder()
+    const lines = await refused({ DATA_DIR, PORT: String(port) })
+    expect(lines).toEqual([expect.stringContaining(`port ${port} is already in use`)])
+    server.close()
+    const { stop } = await startGateway({ DATA_DIR })
+    expect(await stop()).toBe(0)
+  })
+
+  test('a data directory in use, and its owner goes on', async () => {
+    const DATA_DIR = await dataFolder()
+    const { url, child } = await startGateway({ DATA_DIR })
+    const lines = await refused({ DATA_DIR, PORT: String(await freePort()) })
+    expect(lines).toEqual([expect.stringContaining(`in use by process ${child.pid}`)])
+    expect((await fetch(`${url}/readyz`)).status).toBe(200)
+  })
+
+  test('a DATABASE_URL that nobody answers, without its password', async () => {
+    const lines = await refused({ DATABASE_URL: `postgresql://ann:secret@127.0.0.1:${await freePort()}/pets` })
+    expect(lines).toEqual([expect.stringMatching(/DATABASE_URL.*127\.0\.0\.1/)])
+    expect(lines.join()).not.toContain('secret')
+  })
+})
+
+describe('a stop', () => {
+  test('lets a request in flight finish, refuses new ones, and exits with 0; a second signal changes nothing', async () => {
+    const { url, said, child, stop } = await startGateway({ DATA_DIR: await dataFolder() })
+    const slow = request(`${url}/pets`, {
+      method: 'POST',
+      headers: { 'x-api-key': demoKey(said), 'content-type': 'application/json', 'content-length': '31' },
+    })
+    slow.write('{"name":"Slow",')
+    await sleep(300)
+    const exit = stop('SIGTERM')
+    await sleep(200)
+    child.kill('SIGTERM')
+    await expect(fetch(url)).rejects.toThrow()
+    slow.end('"categoryId": 1}')
+    const [response] = await once(slow, 'response')
+    expect(response.statusCode).toBe(201)
+    response.resume()
+    expect(await exit).toBe(0)
+  })
+
+  test('with DRAIN_SECONDS, /readyz says 503 while requests are still taken', async () => {
+    const { url, stop } = await startGateway({ DATA_DIR: await dataFolder(), DRAIN_SECONDS: '1' })
+    const exit = stop('SIGINT')
+    await sleep(300)
+    const ready = await fetch(`${url}/readyz`)
+    expect([ready.status, await ready.json()]).toEqual([503, expect.objectContaining({ status: 'draining' })])
+    expect((await fetch(`${url}/healthz`)).status).toBe(200)
+    expect(await exit).toBe(0)
+  })
+})
+
+describe.runIf(testDatabaseUrl)('on one PostgreSQL', () => {
+  test('four gateways that start at once on an empty database all come up', async () => {
+    const name = `petstore_start_${process.pid}`
+    await asAdmin(`CREATE DATABASE ${name}`)
+    try {
+      const started = await Promise.all(
+        Array.from({ length: 4 }, () => startGateway({ DATABASE_URL: databaseUrl(name) })),
+      )
+      for (const { url } of started) expect((await fetch(`${url}/readyz`)).status).toBe(200)
+      expect(started[0]?.said).not.toContain('curl')
+      const codes = await Promise.all(started.map(({ stop }) => stop()))
+      expect(codes).toEqual([0, 0, 0, 0])
+    } finally {
+      await asAdmin(`DROP DATABASE ${name} WITH (FORCE)`)
+    }
+  })
+})
+
+test('a demo key file that cannot be read is reported, not overwritten', async () => {
+  const DATA_DIR = await dataFolder()
+  await writeFile(join(DATA_DIR, 'demo-keys.json'), 'garbage')
+  const { code, stderr } = await runCommand(['main'], { DATA_DIR, PORT: String(await freePort()) })
+  expect(code).toBe(1)
+  expect(stderr).toMatch(/demo-keys\.json/)
+  expect(stderr).not.toMatch(/^\s+at /m)
+})

@@ -1,0 +1,95 @@
+import { type GraphQLOutputType, getNamedType, isObjectType } from 'graphql'
+import { stringify } from 'lossless-json'
+import { expect } from 'vitest'
+import type { PrismaClient } from '../../prisma/generated/client/client.js'
+import { fill, type Operation } from '../../src/operations.js'
+import type { Answer, Gateway } from './gateway.js'
+
+// Any operation, called with the same arguments through either surface. An integer past 2^53 is written as a bigint.
+
+export type Args = Record<string, unknown>
+
+export const json = (value: unknown) => stringify(value) as string
+
+/** The arguments that REST takes in the query string. */
+export const queryArgs = ({ rest, field }: Operation) =>
+  field.args.filter(({ name }) => name !== 'input' && !rest.path.includes(`{${name}}`))
+
+export function callRest(gateway: Gateway, operation: Operation, { input, ...args }: Args): Promise<Answer> {
+  const { method, path } = operation.rest
+  const query = new URLSearchParams()
+  for (const { name } of queryArgs(operation))
+    if (name in args) for (const value of [args[name]].flat()) query.append(name, String(value))
+  const target = fill(path, args) + (query.size > 0 ? `?${query}` : '')
+  return gateway.call(method, target, input === undefined ? {} : { body: json(input) })
+}
+
+/** Everything that REST shows of a type. */
+function selection(type: GraphQLOutputType): string {
+  const named = getNamedType(type)
+  if (!isObjectType(named)) return ''
+  return `{ ${Object.values(named.getFields())
+    .map((field) => field.name + selection(field.type))
+    .join(' ')} }`
+}
+
+/** The body of a GraphQL request that calls one operation, all of its arguments in variables. */
+export function graphqlRequest({ type, name, field }: Operation, args: Args) {
+  const given = field.args.filter((arg) => arg.name in args)
+  const list = (items: string[]) => (items.length > 0 ? `(${items.join(', ')})` : '')
+  const declared = list(given.map((arg) => `$${arg.name}: ${arg.type}`))
+  const passed = list(given.map((arg) => `${arg.name}: $${arg.name}`))
+  return json({
+    query: `${type.toLowerCase()} ${declared} { ${name}${passed} ${selection(field.type)} }`,
+    variables: args,
+  })
+}
+
+export const callGraphql = (gateway: Gateway, operation: Operation, args: Args): Promise<Answer> =>
+  gateway.call('POST', '/graphql', { body: graphqlRequest(operation, args) })
+
+/** Always the same store. What has the id 1 may be deleted; what has the id 2 is held by something. */
+export async function resetStore(prisma: PrismaClient) {
+  const restart = (table: string) => prisma.$queryRaw`SELECT setval(${`"${table}_id_seq"`}::regclass, 1, false)`
+  await prisma.$transaction([
+    prisma.order.deleteMany(),
+    prisma.pet.deleteMany(),
+    prisma.category.deleteMany(),
+    ...['Category', 'Pet', 'Order'].map(restart),
+    prisma.category.createMany({ data: [{ name: 'Dogs', description: 'They bark.' }, { name: 'Cats' }] }),
+    prisma.pet.createMany({
+      data: [
+        { name: 'Tom', categoryId: 2 },
+        { name: 'Kitty', categoryId: 2, status: 'sold' },
+        { name: 'Felix', categoryId: 2, status: 'pending' },
+      ],
+    }),
+    prisma.inventoryItem.update({ where: { petId: 2 }, data: { quantity: 7 } }),
+    prisma.order.createMany({
+      data: [
+        { petId: 2, quantity: 2 },
+        { petId: 2, shipDate: new Date('2026-12-24T18:00:00Z'), complete: true },
+      ],
+    }),
+  ])
+}
+
+/** Everything that is stored, for saying that something changed it, or did not. */
+export async function contents(prisma: PrismaClient) {
+  return {
+    categories: await prisma.category.findMany({ orderBy: { id: 'asc' } }),
+    pets: await prisma.pet.findMany({ orderBy: { id: 'asc' } }),
+    inventory: await prisma.inventoryItem.findMany({ orderBy: { petId: 'asc' } }),
+    orders: await prisma.order.findMany({ orderBy: { id: 'asc' } }),
+  }
+}
+
+/** What every response of either surface carries. */
+export function expectMarks({ headers }: Answer, label?: string) {
+  for (const name of ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'])
+    expect(headers.get(name), `${name} of ${label}`).toMatch(/^\d+$/)
+  expect(headers.get('ratelimit'), label).toMatch(/^"minute";r=\d+;t=\d+, "day";r=\d+;t=\d+$/)
+  expect(headers.get('ratelimit-policy'), label).toMatch(/^"minute";q=\d+;w=60, "day";q=\d+;w=86400$/)
+  expect(headers.get('x-request-id'), label).toMatch(/^[\x21-\x7e]{1,128}$/)
+  expect(headers.get('access-control-allow-origin'), label).toBe('*')
+}
