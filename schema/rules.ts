@@ -28,7 +28,7 @@ const whole = (min: number, max: number) =>
     .min(min, `must be at least ${min}`)
     .max(max, `must be at most ${max}`)
 
-const MAX_INT = 2_147_483_647
+export const MAX_INT = 2_147_483_647
 export const orderQuantity = whole(1, MAX_INT)
 export const stock = whole(0, MAX_INT)
 

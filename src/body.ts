@@ -24,16 +24,20 @@ async function readBytes(request: Request, max: number): Promise<Uint8Array> {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** Integers past 2^53 stay exact, as bigint: rounded, an id would name another row. */
-const parseNumber = (text: string) => {
-  const value = Number(text)
-  return Number.isSafeInteger(value) || !/^-?\d+$/.test(text) ? value : BigInt(text)
+const lossless = {
+  /** Integers past 2^53 stay exact, as bigint: rounded, an id would name another row. An id has at most 19 digits. */
+  parseNumber(text: string) {
+    const value = Number(text)
+    return Number.isSafeInteger(value) || !/^-?\d{1,19}$/.test(text) ? value : BigInt(text)
+  },
+  /** The last one counts, as it does for JSON.parse. */
+  onDuplicateKey: ({ newValue }: { newValue: unknown }) => newValue,
 }
 
 /** Throws a SyntaxError as JSON.parse does. */
 export function parseJson(text: string): unknown {
   // Only a number of many digits can lose any, and the exact parser is the slower one.
-  return /\d{16}/.test(text) ? parseLossless(text, undefined, parseNumber) : JSON.parse(text)
+  return /\d{16}/.test(text) ? parseLossless(text, undefined, lossless) : JSON.parse(text)
 }
 
 /**
@@ -55,9 +59,12 @@ export async function readJson(request: Request, { max, types }: { max: number; 
   if (bytes.length === 0 && !type) throw new ApiError('invalid_request', 'A JSON body is required.')
   if (!types.includes(type.trim()) || (charset && charset !== 'utf-8' && charset !== 'utf8'))
     throw new ApiError('unsupported_media_type', `The Content-Type must be ${types.join(' or ')}, in UTF-8.`)
+  if (!/^(identity)?$/i.test(request.headers.get('content-encoding') ?? ''))
+    throw new ApiError('unsupported_media_type', 'The body must not have a Content-Encoding.')
   try {
     return parseJson(utf8.decode(bytes))
   } catch (error) {
+    if (error instanceof RangeError) throw new ApiError('invalid_request', 'The body is nested too deeply.')
     const reason = error instanceof SyntaxError ? error.message : 'it is not UTF-8 text'
     throw new ApiError('invalid_request', `The body is not valid JSON: ${reason}.`)
   }

@@ -32,8 +32,10 @@ const rootCause = (error: unknown): unknown =>
 export function toApiError(error: unknown, log: Logger, exchange?: Exchange): ApiError {
   if (error instanceof ApiError) return error
   if (error instanceof GraphQLError) {
-    if (rootCause(error) instanceof InvalidValue) return new ApiError('invalid_request', error.message)
-    if (error.originalError) return toApiError(error.originalError, log, exchange)
+    const cause = rootCause(error)
+    // GraphQL's own refusals, of which the outermost says which value it was. What a resolver threw is judged itself.
+    const own = cause instanceof InvalidValue || (cause instanceof GraphQLError && !(cause instanceof ApiError))
+    if (!own) return toApiError(cause, log, exchange)
     return new ApiError(error.extensions.http?.status === 405 ? 'method_not_allowed' : 'invalid_request', error.message)
   }
   if (isAway(error)) {

@@ -9,6 +9,7 @@ import {
   isListType,
 } from 'graphql'
 import { ApiError, InvalidValue } from '../schema/errors.js'
+import { MAX_INT } from '../schema/rules.js'
 import { parseId } from '../schema/scalars.js'
 
 const invalid = (message: string) => new ApiError('invalid_request', message)
@@ -25,7 +26,7 @@ export function fromText(text: string, type: GraphQLInputType, name: string): un
         throw invalid(`${name} ${(error as Error).message}.`)
       }
     case 'Int':
-      if (!/^-?\d{1,15}$/.test(text)) throw invalid(`${name} must be a whole number.`)
+      if (!/^-?\d+$/.test(text)) throw invalid(`${name} must be a whole number.`)
       return Number(text)
     case 'Boolean':
       if (text !== 'true' && text !== 'false') throw invalid(`${name} must be true or false.`)
@@ -60,7 +61,11 @@ function wanted(type: GraphQLInputType) {
       .getValues()
       .map((value) => value.name)
       .join(', ')}`
-  const words: Record<string, string> = { String: 'a string', Int: 'a whole number', Boolean: 'true or false' }
+  const words: Record<string, string> = {
+    String: 'a string',
+    Int: `a whole number up to ${MAX_INT}`,
+    Boolean: 'true or false',
+  }
   return words[named.name] ?? (isInputObjectType(named) ? 'a JSON object' : undefined)
 }
 
@@ -71,8 +76,8 @@ export function check(value: unknown, { name, type }: GraphQLArgument) {
     if (error.originalError instanceof InvalidValue) throw invalid(`${at} ${error.originalError.message}.`)
     const missing = /^Field "(\w+)" of required type/.exec(error.message)?.[1]
     if (missing) throw invalid(`${[...path, missing].join('.')} is required.`)
-    const unknown = /^Field "(.+)" is not defined by type/.exec(error.message)?.[1]
-    if (unknown) throw invalid(`${[...path, unknown].join('.')} is unknown.`)
+    const unknown = /^Field "(.*)" is not defined by type/s.exec(error.message)?.[1]
+    if (unknown !== undefined) throw invalid(`${[...path, unknown].join('.')} is unknown.`)
     const field = path.reduce<GraphQLInputType | undefined>((parent, key) => {
       const named = parent && getNamedType(parent)
       return isInputObjectType(named) ? named.getFields()[String(key)]?.type : parent

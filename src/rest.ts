@@ -18,6 +18,14 @@ function withoutNulls(value: unknown): unknown {
   )
 }
 
+function decodes(path: string) {
+  try {
+    return decodeURIComponent(path) !== ''
+  } catch {
+    return false
+  }
+}
+
 interface Call {
   context: Context
   variables: Record<string, unknown>
@@ -115,6 +123,7 @@ export function useRest({ admission, context, baseUrl, sunset, maxBodyBytes }: R
   }
 
   function refusal({ path, allow }: Exchange) {
+    if (path && !decodes(path)) return new ApiError('invalid_request', 'The path is not percent-encoded UTF-8.')
     const methods = [...new Set(operations.map(({ rest }) => rest.method))].filter((method) => find(method, path))
     const allowed = allow ?? methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])).join(', ')
     if (!allowed) return new ApiError('not_found', 'No operation has this path.')

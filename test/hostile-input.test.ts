@@ -231,72 +231,76 @@ function expectSuccess(answer: Answer, label: string) {
 
 const shown = (value: unknown) => (json(value) ?? 'nothing').slice(0, 60)
 
-describe.each(operations)('$name', (operation) => {
-  describe.each([
-    ['REST', callRest],
-    ['GraphQL', callGraphql],
-  ])('through %s', (surface, call) => {
-    test('succeeds where nothing is wrong', async () => {
-      expectSuccess(await call(gateway, operation, validArgs(operation)), surface)
-    })
+/** The operations that have such a place. */
+const having = (filter: (place: Place) => unknown) => operations.filter((operation) => places(operation).some(filter))
 
-    // REST has texts, not values, in its path and query: see below.
-    const judged = places(operation).filter((place) => surface === 'GraphQL' || place.in === 'body')
+describe.each([
+  { surface: 'REST', call: callRest },
+  { surface: 'GraphQL', call: callGraphql },
+])('through $surface', ({ surface, call }) => {
+  const rest = surface === 'REST'
+  // REST has texts, not values, in its path and query: those are tried below.
+  const judged = (place: Place) => !rest || place.in === 'body'
 
-    test.runIf(judged.length > 0)('refuses every wrong value and names its field', async () => {
-      for (const { name, type, clears, required, put } of judged) {
-        const values = [...(wrongValues[type] ?? []), ...(clears ? [] : [null]), ...(required ? [undefined] : [])]
-        expect(values.length).toBeGreaterThan(2)
-        for (const value of values)
-          expectRefusal(await call(gateway, operation, put(value)), `${name}: ${shown(value)}`, [name])
-      }
-      await expectNothingStored()
-    })
-
-    const bounded = places(operation).filter((place) => place.bounds)
-
-    test.runIf(bounded.length > 0)('takes what lies on a bound and refuses what lies past it', async () => {
-      for (const { name, put, bounds } of bounded)
-        for (const [value, said] of bounds?.refused ?? []) {
-          const answer = await call(gateway, operation, put(value))
-          expectRefusal(answer, `${name}: ${shown(value)}`, surface === 'REST' ? [name, said] : [name])
-        }
-      await expectNothingStored()
-      for (const { name, put, bounds } of bounded)
-        for (const value of bounds?.taken ?? [])
-          expectSuccess(await call(gateway, operation, put(value)), `${name}: ${shown(value)}`)
-    })
-
-    const ids = places(operation).filter(({ type }) => type.includes('Int64'))
-
-    test.runIf(ids.length > 0)('takes an id above all ids for one that names nothing', async () => {
-      for (const { name, type, put, ...place } of ids)
-        for (const id of [2n ** 53n, 2n ** 53n + 1n, 2n ** 63n - 1n]) {
-          const answer = await call(gateway, operation, put(type === 'Int64' ? id : [id]))
-          const label = `${name}: ${id}`
-          if (place.in === 'path') expectRefusal(answer, label, [String(id)], 404, 'not_found')
-          if (place.in === 'body') expectRefusal(answer, label, [name, String(id)], 422, 'unknown_reference')
-          if (place.in === 'query') expect(answer.body.data?.[operation.name] ?? answer.body, label).toEqual([])
-        }
-      await expectNothingStored()
-    })
-
-    test.runIf(withBody.includes(operation))('refuses an unknown field of the body by its name', async () => {
-      const args = validArgs(operation)
-      for (const name of [...unknownNames, 'id', 'Name', ''])
-        for (const value of [1, null, 2n ** 60n]) {
-          const input = { ...(args.input as object), [name]: value }
-          expectRefusal(await call(gateway, operation, { ...args, input }), `${shown(name)}: ${value}`, [name])
-        }
-      await expectNothingStored()
-    })
+  test.each(operations)('$name succeeds where nothing is wrong', async (operation) => {
+    expectSuccess(await call(gateway, operation, validArgs(operation)), surface)
   })
 
-  const inUrl = places(operation).filter((place) => place.in !== 'body')
+  test.each(having(judged))('$name refuses every wrong value and names its field', async (operation) => {
+    for (const { name, type, clears, required, put } of places(operation).filter(judged)) {
+      const wrong = wrongValues[type] as unknown[]
+      for (const value of [...wrong, ...(clears ? [] : [null]), ...(required ? [undefined] : [])])
+        expectRefusal(await call(gateway, operation, put(value)), `${name}: ${shown(value)}`, [name])
+    }
+    await expectNothingStored()
+  })
 
-  test.runIf(inUrl.length > 0)('refuses every wrong text in its URL and names the parameter', async () => {
-    for (const { name, type, ...place } of inUrl)
-      for (const text of wrongTexts[type.replace(/\W/g, '')] ?? []) {
+  const bounded = (place: Place) => place.bounds
+
+  test.each(having(bounded))('$name takes what lies on a bound and refuses what lies past it', async (operation) => {
+    for (const { name, put, bounds } of places(operation).filter(bounded))
+      for (const [value, said] of bounds?.refused ?? []) {
+        const answer = await call(gateway, operation, put(value))
+        expectRefusal(answer, `${name}: ${shown(value)}`, [name])
+      }
+    await expectNothingStored()
+    for (const { name, put, bounds } of places(operation).filter(bounded))
+      for (const value of bounds?.taken ?? [])
+        expectSuccess(await call(gateway, operation, put(value)), `${name}: ${shown(value)}`)
+  })
+
+  const named = ({ type }: Place) => type.includes('Int64')
+
+  test.each(having(named))('$name takes an id above all ids for one that names nothing', async (operation) => {
+    for (const { name, type, put, ...place } of places(operation).filter(named))
+      for (const id of [2n ** 53n, 2n ** 53n + 1n, 2n ** 63n - 1n]) {
+        const answer = await call(gateway, operation, put(type === 'Int64' ? id : [id]))
+        const label = `${name}: ${id}`
+        if (place.in === 'path') expectRefusal(answer, label, [String(id)], 404, 'not_found')
+        if (place.in === 'body') expectRefusal(answer, label, [name, String(id)], 422, 'unknown_reference')
+        if (place.in === 'query') expect(answer.body.data?.[operation.name] ?? answer.body, label).toEqual([])
+      }
+    await expectNothingStored()
+  })
+
+  test.each(withBody)('$name refuses an unknown field of the body by its name', async (operation) => {
+    const args = validArgs(operation)
+    for (const name of [...unknownNames, 'id', 'Name', ''])
+      for (const value of [1, null, 2n ** 60n]) {
+        const input = { ...(args.input as object), [name]: value }
+        expectRefusal(await call(gateway, operation, { ...args, input }), `${shown(name)}: ${value}`, [name])
+      }
+    await expectNothingStored()
+  })
+})
+
+describe('in the URL', () => {
+  const inUrl = (place: Place) => place.in !== 'body'
+  const inQuery = (place: Place) => place.in === 'query'
+
+  test.each(having(inUrl))('$name refuses every wrong text and names the parameter', async (operation) => {
+    for (const { name, type, ...place } of places(operation).filter(inUrl))
+      for (const text of wrongTexts[type.replace(/\W/g, '')] as string[]) {
         const where = place.in === 'path' ? { path: text } : { query: `${name}=${text}` }
         // What cannot be decoded is no parameter yet.
         const broken = place.in === 'path' && ['%zz', '%', '%ff', '1%C0'].includes(text)
@@ -305,29 +309,23 @@ describe.each(operations)('$name', (operation) => {
     await expectNothingStored()
   })
 
-  test('refuses an unknown query parameter by its name, that of a path or body field too', async () => {
-    const elsewhere = places(operation).filter((place) => place.in !== 'query')
-    for (const name of [...unknownNames, 'input', 'Limit', '%zz', ...elsewhere.map((place) => place.name)]) {
-      const query = `${name === '%zz' ? name : encodeURIComponent(name)}=1`
-      expectRefusal(await send(gateway, operation, { query }), query, [name])
-    }
-    await expectNothingStored()
-  })
-
-  const inQuery = queryArgs(operation)
-
-  test.runIf(inQuery.length > 0)('refuses an empty or repeated query parameter', async () => {
-    for (const { name, type } of inQuery) {
-      const text = String(valid(type))
-      const list = isListType(getNullableType(type))
-      for (const query of [
-        name,
-        `${name}=`,
-        `${name}=${text}&${name}=`,
-        ...(list ? [] : [`${name}=${text}&${name}=${text}`]),
-      ])
+  test.each(having(inQuery))('$name refuses an empty or repeated parameter and names it', async (operation) => {
+    for (const { name, type } of places(operation).filter(inQuery)) {
+      const one = `${name}=${[valid(operation.field.args.find((arg) => arg.name === name)?.type as never)]}`
+      const repeated = type.startsWith('[') ? [] : [`${one}&${one}`]
+      for (const query of [name, `${name}=`, `${one}&${name}=`, ...repeated])
         expectRefusal(await send(gateway, operation, { query }), query, [name])
     }
+  })
+
+  test.each(operations)('$name refuses an unknown parameter, one that belongs elsewhere too', async (operation) => {
+    const elsewhere = places(operation).filter((place) => !inQuery(place))
+    for (const name of [...unknownNames, 'input', 'Limit', ...elsewhere.map((place) => place.name)]) {
+      const query = `${encodeURIComponent(name)}=1`
+      expectRefusal(await send(gateway, operation, { query }), query, [name])
+    }
+    expectRefusal(await send(gateway, operation, { query: '%zz=1' }), '%zz', ['%zz'])
+    await expectNothingStored()
   })
 })
 
@@ -422,21 +420,18 @@ describe.each(takers)('the body of $title', ({ method, path, good }) => {
     await expectNothingStored()
   })
 
-  test('is counted as it comes where its length is not declared', async () => {
+  test.each([MIB, MIB + 1])('is counted as it comes where its length is not declared: %i bytes', async (bytes) => {
     const { url } = await gateway.listen()
-    for (const [bytes, status] of [
-      [MIB, 2],
-      [MIB + 1, 4],
-    ] as const) {
-      const chunks = padded(good, bytes).match(/[^]{1,65536}/g) ?? []
-      const response = await fetch(url + path, {
-        method,
-        headers: { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json' },
-        body: ReadableStream.from(chunks.map((chunk) => Buffer.from(chunk))),
-        duplex: 'half',
-      } as RequestInit)
-      expect(Math.trunc(response.status / 100), await response.text()).toBe(status)
-    }
+    const response = await fetch(url + path, {
+      method,
+      headers: { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json' },
+      body: new Blob([padded(good, bytes)]).stream(),
+      duplex: 'half',
+    } as RequestInit)
+    const text = await response.text()
+    const answer = { status: response.status, headers: response.headers, text, body: JSON.parse(text) }
+    if (bytes === MIB) expectSuccess(answer, method)
+    else expectRefusal(answer, method, ['1048576'], 413, 'payload_too_large')
   })
 })
 
@@ -455,13 +450,6 @@ describe('of a body', () => {
       expectRefusal(await gateway.call('POST', '/pets', { body }), id, [])
     }
     await expectNothingStored()
-  })
-
-  test('an integer of a million digits costs no time', async () => {
-    const started = performance.now()
-    for (let i = 0; i < 5; i++)
-      await gateway.call('POST', '/pets', { body: `{"name":"Tom","categoryId":${'9'.repeat(1_000_000)}}` })
-    expect(performance.now() - started).toBeLessThan(500)
   })
 })
 

@@ -1,33 +1,226 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { resetStore, walk } from './support/calls.js'
 import { type Gateway, openGateway } from './support/gateway.js'
 
 let gateway: Gateway
-let categoryId: number
 beforeAll(async () => {
   gateway = await openGateway()
-  categoryId = (await gateway.post('/categories', { name: 'Cats' })).body.id
 })
 afterAll(() => gateway.close())
+beforeEach(() => resetStore(gateway.prisma))
 
-const createPet = async (data: object = {}) =>
-  (await gateway.post('/pets', { name: 'Tom', categoryId, ...data })).body as { id: number }
+const tom = { id: 1, name: 'Tom', categoryId: 2, status: 'available' }
+const kitty = { id: 2, name: 'Kitty', categoryId: 2, status: 'sold' }
+const felix = { id: 3, name: 'Felix', categoryId: 2, status: 'pending' }
+
+const refusal = (code: string, status: number, message: string) => ({ code, message, status })
+const noPet = (id: number | bigint) => refusal('not_found', 404, `There is no pet ${id}.`)
+
+describe('GET /pets', () => {
+  test('is a bare array of all pets in ascending order of id', async () => {
+    await gateway.patch('/pets/1', { name: 'Zoe' })
+    const { status, headers, body } = await gateway.get('/pets')
+    expect([status, headers.get('content-type')]).toEqual([200, 'application/json'])
+    expect(body).toEqual([{ ...tom, name: 'Zoe' }, kitty, felix])
+  })
+
+  test('is an empty array where there are none', async () => {
+    await gateway.prisma.order.deleteMany()
+    await gateway.prisma.pet.deleteMany()
+    const { status, headers, text } = await gateway.get('/pets')
+    expect([status, text, headers.get('link')]).toEqual([200, '[]', null])
+  })
+
+  test.each([
+    ['status=sold', [2]],
+    ['categoryId=2', [1, 2, 3]],
+    ['categoryId=1', []],
+    ['id=3&id=1', [1, 3]],
+    ['id=2&id=2', [2]],
+    ['id=2&id=999', [2]],
+    ['after=1', [2, 3]],
+    ['after=3', []],
+    ['status=pending&categoryId=2', [3]],
+    ['status=pending&categoryId=1', []],
+    ['id=1&id=2&status=sold', [2]],
+    ['id=1&id=2&id=3&after=1', [2, 3]],
+    ['id=1&id=2&status=sold&categoryId=2&after=1&limit=1', [2]],
+  ])('with %s holds the pets %j alone', async (query, ids) => {
+    const { status, body } = await gateway.get(`/pets?${query}`)
+    expect([status, body.map(({ id }: { id: number }) => id)]).toEqual([200, ids])
+  })
+
+  test('shows 20 unless told otherwise, and 100 where ids are given', async () => {
+    await gateway.prisma.pet.createMany({ data: Array.from({ length: 120 }, () => ({ name: 'Rex', categoryId: 2n })) })
+    const hundred = Array.from({ length: 100 }, (_, index) => `id=${index + 11}`).join('&')
+    expect((await gateway.get('/pets')).body).toHaveLength(20)
+    expect((await gateway.get('/pets?limit=100')).body).toHaveLength(100)
+    expect((await gateway.get(`/pets?${hundred}`)).body).toHaveLength(100)
+    expect((await gateway.get(`/pets?${hundred}&limit=7`)).body).toHaveLength(7)
+    expect((await gateway.get(`/pets?${hundred}&id=1`)).body).toEqual(
+      refusal('invalid_request', 400, 'id must name at most 100.'),
+    )
+  })
+
+  test.each([
+    ['limit=2', [[1, 2], [3]]],
+    ['limit=1', [[1], [2], [3]]],
+    ['limit=3', [[1, 2, 3]]],
+    ['limit=1&status=sold', [[2]]],
+    ['id=3&id=1&limit=1', [[1], [3]]],
+    ['categoryId=2&limit=2&after=1', [[2, 3]]],
+  ])('with %s is walked by its Link headers, which end with the last page', async (query, ids) => {
+    const pages = await walk(gateway, `/pets?${query}`)
+    expect(pages.map((page) => page.map(({ id }) => id))).toEqual(ids)
+  })
+
+  test('neither skips nor repeats a pet where others come and go between two pages', async () => {
+    const { headers } = await gateway.get('/pets?limit=1')
+    expect(headers.get('link')).toBe('<http://localhost:3000/pets?limit=1&after=1>; rel="next"')
+    await gateway.delete('/pets/1')
+    await gateway.post('/pets', { name: 'New', categoryId: 1 })
+    expect((await walk(gateway, '/pets?limit=1&after=1')).flat().map(({ id }) => id)).toEqual([2, 3, 4])
+  })
+})
 
 describe('POST /pets', () => {
   test('answers 201 with the pet and its Location, available unless told otherwise', async () => {
-    const { status, headers, body } = await gateway.post('/pets', { name: '  Tom ', categoryId })
-    expect(status).toBe(201)
-    expect(body).toEqual({ id: expect.any(Number), name: 'Tom', categoryId, status: 'available' })
-    expect(headers.get('location')).toBe(`http://localhost:3000/pets/${body.id}`)
-    expect((await gateway.get(`/pets?id=${body.id}`)).body).toEqual([body])
+    const { status, headers, body } = await gateway.post('/pets', { name: 'Rex', categoryId: 1 })
+    expect([status, body]).toEqual([201, { id: 4, name: 'Rex', categoryId: 1, status: 'available' }])
+    expect(headers.get('location')).toBe('http://localhost:3000/pets/4')
+    expect((await gateway.get('/pets/4')).body).toEqual(body)
   })
 
   test('makes the inventory entry with the pet', async () => {
-    const { id } = await createPet({ status: 'pending' })
-    expect((await gateway.get(`/inventory/${id}`)).body).toEqual({ petId: id, quantity: 0, status: 'pending' })
+    await gateway.post('/pets', { name: 'Rex', categoryId: 1, status: 'pending' })
+    expect((await gateway.get('/inventory/4')).body).toEqual({ petId: 4, quantity: 0, status: 'pending' })
+  })
+
+  test.each([
+    ['  Tom\t\n', 'Tom'],
+    ['\u00a0\u3000Tom Cat\ufeff', 'Tom Cat'],
+    ['🐈'.repeat(100), '🐈'.repeat(100)],
+    [` ${'🐈'.repeat(100)} `, '🐈'.repeat(100)],
+    ['<b>"\\\u0001', '<b>"\\\u0001'],
+  ])('stores the name %j as %j', async (given, stored) => {
+    expect((await gateway.post('/pets', { name: given, categoryId: 1 })).body.name).toBe(stored)
+    expect((await gateway.get('/pets/4')).body.name).toBe(stored)
+  })
+
+  test('answers 400 to a name of 101 characters', async () => {
+    const { body } = await gateway.post('/pets', { name: '🐈'.repeat(101), categoryId: 1 })
+    const message = 'name must have 1 to 100 characters, white space at the ends aside.'
+    expect(body).toEqual(refusal('invalid_request', 400, message))
   })
 
   test('answers 422 where the category does not exist', async () => {
-    const { status, body } = await gateway.post('/pets', { name: 'Tom', categoryId: 999_999 })
-    expect([status, body.code]).toEqual([422, 'unknown_reference'])
+    const { status, body } = await gateway.post('/pets', { name: 'Rex', categoryId: 3 })
+    expect([status, body]).toEqual([422, refusal('unknown_reference', 422, 'categoryId 3 does not exist.')])
+  })
+})
+
+describe('GET /pets/{petId}', () => {
+  test('answers 200 with exactly the fields that the specification has', async () => {
+    const { status, body } = await gateway.get('/pets/2')
+    expect([status, body]).toEqual([200, kitty])
+  })
+
+  test('answers 404 where there is no such pet, however great the id', async () => {
+    for (const id of [4, 2n ** 53n, 2n ** 63n - 1n]) expect((await gateway.get(`/pets/${id}`)).body).toEqual(noPet(id))
+  })
+
+  test('tells the greatest ids apart', async () => {
+    const id = 2n ** 53n - 1n
+    await gateway.prisma.pet.create({ data: { id, name: 'Last', categoryId: 1n } })
+    expect((await gateway.get(`/pets/${id}`)).body).toEqual({ ...tom, id: Number(id), name: 'Last', categoryId: 1 })
+    expect((await gateway.get(`/pets/${id - 1n}`)).status).toBe(404)
+    expect((await gateway.get(`/pets/${id + 1n}`)).status).toBe(404)
+    const { body } = await gateway.call('POST', '/store/orders', { body: `{"petId":${id}}` })
+    expect(body.petId).toBe(Number(id))
+  })
+})
+
+describe('PATCH /pets/{petId}', () => {
+  test.each([
+    [{ name: ' Tim ' }, { ...tom, name: 'Tim' }],
+    [{ categoryId: 1 }, { ...tom, categoryId: 1 }],
+    [{ status: 'sold' }, { ...tom, status: 'sold' }],
+    [
+      { name: 'Tim', categoryId: 1, status: 'pending' },
+      { id: 1, name: 'Tim', categoryId: 1, status: 'pending' },
+    ],
+    [{}, tom],
+  ])('with %j changes what is sent and nothing else', async (changes, pet) => {
+    const { status, body } = await gateway.patch('/pets/1', changes)
+    expect([status, body]).toEqual([200, pet])
+    expect((await gateway.get('/pets')).body).toEqual([pet, kitty, felix])
+  })
+
+  test('takes a merge patch by its media type', async () => {
+    const headers = { 'content-type': 'application/merge-patch+json' }
+    expect((await gateway.patch('/pets/1', { status: 'sold' }, { headers })).body).toEqual({ ...tom, status: 'sold' })
+  })
+
+  test('lets any status follow any other', async () => {
+    for (const status of ['sold', 'pending', 'available', 'sold', 'available', 'pending', 'sold'])
+      expect((await gateway.patch('/pets/1', { status })).body.status).toBe(status)
+  })
+
+  test.each(['name', 'categoryId', 'status'])('answers 400 to null for %s, which clears nothing', async (field) => {
+    const { body } = await gateway.patch('/pets/1', { [field]: null })
+    expect(body).toEqual(refusal('invalid_request', 400, `${field} must not be null.`))
+  })
+
+  test('answers 404 where there is no such pet, even to an empty change', async () => {
+    for (const changes of [{}, { name: 'Tim' }, { categoryId: 1 }])
+      expect((await gateway.patch('/pets/4', changes)).body).toEqual(noPet(4))
+  })
+
+  test('answers 422 where the category does not exist, and changes nothing', async () => {
+    const { body } = await gateway.patch('/pets/1', { name: 'Tim', categoryId: 3 })
+    expect(body).toEqual(refusal('unknown_reference', 422, 'categoryId 3 does not exist.'))
+    expect((await gateway.get('/pets/1')).body).toEqual(tom)
+  })
+})
+
+describe('DELETE /pets/{petId}', () => {
+  test('answers 204 without a body, and takes the inventory entry along', async () => {
+    const { status, text, headers } = await gateway.delete('/pets/1')
+    expect([status, text, headers.get('content-type')]).toEqual([204, '', null])
+    expect((await gateway.get('/pets')).body).toEqual([kitty, felix])
+    expect((await gateway.get('/inventory/1')).status).toBe(404)
+    expect(await gateway.prisma.inventoryItem.count()).toBe(2)
+  })
+
+  test('answers 404 the second time', async () => {
+    await gateway.delete('/pets/1')
+    expect((await gateway.delete('/pets/1')).body).toEqual(noPet(1))
+  })
+
+  test('a pet that an order refers to cannot be deleted, until the order is gone', async () => {
+    const { status, body } = await gateway.delete('/pets/2')
+    expect([status, body]).toEqual([409, refusal('conflict', 409, 'Pet 2 has orders. Delete or change them first.')])
+    expect((await gateway.get('/inventory/2')).body.quantity).toBe(7)
+    for (const id of [1, 2]) await gateway.patch(`/store/orders/${id}`, { petId: 1 })
+    expect((await gateway.delete('/pets/2')).status).toBe(204)
+  })
+
+  test('never gives an id again', async () => {
+    await gateway.delete('/pets/3')
+    expect((await gateway.post('/pets', { name: 'Rex', categoryId: 1 })).body.id).toBe(4)
+  })
+
+  test('returns in GraphQL what was deleted, and what it belonged to', async () => {
+    const document =
+      'mutation { deletePet(petId: 1) { id name category { name } inventory { quantity } orders { id } } }'
+    const { body } = await gateway.graphql(document)
+    const deleted = { id: 1, name: 'Tom', category: { name: 'Cats' }, inventory: { quantity: 0 }, orders: [] }
+    expect(body).toEqual({ data: { deletePet: deleted } })
+    expect((await gateway.get('/pets/1')).status).toBe(404)
+  })
+
+  test('of ten at once exactly one succeeds', async () => {
+    const answers = await Promise.all(Array.from({ length: 10 }, () => gateway.delete('/pets/1')))
+    expect(answers.map(({ status }) => status).sort()).toEqual([204, ...Array(9).fill(404)])
   })
 })

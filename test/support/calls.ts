@@ -84,6 +84,20 @@ export async function contents(prisma: PrismaClient) {
   }
 }
 
+/** The pages of a list, from the first to the one without a further Link. */
+export async function walk(gateway: Gateway, path: string) {
+  const pages: { id: number; petId: number }[][] = []
+  for (let next: string | undefined = path; next; ) {
+    const { status, headers, body }: Answer = await gateway.get(next)
+    expect(status).toBe(200)
+    pages.push(body)
+    const link = headers.get('link')
+    next = link?.match(/^<http:\/\/localhost:3000(.+)>; rel="next"$/)?.[1]
+    expect(Boolean(next)).toBe(link !== null)
+  }
+  return pages
+}
+
 /** What every response of either surface carries. */
 export function expectMarks({ headers }: Answer, label?: string) {
   for (const name of ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'])

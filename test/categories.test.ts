@@ -1,0 +1,136 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { resetStore, walk } from './support/calls.js'
+import { type Gateway, openGateway } from './support/gateway.js'
+
+let gateway: Gateway
+beforeAll(async () => {
+  gateway = await openGateway()
+})
+afterAll(() => gateway.close())
+beforeEach(() => resetStore(gateway.prisma))
+
+const dogs = { id: 1, name: 'Dogs', description: 'They bark.' }
+const cats = { id: 2, name: 'Cats' }
+const noCategory = { code: 'not_found', message: 'There is no category 3.', status: 404 }
+
+describe('GET /categories', () => {
+  test('is a bare array of all categories, each without a description that it has not', async () => {
+    const { status, body } = await gateway.get('/categories')
+    expect([status, body]).toEqual([200, [dogs, cats]])
+  })
+
+  test.each([
+    ['limit=1', [[1], [2]]],
+    ['limit=2', [[1, 2]]],
+    ['limit=1&after=1', [[2]]],
+    ['after=2', [[]]],
+  ])('with %s is walked by its Link headers, which end with the last page', async (query, ids) => {
+    const pages = await walk(gateway, `/categories?${query}`)
+    expect(pages.map((page) => page.map(({ id }) => id))).toEqual(ids)
+  })
+
+  test('shows 20 unless told otherwise', async () => {
+    await gateway.prisma.category.createMany({ data: Array.from({ length: 20 }, () => ({ name: 'More' })) })
+    expect((await walk(gateway, '/categories')).map((page) => page.length)).toEqual([20, 2])
+  })
+})
+
+describe('POST /categories', () => {
+  test.each([
+    [{ name: ' Birds ' }, { id: 3, name: 'Birds' }],
+    [
+      { name: 'Birds', description: ' They sing. ' },
+      { id: 3, name: 'Birds', description: ' They sing. ' },
+    ],
+    [
+      { name: 'Birds', description: '' },
+      { id: 3, name: 'Birds', description: '' },
+    ],
+    [{ name: 'Cats' }, { id: 3, name: 'Cats' }],
+  ])('with %j answers 201 with the category and its Location', async (sent, made) => {
+    const { status, headers, body } = await gateway.post('/categories', sent)
+    expect([status, body, headers.get('location')]).toEqual([201, made, 'http://localhost:3000/categories/3'])
+    expect((await gateway.get('/categories/3')).body).toEqual(made)
+  })
+
+  test('takes a description of 1000 characters, and answers 400 to one more', async () => {
+    const description = '🐈'.repeat(1000)
+    expect((await gateway.post('/categories', { name: 'Cats', description })).body.description).toBe(description)
+    const { body } = await gateway.post('/categories', { name: 'Cats', description: `${description}.` })
+    const message = 'description must have at most 1000 characters.'
+    expect(body).toEqual({ code: 'invalid_request', message, status: 400 })
+  })
+
+  test('answers 400 to a description of null, since there is nothing to clear', async () => {
+    const { body } = await gateway.post('/categories', { name: 'Cats', description: null })
+    expect(body).toEqual({ code: 'invalid_request', message: 'description must not be null.', status: 400 })
+  })
+})
+
+describe('GET /categories/{categoryId}', () => {
+  test('answers 200 with exactly the fields that have a value', async () => {
+    expect((await gateway.get('/categories/1')).body).toEqual(dogs)
+    expect((await gateway.get('/categories/2')).body).toEqual(cats)
+  })
+
+  test('says null in GraphQL where REST leaves the description out', async () => {
+    const { body } = await gateway.graphql('{ category(categoryId: 2) { description } }')
+    expect(body).toEqual({ data: { category: { description: null } } })
+  })
+
+  test('answers 404 where there is no such category', async () => {
+    const { status, body } = await gateway.get('/categories/3')
+    expect([status, body]).toEqual([404, noCategory])
+  })
+})
+
+describe('PATCH /categories/{categoryId}', () => {
+  test.each([
+    [{ name: ' Hounds ' }, { ...dogs, name: 'Hounds' }],
+    [{ description: 'They run.' }, { ...dogs, description: 'They run.' }],
+    [{ description: null }, { id: 1, name: 'Dogs' }],
+    [
+      { name: 'Hounds', description: null },
+      { id: 1, name: 'Hounds' },
+    ],
+    [{}, dogs],
+  ])('with %j changes what is sent and nothing else', async (changes, category) => {
+    const headers = { 'content-type': 'application/merge-patch+json' }
+    const { status, body } = await gateway.patch('/categories/1', changes, { headers })
+    expect([status, body]).toEqual([200, category])
+    expect((await gateway.get('/categories')).body).toEqual([category, cats])
+  })
+
+  test('answers 400 to a name of null', async () => {
+    const { body } = await gateway.patch('/categories/1', { name: null })
+    expect(body).toEqual({ code: 'invalid_request', message: 'name must not be null.', status: 400 })
+  })
+
+  test('answers 404 where there is no such category, even to an empty change', async () => {
+    for (const changes of [{}, { name: 'Birds' }])
+      expect((await gateway.patch('/categories/3', changes)).body).toEqual(noCategory)
+  })
+})
+
+describe('DELETE /categories/{categoryId}', () => {
+  test('answers 204 without a body, then 404', async () => {
+    const { status, text } = await gateway.delete('/categories/1')
+    expect([status, text]).toEqual([204, ''])
+    expect((await gateway.get('/categories')).body).toEqual([cats])
+    expect((await gateway.delete('/categories/1')).status).toBe(404)
+  })
+
+  test('a category that a pet belongs to cannot be deleted, until the pets have moved', async () => {
+    const { status, body } = await gateway.delete('/categories/2')
+    const message = 'Category 2 has pets. Delete or move them first.'
+    expect([status, body]).toEqual([409, { code: 'conflict', message, status: 409 }])
+    for (const id of [1, 2, 3]) await gateway.patch(`/pets/${id}`, { categoryId: 1 })
+    expect((await gateway.delete('/categories/2')).status).toBe(204)
+  })
+
+  test('never gives an id again', async () => {
+    const { body } = await gateway.post('/categories', { name: 'Birds' })
+    await gateway.delete(`/categories/${body.id}`)
+    expect((await gateway.post('/categories', { name: 'Fish' })).body.id).toBe(body.id + 1)
+  })
+})

@@ -1,0 +1,89 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { resetStore, walk } from './support/calls.js'
+import { type Gateway, openGateway } from './support/gateway.js'
+
+let gateway: Gateway
+beforeAll(async () => {
+  gateway = await openGateway()
+})
+afterAll(() => gateway.close())
+beforeEach(() => resetStore(gateway.prisma))
+
+const tom = { petId: 1, quantity: 0, status: 'available' }
+const kitty = { petId: 2, quantity: 7, status: 'sold' }
+const felix = { petId: 3, quantity: 0, status: 'pending' }
+const noEntry = { code: 'not_found', message: 'There is no inventory entry for pet 4.', status: 404 }
+
+describe('GET /inventory', () => {
+  test('is a bare array with one entry for every pet, in ascending order of petId', async () => {
+    const { status, body } = await gateway.get('/inventory')
+    expect([status, body]).toEqual([200, [tom, kitty, felix]])
+  })
+
+  test.each([
+    ['status=sold', [2]],
+    ['status=sold&after=2', []],
+    ['after=1', [2, 3]],
+    ['status=pending&after=1&limit=1', [3]],
+  ])('with %s holds the entries of the pets %j alone', async (query, ids) => {
+    const { status, body } = await gateway.get(`/inventory?${query}`)
+    expect([status, body.map(({ petId }: { petId: number }) => petId)]).toEqual([200, ids])
+  })
+
+  test.each([
+    ['limit=2', [[1, 2], [3]]],
+    ['limit=3', [[1, 2, 3]]],
+    ['limit=1&status=available', [[1]]],
+  ])('with %s is walked by its Link headers, which end with the last page', async (query, ids) => {
+    const pages = await walk(gateway, `/inventory?${query}`)
+    expect(pages.map((page) => page.map(({ petId }) => petId))).toEqual(ids)
+  })
+})
+
+describe('GET /inventory/{petId}', () => {
+  test("shows the pet's own status, as it is now", async () => {
+    expect((await gateway.get('/inventory/2')).body).toEqual(kitty)
+    await gateway.patch('/pets/2', { status: 'pending' })
+    expect((await gateway.get('/inventory/2')).body).toEqual({ ...kitty, status: 'pending' })
+    expect((await gateway.get('/inventory?status=pending')).body).toHaveLength(2)
+  })
+
+  test('answers 404 where there is no such pet', async () => {
+    const { status, body } = await gateway.get('/inventory/4')
+    expect([status, body]).toEqual([404, noEntry])
+  })
+})
+
+describe('PATCH /inventory/{petId}', () => {
+  test.each([0, 1, 2_147_483_647])('sets the stock count to %i, and no other', async (quantity) => {
+    const { status, body } = await gateway.patch('/inventory/2', { quantity })
+    expect([status, body]).toEqual([200, { ...kitty, quantity }])
+    expect((await gateway.get('/inventory')).body).toEqual([tom, body, felix])
+  })
+
+  test.each([
+    [{ quantity: -1 }, 'quantity must be at least 0.'],
+    [{ quantity: 2_147_483_648 }, 'quantity must be a whole number up to 2147483647.'],
+    [{ quantity: 1.5 }, 'quantity must be a whole number up to 2147483647.'],
+    [{ quantity: null }, 'quantity must be a whole number up to 2147483647.'],
+    [{}, 'quantity is required.'],
+    [{ quantity: 1, status: 'sold' }, 'status is unknown.'],
+  ])('answers 400 to %j, and changes nothing', async (sent, message) => {
+    const { body } = await gateway.patch('/inventory/2', sent)
+    expect(body).toEqual({ code: 'invalid_request', message, status: 400 })
+    expect((await gateway.get('/inventory/2')).body).toEqual(kitty)
+  })
+
+  test('answers 404 where there is no such pet', async () => {
+    const { status, body } = await gateway.patch('/inventory/4', { quantity: 1 })
+    expect([status, body]).toEqual([404, noEntry])
+  })
+})
+
+test.each(['POST', 'PUT', 'DELETE'])(
+  'an inventory entry takes no %s: it comes and goes with its pet',
+  async (method) => {
+    const { status, headers } = await gateway.call(method, '/inventory/2')
+    expect([status, headers.get('allow')]).toEqual([405, 'GET, HEAD, PATCH'])
+  },
+)
