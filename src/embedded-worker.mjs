@@ -11,7 +11,7 @@ import { PGlite } from '@electric-sql/pglite'
 
 /**
  * @typedef {import('node:net').Socket} Socket
- * @typedef {{ socket: Socket, bytes?: Buffer, open?: boolean }} Turn a turn without bytes: the client has left
+ * @typedef {{ socket: Socket, bytes: Buffer, open?: boolean }} Turn an open one ends in a Flush, and goes on
  */
 
 /** @type {Turn[]} */
@@ -29,22 +29,34 @@ async function runTurns() {
     const [turn] = index < 0 ? [] : turns.splice(index, 1)
     if (!turn) break
     const { socket, bytes, open } = turn
-    if (bytes)
-      await db.execProtocolRawStream(bytes, { onRawData: (data) => socket.writable && socket.write(data.slice()) })
-    else if (owner === socket) await db.execProtocolRaw(LEAVE)
-    owner = db.isInTransaction() || open ? socket : undefined
+    if (bytes === LEAVE && owner !== socket) continue
+    let end = Buffer.alloc(0)
+    const onRawData = (/** @type {Uint8Array} */ data) => {
+      const copy = Buffer.from(data)
+      if (socket.writable) socket.write(copy)
+      end = Buffer.concat([end, copy.subarray(-READY.length - 1)]).subarray(-READY.length - 1)
+    }
+    await db.execProtocolRawStream(bytes, { onRawData })
+    const ready = end.subarray(0, -1).equals(READY)
+    // PGlite that crashed answers nothing from then on.
+    if (!ready && !open) throw new Error('PostgreSQL has crashed')
+    owner = ready && end.at(-1) === IDLE ? undefined : socket
   }
   running = false
 }
 
+/** "Ready for query", up to the byte that tells whether a transaction is open. */
+const READY = Buffer.from('Z\0\0\0\x05')
+const IDLE = 'I'.charCodeAt(0)
 /** ROLLBACK, Sync, ROLLBACK: whatever state a client leaves the session in, this ends it. */
 const ROLLBACK = 'Q\0\0\0\x0dROLLBACK\0'
 const LEAVE = Buffer.from(`${ROLLBACK}S\0\0\0\x04${ROLLBACK}`, 'latin1')
 const SSL_REQUEST = 80877103
 const GSS_REQUEST = 80877104
-const CANCEL_REQUEST = 80877102
-/** Simple query, Sync, function call, end and failure of a copy: what the server answers with "ready for query". */
-const ENDS = Buffer.from('QSFcf')
+/** What a client may send: PGlite does not survive anything else. */
+const KINDS = Buffer.from('QSFHPBDECX')
+/** Simple query, Sync, function call: what is answered with "ready for query". */
+const ENDS = Buffer.from('QSF')
 const FLUSH = 'H'.charCodeAt(0)
 const TERMINATE = 'X'.charCodeAt(0)
 
@@ -57,7 +69,7 @@ function serve(socket) {
   socket.on('error', () => {})
   socket.on('close', () => {
     for (let index = turns.length; index--; ) if (turns[index]?.socket === socket) turns.splice(index, 1)
-    take({ socket })
+    take({ socket, bytes: LEAVE })
   })
   socket.on('data', (data) => {
     bytes = bytes.length ? Buffer.concat([bytes, data]) : data
@@ -65,15 +77,21 @@ function serve(socket) {
       const header = started ? 1 : 0
       if (bytes.length < done + header + 4) return
       const length = bytes.readUInt32BE(done + header)
-      if (length < 4) return socket.destroy()
+      if (length < (started ? 4 : 8) || (!started && length > 10_000)) return socket.destroy()
       if (bytes.length < done + header + length) return
-      const kind = started ? bytes.readUInt8(done) : length >= 8 ? bytes.readUInt32BE(4) : CANCEL_REQUEST
+      const kind = started ? bytes.readUInt8(done) : bytes.readUInt32BE(4)
       done += header + length
-      if (started ? kind === TERMINATE : kind === CANCEL_REQUEST) return socket.end()
-      if (!started && (kind === SSL_REQUEST || kind === GSS_REQUEST)) socket.write('N')
-      else if (started && kind !== FLUSH && !ENDS.includes(kind)) continue
-      else take({ socket, bytes: bytes.subarray(0, done), open: kind === FLUSH })
-      started ||= kind !== SSL_REQUEST && kind !== GSS_REQUEST
+      if (started) {
+        if (kind === TERMINATE || !KINDS.includes(kind)) return socket.destroy()
+        if (kind !== FLUSH && !ENDS.includes(kind)) continue
+        take({ socket, bytes: bytes.subarray(0, done), open: kind === FLUSH })
+      } else if (kind === SSL_REQUEST || kind === GSS_REQUEST) {
+        socket.write('N')
+      } else {
+        if (kind >>> 16 !== 3) return socket.destroy()
+        take({ socket, bytes: bytes.subarray(0, done) })
+        started = true
+      }
       bytes = bytes.subarray(done)
       done = 0
     }

@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, STATUS_CODES } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { App } from './app.js'
 import { StartupError } from './config.js'
@@ -6,22 +6,42 @@ import { StartupError } from './config.js'
 /** How long requests in flight may take to finish once no new ones are accepted. */
 const GRACE_MS = 10_000
 
-/** A request target of absolute form (RFC 9112, 3.2.2), as a proxy sends it, counts by its path. */
-function toOriginForm(req: IncomingMessage) {
-  const url = req.url ?? '/'
-  if (url.startsWith('/') || !URL.canParse(url)) return
+const isHost = (text: string) => /^[^\s/?#@\\]+$/.test(text) && URL.canParse(`http://${text}`)
+
+/**
+ * Whether a request says where it goes (RFC 9112, 3.2): one Host, which HTTP/1.0 alone may leave out, and a target. One
+ * of absolute form, as a proxy sends it, counts by its path.
+ */
+function isAddressed(req: IncomingMessage): boolean {
+  const { url = '', httpVersion, headersDistinct } = req
+  const { host: hosts = [] } = headersDistinct
+  if (hosts.length === 0 ? httpVersion !== '1.0' : hosts.length > 1 || !hosts.every(isHost)) return false
+  if (url.startsWith('/')) return URL.canParse(`http://localhost${url}`)
+  if (!/^https?:/i.test(url) || !URL.canParse(url)) return false
   const { pathname, search } = new URL(url)
   req.url = pathname + search
+  return true
 }
 
-/** Node's own refusals of malformed HTTP pass no plugin: they are answered here, in the shape of all others. */
+/** What Node takes for a request, and the gateway does not, is answered in its turn. */
+async function refuse(app: App, req: IncomingMessage, res: ServerResponse) {
+  const { status, headers, body } = await refusal(app, req.socket)
+  res.writeHead(status, headers).end(body)
+}
+
+/** What Node itself refuses passes no plugin: it is answered here, in the shape of all others. */
 async function refuseMalformed(app: App, socket: Socket) {
   if (!socket.writable || socket.writableLength > 0) return socket.destroy()
-  const response = await app.malformed(socket.remoteAddress)
+  const { status, headers, body } = await refusal(app, socket)
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`)
+}
+
+async function refusal(app: App, { remoteAddress }: Socket) {
+  const response = await app.malformed(remoteAddress)
   const body = await response.text()
-  const headers = [...response.headers, ['content-length', String(Buffer.byteLength(body))]]
-  const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`).join('')
-  socket.end(`HTTP/1.1 ${response.status} ${STATUS_CODES[response.status]}\r\n${lines}\r\n${body}`)
+  const headers = { ...Object.fromEntries(response.headers), 'content-length': String(Buffer.byteLength(body)) }
+  return { status: response.status, headers, body }
 }
 
 export interface Server {
@@ -33,11 +53,11 @@ export interface Server {
 /** Listens. */
 export async function listen(app: App, { port, host }: { port: number; host: string }): Promise<Server> {
   const server = createServer(
-    // A missing Host is refused by the gateway, with the headers that every response carries.
+    // A missing Host is refused here instead, with the headers that every response carries.
     { requireHostHeader: false, requestTimeout: 30_000, headersTimeout: 15_000, keepAliveTimeout: 65_000 },
     (req, res) => {
-      toOriginForm(req)
-      app.listener(req, res)
+      if (isAddressed(req)) app.listener(req, res)
+      else void refuse(app, req, res).catch(() => req.socket.destroy())
     },
   )
   server.on(

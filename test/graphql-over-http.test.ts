@@ -196,10 +196,7 @@ describe('GraphiQL', () => {
 
   test('loads nothing from another host', async () => {
     const html = (await page({})).body.toString()
-    const loaded = [...html.matchAll(/<(?:script|link|img|iframe)\b[^>]*?(?:src|href)="?([^\s">]+)/g)].map(
-      ([, at]) => at,
-    )
-    expect(loaded.filter((at) => !at?.startsWith('data:'))).toEqual([])
+    expect(html).not.toMatch(/<(?:script|link|img|iframe)\b[^>]*?(?:src|href)="?(?:https?:)?\/\//)
     expect(html).not.toMatch(/unpkg\.com|jsdelivr\.net|cdnjs|googleapis/)
   })
 

@@ -1,0 +1,500 @@
+import { request } from 'node:http'
+import { connect } from 'node:net'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { countedAddress } from '../src/exchange.js'
+import { openTestDatabase, type TestDatabase } from './support/database.js'
+import { type Gateway, openGateway } from './support/gateway.js'
+import { watched } from './support/statements.js'
+
+let database: TestDatabase
+let gateway: Gateway
+let port: number
+let petId: number
+beforeAll(async () => {
+  database = await openTestDatabase()
+  gateway = await openGateway({ database })
+  port = (await gateway.listen()).port
+  const { body } = await gateway.post('/categories', { name: 'Cats' })
+  petId = (await gateway.post('/pets', { name: 'Tom', categoryId: body.id })).body.id
+})
+afterAll(() => gateway.close())
+
+/** Another gateway on the same database. */
+async function useGateway(env: Record<string, string>) {
+  const other = await openGateway({ database: { ...database, close: async () => {} }, env })
+  onTestFinished(() => other.close())
+  return other
+}
+
+interface Raw {
+  status: number
+  headers: Headers
+  body: string
+}
+
+/** Sends bytes as they are, and reads what comes until the connection closes. */
+async function send(bytes: string, to = port): Promise<Raw[]> {
+  const socket = connect(to, '127.0.0.1')
+  socket.write(bytes)
+  const chunks: Buffer[] = []
+  for await (const chunk of socket) chunks.push(chunk)
+  const responses: Raw[] = []
+  let rest = Buffer.concat(chunks).toString()
+  while (rest) {
+    const [head = ''] = rest.split('\r\n\r\n', 1)
+    const [line = '', ...fields] = head.split('\r\n')
+    const headers = new Headers(fields.map((field) => field.split(/: */, 2) as [string, string]))
+    const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(line)?.[1])
+    rest = rest.slice(head.length + 4)
+    const length = Number(headers.get('content-length') ?? 0)
+    if (status >= 200) responses.push({ status, headers, body: rest.slice(0, length) })
+    rest = rest.slice(length)
+  }
+  return responses
+}
+const closing = (lines: string) =>
+  `${lines}\r\nHost: localhost\r\nConnection: close\r\nX-API-Key: ${gateway.key}\r\n\r\n`
+
+describe('what is no HTTP', () => {
+  test.each([
+    ['a line of garbage', 'nonsense\r\n\r\n'],
+    ['no version', 'GET /pets\r\n\r\n'],
+    ['another protocol', 'GET /pets HTTQ/1.1\r\nHost: localhost\r\n\r\n'],
+    ['a bad header', 'GET /pets HTTP/1.1\r\nHost: localhost\r\nb@d header\r\n\r\n'],
+    ['a control character in a header', 'GET /pets HTTP/1.1\r\nHost: localhost\r\nX-A: \x01\r\n\r\n'],
+    ['no Host', 'GET /pets HTTP/1.1\r\nConnection: close\r\n\r\n'],
+    ['an empty Host', 'GET /pets HTTP/1.1\r\nHost:\r\nConnection: close\r\n\r\n'],
+    ['two Hosts', 'GET /pets HTTP/1.1\r\nHost: a.example\r\nHost: b.example\r\nConnection: close\r\n\r\n'],
+    ['a bad Host', 'GET /pets HTTP/1.1\r\nHost: a b\r\nConnection: close\r\n\r\n'],
+    ['a Host with a path', 'GET /pets HTTP/1.1\r\nHost: a.example/pets\r\nConnection: close\r\n\r\n'],
+    ['a Host with a user', 'GET /pets HTTP/1.1\r\nHost: me@a.example\r\nConnection: close\r\n\r\n'],
+    ['a bad port', 'GET /pets HTTP/1.1\r\nHost: localhost:99999\r\nConnection: close\r\n\r\n'],
+    ['a target that is no path', 'GET pets HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n'],
+    ['headers over 16 KiB', `GET /pets HTTP/1.1\r\nHost: localhost\r\nX-A: ${'a'.repeat(17_000)}\r\n\r\n`],
+    ['a target over 16 KiB', `GET /pets?${'a'.repeat(17_000)} HTTP/1.1\r\nHost: localhost\r\n\r\n`],
+    ['CONNECT', 'CONNECT localhost:80 HTTP/1.1\r\nHost: localhost\r\n\r\n'],
+    ['two lengths', 'POST /pets HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n'],
+    [
+      'a length beside chunks',
+      'POST /pets HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n',
+    ],
+    [
+      'a bad chunk',
+      `POST /pets HTTP/1.1\r\nHost: localhost\r\nX-API-Key: KEY\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n`,
+    ],
+  ])('%s gets the Error object and every header, and costs nothing', async (_, bytes) => {
+    const before = (await fetch(`http://127.0.0.1:${port}/docs`)).headers.get('x-ratelimit-remaining')
+    const responses = await send(bytes.replace('KEY', gateway.key))
+    expect(responses).toHaveLength(1)
+    const { status, headers, body } = responses[0] as Raw
+    expect([status, JSON.parse(body)]).toEqual([
+      400,
+      { code: 'invalid_request', message: expect.any(String), status: 400 },
+    ])
+    expect(headers.get('content-type')).toBe('application/json')
+    expect(headers.get('ratelimit-policy')).toBe('"address";q=60;w=60')
+    expect(headers.get('ratelimit')).toMatch(/^"address";r=\d+;t=\d+$/)
+    expect(headers.get('x-ratelimit-limit')).toBe('60')
+    expect(headers.get('x-ratelimit-remaining')).toBe(before)
+    expect(headers.get('x-ratelimit-reset')).toMatch(/^\d{10}$/)
+    expect(headers.get('x-request-id')).toMatch(/^[\da-f-]{36}$/)
+    expect(headers.get('access-control-allow-origin')).toBe('*')
+    expect(headers.get('access-control-expose-headers')).toContain('X-RateLimit-Limit')
+    expect(headers.has('retry-after')).toBe(false)
+  })
+
+  test('HTTP/1.0 needs no Host', async () => {
+    const [answer] = await send(`GET /quota HTTP/1.0\r\nX-API-Key: ${gateway.key}\r\n\r\n`)
+    expect(answer?.status).toBe(200)
+  })
+
+  test('what is already answered stays answered, and nothing follows the refusal', async () => {
+    const get = `GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n`
+    const socket = connect(port, '127.0.0.1')
+    socket.write(get)
+    const seen: string[] = []
+    socket.on('data', (data) => {
+      if (seen.push(data.toString()) === 1) socket.write(`nonsense\r\n\r\n${get}`)
+    })
+    await new Promise((closed) => socket.on('close', closed))
+    expect(seen.join('').match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 400'])
+  })
+})
+
+describe('the target', () => {
+  test.each([
+    ['/pets', 200],
+    ['http://other.example/pets', 200],
+    ['http://other.example/pets?limit=1', 200],
+    ['/../pets', 200],
+    ['/store/../pets', 200],
+    ['/%70ets', 200],
+    ['/pets/', 404],
+    ['//pets', 404],
+    ['//other.example/pets', 404],
+    ['/PETS', 404],
+    ['/pets%2F', 404],
+    ['/pets/%', 400],
+    ['/pets/%ff', 400],
+    ['/nowhere/%', 400],
+    ['/%00', 404],
+    ['/graphql/', 404],
+    ['/healthz/', 404],
+    ['/webhook', 404],
+    ['/webhook/1', 404],
+    ['*', 400],
+    ['http://[bad/pets', 400],
+    ['ftp://other.example/pets', 400],
+  ])('%s is %i', async (target, status) => {
+    const [answer] = await send(closing(`GET ${target} HTTP/1.1`))
+    expect(answer?.status).toBe(status)
+    if (status > 200) expect(JSON.parse(answer?.body ?? '')).toMatchObject({ status })
+  })
+
+  test('an id may be percent-encoded', async () => {
+    const encoded = [...String(petId)].map((digit) => `%3${digit}`).join('')
+    const [answer] = await send(closing(`GET /pets/${encoded} HTTP/1.1`))
+    expect(JSON.parse(answer?.body ?? '')).toMatchObject({ id: petId })
+  })
+
+  test.each([
+    '/graphql?query={__typename}',
+    'http://other.example/graphql?query={__typename}',
+    '/x/../graphql?query={__typename}',
+  ])('GraphQL is found at %s', async (target) => {
+    const [answer] = await send(closing(`GET ${target} HTTP/1.1`))
+    expect(answer?.body).toBe('{"data":{"__typename":"Query"}}')
+  })
+})
+
+describe('methods', () => {
+  test.each([
+    ['/pets', 'GET, HEAD, POST'],
+    ['/pets/1', 'GET, HEAD, PATCH, DELETE'],
+    ['/categories/1', 'GET, HEAD, PATCH, DELETE'],
+    ['/store/orders', 'GET, HEAD, POST'],
+    ['/inventory', 'GET, HEAD'],
+    ['/inventory/1', 'GET, HEAD, PATCH'],
+    ['/quota', 'GET, HEAD'],
+    ['/openapi.json', 'GET, HEAD'],
+    ['/docs', 'GET, HEAD'],
+    ['/', 'GET, HEAD'],
+  ])('%s names those that it takes: %s', async (path, allow) => {
+    for (const method of ['PUT', 'OPTIONS', 'PROPFIND']) {
+      const { status, headers, body } = await gateway.call(method, path)
+      expect([status, headers.get('allow'), body.code]).toEqual([405, allow, 'method_not_allowed'])
+    }
+  })
+
+  test.each(['POST', 'DELETE'])('%s of a webhook is 404: nobody makes the service call out', async (method) => {
+    for (const path of ['/webhook', '/webhook/1'])
+      expect((await gateway.call(method, path, { body: { subscription: 'x', url: 'http://127.0.0.1/' } })).status).toBe(
+        404,
+      )
+  })
+
+  test.each([
+    '/',
+    '/docs',
+    '/docs/swagger-ui.css',
+    '/openapi.json',
+    '/openapi.yaml',
+    '/schema.graphql',
+    '/pets',
+    '/pets/PET',
+    '/pets/0',
+    '/nowhere',
+    '/quota',
+    '/healthz',
+    '/readyz',
+    '/metrics',
+  ])('HEAD %s is GET without the body', async (path) => {
+    const ask = async (method: string) => {
+      const [answer] = await send(closing(`${method} ${path.replace('PET', String(petId))} HTTP/1.1`))
+      return answer as Raw
+    }
+    const [get, head] = [await ask('GET'), await ask('HEAD')]
+    expect([head.status, head.body]).toEqual([get.status, ''])
+    for (const name of ['content-type', 'location', 'link', 'etag', 'deprecation', 'x-ratelimit-limit'])
+      expect(head.headers.get(name), name).toBe(get.headers.get(name))
+  })
+
+  test('a browser gets no page where there is none', async () => {
+    const { status, body } = await gateway.get('/nowhere', { headers: { accept: 'text/html' } })
+    expect([status, body.code]).toEqual([404, 'not_found'])
+  })
+})
+
+describe('connections', () => {
+  const body = '{"name":"Dogs"}'
+  const post = (headers: string) =>
+    `POST /categories HTTP/1.1\r\nHost: localhost\r\nX-API-Key: ${gateway.key}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n${headers}\r\n`
+
+  test('100-continue is answered before the body is sent', async () => {
+    const sent = request({
+      port,
+      host: '127.0.0.1',
+      method: 'POST',
+      path: '/categories',
+      headers: { expect: '100-continue', 'x-api-key': gateway.key, 'content-type': 'application/json' },
+    })
+    sent.flushHeaders()
+    await new Promise((resolve) => sent.on('continue', resolve))
+    sent.end(body)
+    expect(
+      await new Promise((resolve) => sent.on('response', (response) => resolve(response.resume().statusCode))),
+    ).toBe(201)
+  })
+
+  test('another expectation changes nothing', async () => {
+    const [answer] = await send(`${post('Expect: miracles\r\nConnection: close\r\n')}${body}`)
+    expect(answer?.status).toBe(201)
+  })
+
+  test('pipelined requests are answered in their order', async () => {
+    const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\nX-API-Key: ${gateway.key}\r\n\r\n`
+    const answers = await send(
+      `${get(`/pets?id=${petId}`)}${post('')}${body}${get('/nowhere')}${closing('GET /quota HTTP/1.1')}`,
+    )
+    expect(answers.map(({ status }) => status)).toEqual([200, 201, 404, 200])
+  })
+
+  test('a body over the limit is refused while it is being sent', async () => {
+    const chunk = 'a'.repeat(65_536)
+    const bytes = `POST /categories HTTP/1.1\r\nHost: localhost\r\nX-API-Key: ${gateway.key}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n${`10000\r\n${chunk}\r\n`.repeat(17)}`
+    const [answer] = await send(bytes)
+    expect([answer?.status, answer?.headers.get('connection')]).toEqual([413, 'close'])
+    expect(JSON.parse(answer?.body ?? '')).toMatchObject({ code: 'payload_too_large' })
+  })
+})
+
+describe('X-Request-Id', () => {
+  const asked = async (id: string) =>
+    (await gateway.get('/quota', { headers: { 'x-request-id': id } })).headers.get('x-request-id')
+
+  test.each(['a', '~!"#', 'x'.repeat(128)])('keeps the client’s own: %s', async (id) => {
+    expect(await asked(id)).toBe(id)
+  })
+
+  test.each(['x'.repeat(129), 'é', ''])('replaces what is no such id: %s', async (id) => {
+    expect(await asked(id)).toMatch(/^[\da-f]{8}-[\da-f-]{27}$/)
+  })
+
+  test('differs from response to response', async () => {
+    const ids = await Promise.all(Array.from({ length: 20 }, () => gateway.get('/quota')))
+    expect(new Set(ids.map(({ headers }) => headers.get('x-request-id'))).size).toBe(20)
+  })
+})
+
+describe('CORS', () => {
+  const origin = 'https://app.example.com'
+  const preflight = {
+    origin,
+    'access-control-request-method': 'PATCH',
+    'access-control-request-headers': 'x-api-key, if-match',
+  }
+
+  test('a preflight needs no key, costs nothing and is kept for a day', async () => {
+    const before = (await gateway.get('/docs', { key: null })).headers.get('x-ratelimit-remaining')
+    for (const path of ['/pets', '/graphql', '/pets/1', '/nowhere']) {
+      const { status, headers, text } = await gateway.call('OPTIONS', path, { key: null, headers: preflight })
+      expect([status, text]).toEqual([204, ''])
+      expect(headers.get('access-control-allow-origin')).toBe('*')
+      expect(headers.get('access-control-allow-methods')?.split(', ')).toEqual(
+        expect.arrayContaining(['GET', 'HEAD', 'POST', 'PATCH', 'DELETE']),
+      )
+      expect(headers.get('access-control-allow-headers')).toBe('x-api-key, if-match')
+      expect(headers.get('access-control-max-age')).toBe('86400')
+      expect(headers.get('x-ratelimit-remaining')).toBe(before)
+      expect(headers.has('access-control-allow-credentials')).toBe(false)
+    }
+  })
+
+  test('CORS_ORIGINS narrows it', async () => {
+    const narrowed = await useGateway({ CORS_ORIGINS: `${origin}, https://b.example` })
+    const asked = (from: string | undefined, method = 'GET') =>
+      narrowed.call(method, '/quota', { headers: { ...preflight, origin: from ?? '' } })
+    for (const [from, allowed] of [
+      [origin, origin],
+      ['https://b.example', 'https://b.example'],
+      ['https://c.example', null],
+      [`${origin}.evil.example`, null],
+      ['null', null],
+      [undefined, null],
+    ] as const)
+      for (const method of ['GET', 'OPTIONS']) {
+        const { headers } = await asked(from, method)
+        expect(headers.get('access-control-allow-origin'), `${method} ${from}`).toBe(allowed)
+        expect(headers.get('vary')).toContain('Origin')
+      }
+  })
+})
+
+describe('a base path', () => {
+  let based: Gateway
+  beforeAll(async () => {
+    based = await openGateway({
+      database: { ...database, close: async () => {} },
+      env: { BASE_URL: 'https://api.example.com/v1' },
+    })
+    port2 = (await based.listen()).port
+  })
+  afterAll(() => based.close())
+  let port2: number
+  const at = async (method: string, path: string, headers: Record<string, string> = {}, body?: object) => {
+    const response = await fetch(`http://127.0.0.1:${port2}${path}`, {
+      method,
+      redirect: 'manual',
+      headers: { 'x-api-key': based.key, 'content-type': 'application/json', ...headers },
+      body: body && JSON.stringify(body),
+    })
+    return { status: response.status, headers: response.headers, body: await response.text() }
+  }
+
+  test('is in front of every API surface', async () => {
+    for (const path of [
+      '/pets',
+      '/graphql?query={__typename}',
+      '/openapi.json',
+      '/openapi.yaml',
+      '/schema.graphql',
+      '/docs',
+      '/docs/swagger-ui.css',
+    ])
+      expect((await at('GET', `/v1${path}`)).status, path).toBe(200)
+    expect(JSON.parse((await at('GET', '/v1/openapi.json')).body).servers[0].url).toBe('https://api.example.com/v1')
+  })
+
+  test('is in Location, Link and the redirect to the docs', async () => {
+    const category = await at('POST', '/v1/categories', {}, { name: 'Birds' })
+    expect(category.headers.get('location')).toBe(
+      `https://api.example.com/v1/categories/${JSON.parse(category.body).id}`,
+    )
+    const link = (await at('GET', '/v1/categories?limit=1')).headers.get('link')
+    expect(link).toMatch(/^<https:\/\/api\.example\.com\/v1\/categories\?limit=1&after=\d+>; rel="next"$/)
+    const pet = (await at('GET', `/v1/pets/${petId}`)).headers.get('link')
+    expect(pet).toContain(`<https://api.example.com/v1/pets?id=${petId}>; rel="successor-version"`)
+    for (const path of ['/v1', '/v1/']) {
+      const { status, headers } = await at('GET', path)
+      expect([status, headers.get('location')]).toEqual([302, 'https://api.example.com/v1/docs'])
+    }
+  })
+
+  test('outside of it there is nothing', async () => {
+    for (const path of [
+      '/',
+      '/pets',
+      '/graphql',
+      '/docs',
+      '/openapi.json',
+      '/v1pets',
+      '/v1graphql',
+      '/v2/pets',
+      '/v1/v1/pets',
+      '/V1/pets',
+      '/v1/../pets',
+    ])
+      expect((await at('GET', path)).status, path).toBe(404)
+    const { status, headers } = await at('GET', '/pets', { 'x-api-key': '' })
+    expect([status, headers.get('x-ratelimit-limit')]).toEqual([401, '60'])
+  })
+
+  test('leaves the operational endpoints at the root', async () => {
+    for (const path of ['/healthz', '/readyz', '/metrics']) {
+      expect((await at('GET', path)).status).toBe(200)
+      expect((await at('GET', `/v1${path}`)).status).toBe(404)
+    }
+  })
+})
+
+describe('operational endpoints', () => {
+  test('are neither counted nor marked', async () => {
+    const before = (await gateway.get('/docs', { key: null })).headers.get('x-ratelimit-remaining')
+    for (const path of ['/healthz', '/readyz', '/metrics']) {
+      const { status, headers } = await gateway.get(path, { key: null })
+      expect(status).toBe(200)
+      const marks = [...headers.keys()].filter((name) => /ratelimit|access-control/.test(name))
+      expect(marks).toEqual([])
+    }
+    expect((await gateway.get('/docs', { key: null })).headers.get('x-ratelimit-remaining')).toBe(before)
+  })
+
+  test('say how things are', async () => {
+    expect((await gateway.get('/healthz')).body).toEqual({ status: 'ok' })
+    expect((await gateway.get('/readyz')).body).toEqual({ status: 'ok', database: 'ok', limits: gateway.limits.state })
+    expect((await gateway.get('/metrics')).text).toMatch(/^petstore_requests_total\{.*operation="pets".*\} \d+$/m)
+  })
+
+  test('/readyz is 503 once the gateway drains, and while the database is away', async () => {
+    const { prisma: nowhere } = watched({ url: 'postgresql://127.0.0.1:1/nowhere' })
+    const away = await openGateway({
+      database: { ...database, ping: async () => void (await nowhere.$queryRaw`SELECT 1`), close: async () => {} },
+    })
+    onTestFinished(() => away.close())
+    const lost = await away.get('/readyz', { key: null })
+    expect([lost.status, lost.body.database]).toEqual([503, 'away'])
+    expect((await away.get('/healthz', { key: null })).status).toBe(200)
+    const draining = await useGateway({})
+    draining.app.drain()
+    const { status, body } = await draining.get('/readyz', { key: null })
+    expect([status, body.status]).toEqual([503, 'draining'])
+  })
+
+  test('/readyz stays 200 while Redis is away, and says so', async () => {
+    const degraded = await openGateway({
+      database: { ...database, close: async () => {} },
+      redisUrl: 'redis://127.0.0.1:1',
+    })
+    onTestFinished(() => degraded.close())
+    const { status, body } = await degraded.get('/readyz', { key: null })
+    expect([status, body]).toEqual([200, { status: 'degraded', database: 'ok', limits: 'degraded' }])
+  })
+})
+
+describe('the client’s address', () => {
+  /** How much is left to whoever is counted for this request. */
+  const left = async (other: Gateway, forwarded?: string) => {
+    const headers: Record<string, string> = forwarded ? { 'x-forwarded-for': forwarded } : {}
+    const response = await fetch(`${(await other.listen()).url}/pets`, { headers })
+    return Number(response.headers.get('x-ratelimit-remaining'))
+  }
+
+  test('is the connection’s where no proxy is trusted', async () => {
+    const direct = await useGateway({ TRUST_PROXY: '0' })
+    expect([await left(direct), await left(direct, '192.0.2.1'), await left(direct, '192.0.2.2')]).toEqual([59, 58, 57])
+  })
+
+  test('is what the one trusted proxy says', async () => {
+    const proxied = await useGateway({ TRUST_PROXY: '1' })
+    expect(await left(proxied, '192.0.2.1')).toBe(59)
+    expect(await left(proxied, '192.0.2.2')).toBe(59)
+    expect(await left(proxied, '192.0.2.7, 192.0.2.1')).toBe(58)
+    expect(await left(proxied)).toBe(59)
+  })
+
+  test('is what the second of two trusted proxies says', async () => {
+    const proxied = await useGateway({ TRUST_PROXY: '2' })
+    expect(await left(proxied, '192.0.2.1, 10.0.0.1')).toBe(59)
+    expect(await left(proxied, '203.0.113.5, 192.0.2.1, 10.0.0.2')).toBe(58)
+    expect(await left(proxied, '192.0.2.1')).toBe(57)
+  })
+
+  test.each([
+    ['192.0.2.1', '192.0.2.1'],
+    ['::ffff:192.0.2.1', '192.0.2.1'],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+    ['2001:db8:1:2::1', '2001:db8:1:2::/64'],
+    ['2001:db8:1:3::1', '2001:db8:1:3::/64'],
+    ['nonsense', 'unknown'],
+    [undefined, 'unknown'],
+  ])('%s is counted as %s', (address, counted) => {
+    expect(countedAddress(address)).toBe(counted)
+  })
+
+  test('IPv6 is counted by /64', async () => {
+    const proxied = await useGateway({ TRUST_PROXY: '1' })
+    expect(await left(proxied, '2001:db8::1')).toBe(59)
+    expect(await left(proxied, '2001:db8::ffff:1')).toBe(58)
+    expect(await left(proxied, '2001:db8:0:1::1')).toBe(59)
+  })
+})

@@ -1,0 +1,245 @@
+import { createHash } from 'node:crypto'
+import { request } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createSecret, KeyRing } from '../src/keys.js'
+import { createLog } from '../src/log.js'
+import { openTestDatabase, type TestDatabase } from './support/database.js'
+import { type Gateway, openGateway } from './support/gateway.js'
+import { watched } from './support/statements.js'
+
+const TTL = 150
+let database: TestDatabase
+let gateway: Gateway
+let statements: string[]
+beforeAll(async () => {
+  database = await openTestDatabase()
+  const watching = watched(database)
+  statements = watching.statements
+  const close = () => watching.prisma.$disconnect().then(() => database.close())
+  gateway = await openGateway({ database: { ...database, prisma: watching.prisma, close }, keyTtlMs: TTL })
+})
+afterAll(() => gateway.close())
+
+const ask = (headers: Record<string, string>, path = '/quota') => gateway.get(path, { key: null, headers })
+const bearer = (key: string) => ask({ authorization: `Bearer ${key}` })
+const status = async (key: string) => (await bearer(key)).status
+const set = (id: number, data: object) => gateway.prisma.apiKey.update({ where: { id }, data })
+const past = new Date(Date.now() - 1000)
+
+describe('a key', () => {
+  test('is taken from Authorization, whatever the case of Bearer, and from X-API-Key', async () => {
+    const { key } = await gateway.createKey()
+    for (const [name, value] of [
+      ['authorization', `Bearer ${key}`],
+      ['authorization', `bearer  ${key}`],
+      ['x-api-key', key],
+    ] as const)
+      expect((await ask({ [name]: value })).status).toBe(200)
+  })
+
+  test('may come in both headers, but two different keys are 400', async () => {
+    const [one, two] = [(await gateway.createKey()).key, (await gateway.createKey()).key]
+    expect((await ask({ authorization: `Bearer ${one}`, 'x-api-key': one })).status).toBe(200)
+    const { status, body } = await ask({ authorization: `Bearer ${one}`, 'x-api-key': two })
+    expect([status, body.code]).toEqual([400, 'invalid_request'])
+    expect(body.message).not.toContain('petstore_')
+  })
+
+  test('may be sent twice in one header, but not beside another one', async () => {
+    const [one, two] = [(await gateway.createKey()).key, (await gateway.createKey()).key]
+    const { port } = await gateway.listen()
+    const twice = (name: string, values: string[]) =>
+      new Promise<number | undefined>((resolve, reject) => {
+        const sent = request({ port, host: '127.0.0.1', path: '/quota' }, (response) =>
+          resolve(response.resume().statusCode),
+        )
+        sent.on('error', reject).setHeader(name, values).end()
+      })
+    expect(await twice('x-api-key', [one, one])).toBe(200)
+    expect(await twice('x-api-key', [one, two])).toBe(400)
+    expect(await twice('authorization', [`Bearer ${one}`, `Bearer ${one}`])).toBe(200)
+    expect(await twice('authorization', [`Bearer ${one}`, `Bearer ${two}`])).toBe(400)
+  })
+
+  test('is never taken from the query string', async () => {
+    for (const name of ['key', 'api_key', 'apiKey', 'access_token', 'X-API-Key'])
+      expect((await ask({}, `/quota?${name}=${gateway.key}`)).status).toBe(401)
+  })
+
+  test('is not another scheme’s', async () => {
+    for (const scheme of ['Basic', 'Token', 'Bearer,', '']) {
+      const { status, headers } = await ask({ authorization: `${scheme} ${gateway.key}` })
+      expect([status, headers.get('www-authenticate')]).toEqual([401, 'Bearer'])
+    }
+  })
+
+  test.each([
+    ['unknown', () => createSecret().key],
+    ['mistyped', () => gateway.key.replace(/.$/, (digit) => (digit === '0' ? '1' : '0'))],
+    ['too long', () => `${gateway.key}0`],
+    ['far too long', () => `petstore_${'0'.repeat(10_000)}`],
+    ['in capitals', () => gateway.key.toUpperCase()],
+    ['only a prefix', () => gateway.key.slice(0, 17)],
+    ['empty', () => ''],
+    ['the hash of one', () => createHash('sha256').update(gateway.key).digest('hex')],
+  ])('that is %s cannot be used', async (_, key) => {
+    const other = await openGatewayBeside()
+    const { status, body } = await other.get('/quota', { key: null, headers: { 'x-api-key': key() } })
+    await other.close()
+    expect([status, body.code]).toEqual([401, 'unauthorized'])
+  })
+
+  test('that is revoked or expired cannot be used', async () => {
+    const other = await openGatewayBeside()
+    for (const data of [{ revokedAt: past }, { expiresAt: past }]) {
+      const { key } = await gateway.createKey(data)
+      expect((await other.get('/quota', { key })).status).toBe(401)
+    }
+    const future = new Date(Date.now() + 60_000)
+    for (const data of [{ revokedAt: future }, { expiresAt: future }]) {
+      const { key } = await gateway.createKey(data)
+      expect((await other.get('/quota', { key })).status).toBe(200)
+    }
+    await other.close()
+  })
+
+  test('that expires while it is cached cannot be used from that moment on', async () => {
+    const other = await openGatewayBeside(60_000)
+    const { key } = await gateway.createKey({ expiresAt: new Date(Date.now() + 500) })
+    expect((await other.get('/quota', { key })).status).toBe(200)
+    await sleep(600)
+    expect((await other.get('/quota', { key })).status).toBe(401)
+    await other.close()
+  })
+})
+
+/** With counters of addresses of its own, so that the refusals of one test do not limit the others. */
+const openGatewayBeside = (keyTtlMs = TTL) =>
+  openGateway({ database: { ...database, close: async () => {} }, keyTtlMs })
+
+describe('what is stored of a key', () => {
+  test('is its SHA-256 and a prefix that gives nothing away', async () => {
+    const { key, row } = await gateway.createKey()
+    expect(row.hash).toBe(createHash('sha256').update(key).digest('hex'))
+    expect(key.startsWith(row.prefix)).toBe(true)
+    expect(row.prefix).toHaveLength(17)
+    expect(JSON.stringify(row)).not.toContain(key.slice(row.prefix.length))
+  })
+
+  test('a secret has 160 random bits and a checksum', () => {
+    const keys = Array.from({ length: 200 }, () => createSecret().key)
+    expect(new Set(keys).size).toBe(200)
+    for (const key of keys) expect(key).toMatch(/^petstore_[0-9a-f]{48}$/)
+  })
+
+  test.each([
+    ['Enterprise without limits', { plan: 'Enterprise' }],
+    ['Enterprise with one limit', { plan: 'Enterprise', minuteLimit: 5 }],
+    ['Enterprise with the other limit', { plan: 'Enterprise', dayLimit: 5 }],
+    ['Enterprise with a limit of 0', { plan: 'Enterprise', minuteLimit: 0, dayLimit: 5 }],
+    ['Free with limits', { plan: 'Free', minuteLimit: 5, dayLimit: 5 }],
+    ['Pro with one limit', { plan: 'Pro', dayLimit: 5 }],
+  ] as const)('the database refuses %s', async (_, data) => {
+    await expect(gateway.createKey(data)).rejects.toThrow(/check constraint|Limit_check/i)
+  })
+})
+
+describe('a change in the row holds within the time that a row is believed', () => {
+  const limits = async (key: string) => {
+    const { body } = await bearer(key)
+    return [body.plan, body.minute?.limit, body.day?.limit]
+  }
+
+  test('of plan and limits', async () => {
+    const { key, row } = await gateway.createKey()
+    expect(await limits(key)).toEqual(['Free', 60, 1000])
+    for (const [data, expected] of [
+      [{ plan: 'Pro' }, ['Pro', 300, 10_000]],
+      [{ plan: 'Business' }, ['Business', 1000, 100_000]],
+      [{ plan: 'Enterprise', minuteLimit: 7, dayLimit: 70 }, ['Enterprise', 7, 70]],
+      [{ minuteLimit: 9 }, ['Enterprise', 9, 70]],
+    ] as const) {
+      await set(row.id, data)
+      await sleep(TTL + 50)
+      expect(await limits(key)).toEqual(expected)
+    }
+  })
+
+  test('of revocation, and of its end', async () => {
+    const { key, row } = await gateway.createKey()
+    const seen = [await status(key)]
+    for (const data of [{ revokedAt: past }, { revokedAt: null }, { expiresAt: past }]) {
+      await set(row.id, data)
+      await sleep(TTL + 50)
+      seen.push(await status(key))
+    }
+    expect(seen).toEqual([200, 401, 200, 401])
+  })
+
+  test('of a key that was unknown before', async () => {
+    const { key, prefix, hash } = createSecret()
+    expect(await status(key)).toBe(401)
+    await gateway.prisma.apiKey.create({ data: { name: 'late', prefix, hash } })
+    await sleep(TTL + 50)
+    expect(await status(key)).toBe(200)
+  })
+
+  test('of a row that is deleted', async () => {
+    const { key, row } = await gateway.createKey()
+    expect(await status(key)).toBe(200)
+    await gateway.prisma.apiKey.delete({ where: { id: row.id } })
+    await sleep(TTL + 50)
+    expect(await status(key)).toBe(401)
+  })
+})
+
+describe('look-ups', () => {
+  /** A ring of its own that believes a row for a minute, and the statements it has sent. */
+  const open = () => {
+    const { prisma } = gateway
+    return new KeyRing({ prisma, log: createLog('silent'), ttlMs: 60_000 })
+  }
+  const counted = async (work: () => Promise<unknown>) => {
+    const before = statements.length
+    await work()
+    return statements.slice(before).filter((sql) => /"ApiKey"/.test(sql)).length
+  }
+
+  test('a key is read once, however many requests come, and come at once', async () => {
+    const [ring, { key }] = [open(), await gateway.createKey()]
+    expect(await counted(() => Promise.all(Array.from({ length: 50 }, () => ring.find(key))))).toBe(1)
+    expect(await counted(() => Promise.all(Array.from({ length: 50 }, () => ring.find(key))))).toBe(0)
+    await ring.close()
+  })
+
+  test('invented keys are looked up at most once each, mistyped ones never, and the real one stays known', async () => {
+    const [ring, { key }] = [open(), await gateway.createKey()]
+    await ring.find(key)
+    const invented = Array.from({ length: 100 }, () => createSecret().key)
+    const flood = async () => {
+      for (const found of await Promise.all(invented.map((secret) => ring.find(secret)))) expect(found).toBeUndefined()
+    }
+    expect(await counted(flood)).toBeLessThanOrEqual(100)
+    expect(await counted(flood)).toBe(0)
+    const mistyped = invented.map((secret) => secret.replace(/.$/, (digit) => (digit === '0' ? '1' : '0')))
+    expect(await counted(() => Promise.all(mistyped.map((secret) => ring.find(secret))))).toBe(0)
+    expect(await counted(() => ring.find(key))).toBe(0)
+    await ring.close()
+  })
+})
+
+test('the last use of a key is written, with one statement for all', async () => {
+  const ring = new KeyRing({ prisma: gateway.prisma, log: createLog('silent') })
+  const keys = await Promise.all(Array.from({ length: 3 }, () => gateway.createKey()))
+  const unused = await gateway.createKey()
+  for (const { key } of keys) await ring.find(key)
+  const before = statements.length
+  await ring.close()
+  expect(statements.slice(before).filter((sql) => sql.startsWith('UPDATE'))).toHaveLength(1)
+  for (const { row } of keys) {
+    const { lastUsedAt } = await gateway.prisma.apiKey.findUniqueOrThrow({ where: { id: row.id } })
+    expect(Math.abs(Number(lastUsedAt) - Date.now())).toBeLessThan(10_000)
+  }
+  expect((await gateway.prisma.apiKey.findUniqueOrThrow({ where: { id: unused.row.id } })).lastUsedAt).toBeNull()
+})

@@ -1,0 +1,364 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { createApp } from '../src/app.js'
+import { createLog } from '../src/log.js'
+import { openTestDatabase, type TestDatabase } from './support/database.js'
+import { type Answer, Gateway, openGateway, testRedisUrl } from './support/gateway.js'
+import { watched } from './support/statements.js'
+
+let database: TestDatabase
+let gateway: Gateway
+beforeAll(async () => {
+  database = await openTestDatabase()
+  gateway = await openGateway({ database })
+  await gateway.post('/categories', { name: 'Cats' })
+  await gateway.post('/pets', { name: 'Tom', categoryId: 1 })
+})
+afterAll(() => gateway.close())
+
+/** Another gateway on the same database. */
+async function useGateway(options: Parameters<typeof openGateway>[0] = {}) {
+  const other = await openGateway({ ...options, database: { ...database, close: async () => {} } })
+  onTestFinished(() => other.close())
+  return other
+}
+const times = <T>(count: number, work: (i: number) => T) => Array.from({ length: count }, (_, i) => work(i))
+const left = ({ headers }: Answer) =>
+  /"minute";r=(\d+);.*"day";r=(\d+);/
+    .exec(headers.get('ratelimit') ?? '')
+    ?.slice(1)
+    .map(Number)
+const codes = (answers: Answer[]) =>
+  answers.map(({ status, body }) => [status, body?.code ?? body?.errors?.[0].extensions.code])
+const bannedUntil = async (id: number) => (await database.prisma.apiKey.findUnique({ where: { id } }))?.bannedUntil
+
+describe.each([
+  { store: 'memory', redisUrl: '' },
+  ...(testRedisUrl ? [{ store: 'redis', redisUrl: testRedisUrl }] : []),
+])('quotas in $store', ({ redisUrl }) => {
+  test('of 300 requests at once with a fresh Free key exactly 60 are admitted, and none of them bans it', async () => {
+    const other = await useGateway({ redisUrl })
+    const { key, row } = await other.createKey()
+    const paths = ['/inventory', '/pets', '/nowhere', '/graphql?query={pets{id}}']
+    const answers = await Promise.all(times(300, (i) => other.get(paths[i % 4] as string, { key })))
+    const refused = answers.filter(({ status }) => status === 429)
+    expect(refused).toHaveLength(240)
+    expect(new Set(codes(refused).flat())).toEqual(new Set([429, 'rate_limited']))
+    expect(left(await other.get('/quota', { key }))).toEqual([0, 940])
+    expect(await bannedUntil(row.id)).toBeNull()
+  })
+
+  test('a GraphQL operation takes its whole cost, or nothing', async () => {
+    const other = await useGateway({ redisUrl })
+    const { key } = await other.createKey()
+    const cost = (count: number) =>
+      other.graphql(`{ ${times(count, (i) => `a${i}: inventory { petId }`).join(' ')} }`, {}, { key })
+    expect(left(await cost(50))).toEqual([10, 950])
+    const refused = await cost(11)
+    expect([refused.status, refused.body.errors[0].extensions.code, left(refused)]).toEqual([
+      429,
+      'rate_limited',
+      [10, 950],
+    ])
+    expect(refused.body).not.toHaveProperty('data')
+    expect(left(await cost(10))).toEqual([0, 940])
+  })
+
+  test('both surfaces count together', async () => {
+    const other = await useGateway({ redisUrl })
+    const { key } = await other.createKey({ plan: 'Enterprise', minuteLimit: 3, dayLimit: 100 })
+    const answers = [
+      await other.get('/pets', { key }),
+      await other.graphql('{ a: pets { id } b: pets { id } }', {}, { key }),
+      await other.get('/pets', { key }),
+      await other.graphql('{ pets { id } }', {}, { key }),
+    ]
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 429, 429])
+  })
+
+  test('the window of the day refuses too', async () => {
+    const other = await useGateway({ redisUrl })
+    const { key } = await other.createKey({ plan: 'Enterprise', minuteLimit: 100, dayLimit: 2 })
+    for (const remaining of ['1', '0'])
+      expect((await other.get('/pets', { key })).headers.get('x-ratelimit-remaining')).toBe(remaining)
+    const { status, headers } = await other.get('/pets', { key })
+    expect([status, headers.get('x-ratelimit-limit'), headers.get('x-ratelimit-remaining')]).toEqual([429, '2', '0'])
+    expect(Number(headers.get('retry-after'))).toBeGreaterThan(86_000)
+  })
+
+  test('quota costs nothing and answers a limited key', async () => {
+    const other = await useGateway({ redisUrl })
+    const { key } = await other.createKey({ plan: 'Enterprise', minuteLimit: 1, dayLimit: 9 })
+    const fresh = await other.get('/quota', { key })
+    const soon = Date.now() / 1000
+    expect(fresh.body).toEqual({
+      plan: 'Enterprise',
+      minute: { limit: 1, remaining: 1, reset: expect.closeTo(soon + 60, -1) },
+      day: { limit: 9, remaining: 9, reset: expect.closeTo(soon + 86_400, -1) },
+    })
+    await other.get('/pets', { key })
+    expect((await other.get('/pets', { key })).status).toBe(429)
+    const [rest, graphql] = [
+      await other.get('/quota', { key }),
+      await other.graphql(
+        '{ quota { plan minute { limit remaining reset } day { limit remaining reset } } }',
+        {},
+        { key },
+      ),
+    ]
+    expect([rest.status, rest.headers.get('retry-after')]).toEqual([200, null])
+    expect(rest.body).toMatchObject({ minute: { remaining: 0 }, day: { remaining: 8 } })
+    expect(graphql.body.data.quota).toEqual(rest.body)
+    expect(rest.headers.get('x-ratelimit-reset')).toBe(String(rest.body.minute.reset))
+  })
+
+  test('a client that goes on after 429 is banned, and the row says until when', async () => {
+    const other = await useGateway({ redisUrl, env: { BAN_AFTER: '3', BAN_SECONDS: '600' } })
+    const { key, row } = await other.createKey({ plan: 'Enterprise', minuteLimit: 1, dayLimit: 100 })
+    const ask = () => other.get('/pets', { key })
+    await ask()
+    expect(codes(await Promise.all(times(20, ask))).flat()).not.toContain('key_banned')
+    await sleep(1100)
+    const strikes = [await ask(), await ask(), await ask()]
+    expect(codes(strikes)).toEqual(times(3, () => [429, 'rate_limited']))
+
+    const answer = await ask()
+    const until = await vi.waitUntil(() => bannedUntil(row.id))
+    const reset = Math.ceil(until.getTime() / 1000)
+    expect(reset - Date.now() / 1000).toBeGreaterThan(590)
+    for (const { status, headers, body } of [answer, await ask()]) {
+      expect([status, body.code, body.status]).toEqual([429, 'key_banned', 429])
+      expect(headers.get('x-ratelimit-remaining')).toBe('0')
+      expect(headers.get('x-ratelimit-reset')).toBe(String(reset))
+      expect(Math.abs(Date.now() / 1000 + Number(headers.get('retry-after')) - reset)).toBeLessThan(2)
+    }
+    const graphql = await other.graphql('{ pets { id } }', {}, { key })
+    expect([graphql.status, graphql.body.errors[0].extensions]).toEqual([429, { code: 'key_banned', status: 429 }])
+    const quota = await other.get('/quota', { key })
+    expect([quota.status, quota.headers.get('x-ratelimit-remaining'), quota.headers.get('retry-after')]).toEqual([
+      200,
+      '0',
+      null,
+    ])
+  })
+})
+
+describe('bans', () => {
+  test('in the row hold, whoever wrote them, and end when it is cleared', async () => {
+    const other = await useGateway({ keyTtlMs: 50 })
+    const { key, row } = await other.createKey()
+    const set = (until: Date | null) =>
+      database.prisma.apiKey.update({ where: { id: row.id }, data: { bannedUntil: until } }).then(() => sleep(100))
+    const status = async () => (await other.get('/inventory', { key })).status
+    expect(await status()).toBe(200)
+    await set(new Date(Date.now() + 60_000))
+    expect(await status()).toBe(429)
+    await set(null)
+    expect(await status()).toBe(200)
+    await set(new Date(Date.now() - 1))
+    expect(await status()).toBe(200)
+    expect(left(await other.get('/quota', { key }))).toEqual([57, 997])
+  })
+
+  test('that the gateway made are lifted by clearing the row, once the other gateways have read it', async () => {
+    const other = await useGateway({ keyTtlMs: 50, env: { BAN_AFTER: '1' } })
+    const { key, row } = await other.createKey({ plan: 'Enterprise', minuteLimit: 2, dayLimit: 100 })
+    const ask = async () => (await other.get('/inventory', { key })).body.code
+    await Promise.all(times(3, ask))
+    await sleep(1100)
+    expect([await ask(), await ask()]).toEqual(['rate_limited', 'key_banned'])
+    await vi.waitUntil(() => bannedUntil(row.id))
+    await database.prisma.apiKey.update({ where: { id: row.id }, data: { bannedUntil: null } })
+    await sleep(5200)
+    // Limited still, since its minute has not passed; a ban no more.
+    expect(await ask()).toBe('rate_limited')
+  })
+
+  test.runIf(testRedisUrl)('and windows are shared by the gateways that share a Redis', async () => {
+    const keyPrefix = `test-shared-${process.pid}-${Date.now()}`
+    const env = { BAN_AFTER: '2' }
+    const [one, two] = [await useGateway({ keyPrefix, env }), await useGateway({ keyPrefix, env })]
+    const { key } = await one.createKey()
+    const answers = await Promise.all(times(100, (i) => (i % 2 ? one : two).get('/inventory', { key })))
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(60)
+    const [a, b] = [await one.get('/quota', { key }), await two.get('/quota', { key })]
+    expect(a.body).toEqual(b.body)
+    await sleep(1100)
+    expect(codes([await one.get('/pets', { key }), await two.get('/pets', { key })]).flat()).not.toContain('key_banned')
+    expect(codes([await one.get('/pets', { key }), await two.get('/pets', { key })])).toEqual(
+      times(2, () => [429, 'key_banned']),
+    )
+  })
+})
+
+describe('without a valid key', () => {
+  test('an address gets 60 refusals a minute, then 429', async () => {
+    const other = await useGateway()
+    const answers: Answer[] = []
+    for (let i = 0; i < 62; i++)
+      answers.push(await other.get(i % 2 ? '/pets' : '/graphql', { key: i % 3 ? null : 'petstore_wrong' }))
+    expect(answers.map(({ status }) => status)).toEqual([...times(60, () => 401), 429, 429])
+    expect(answers.map(({ headers }) => headers.get('x-ratelimit-remaining'))).toEqual([
+      ...times(60, (i) => String(59 - i)),
+      '0',
+      '0',
+    ])
+    expect(codes(answers.slice(59))).toEqual([
+      [401, 'unauthorized'],
+      [429, 'rate_limited'],
+      [429, 'rate_limited'],
+    ])
+    expect(answers.filter(({ headers }) => headers.has('retry-after'))).toHaveLength(2)
+    expect(answers.every(({ status, headers }) => headers.has('www-authenticate') === (status === 401))).toBe(true)
+    // Whoever shares the address and has a key is not concerned.
+    expect((await other.get('/pets')).status).toBe(200)
+  })
+
+  test('pages, documents and preflights cost nothing', async () => {
+    const other = await useGateway()
+    const headers = { origin: 'https://a.example', 'access-control-request-method': 'GET' }
+    for (const path of ['/', '/docs', '/docs/swagger-ui.css', '/openapi.json', '/openapi.yaml', '/schema.graphql']) {
+      const answer = await other.get(path, { key: null })
+      expect([answer.status < 400, answer.headers.get('ratelimit')]).toEqual([true, '"address";r=60;t=60'])
+    }
+    expect(
+      (await other.get('/graphql', { key: null, headers: { accept: 'text/html' } })).headers.get(
+        'x-ratelimit-remaining',
+      ),
+    ).toBe('60')
+    expect((await other.call('OPTIONS', '/pets', { key: null, headers })).headers.get('x-ratelimit-remaining')).toBe(
+      '60',
+    )
+    expect((await other.get('/pets', { key: null })).headers.get('x-ratelimit-remaining')).toBe('59')
+  })
+})
+
+describe('every response', () => {
+  const large = 'x'.repeat(1_048_577)
+  const limitedKey = async (data: object) => (await gateway.createKey(data)).key
+  const cases: [string, number, () => Promise<Answer>][] = [
+    ['a page', 200, () => gateway.get('/pets')],
+    ['a document', 200, () => gateway.get('/openapi.json', { key: null })],
+    ['a created thing', 201, () => gateway.post('/categories', { name: 'Dogs' })],
+    [
+      'a deleted thing',
+      204,
+      async () => gateway.delete(`/categories/${(await gateway.post('/categories', { name: 'Dogs' })).body.id}`),
+    ],
+    [
+      'a preflight',
+      204,
+      () =>
+        gateway.call('OPTIONS', '/pets', {
+          key: null,
+          headers: { origin: 'https://a.example', 'access-control-request-method': 'GET' },
+        }),
+    ],
+    ['the redirect to the docs', 302, () => gateway.get('/', { key: null })],
+    [
+      'a document that has not changed',
+      304,
+      async () =>
+        gateway.get('/openapi.json', {
+          headers: { 'if-none-match': (await gateway.get('/openapi.json')).headers.get('etag') as string },
+        }),
+    ],
+    ['a bad value', 400, () => gateway.get('/pets?limit=0')],
+    ['no key', 401, () => gateway.get('/pets', { key: null })],
+    ['no such path', 404, () => gateway.get('/nowhere')],
+    ['no such thing', 404, () => gateway.get('/pets/999999')],
+    ['another method', 405, () => gateway.call('PUT', '/pets')],
+    ['a conflict', 409, () => gateway.delete('/categories/1')],
+    ['a body too large', 413, () => gateway.post('/categories', large)],
+    [
+      'a body that is not JSON',
+      415,
+      () => gateway.post('/categories', 'x', { headers: { 'content-type': 'text/plain' } }),
+    ],
+    ['an unknown reference', 422, () => gateway.post('/store/orders', { petId: 999_999 })],
+    [
+      'a limited key',
+      429,
+      async () => {
+        const key = await limitedKey({ plan: 'Enterprise', minuteLimit: 1, dayLimit: 1 })
+        await gateway.get('/pets', { key })
+        return gateway.get('/pets', { key })
+      },
+    ],
+    [
+      'a banned key',
+      429,
+      async () => gateway.get('/pets', { key: await limitedKey({ bannedUntil: new Date(Date.now() + 60_000) }) }),
+    ],
+    ['no JSON for GraphQL', 400, () => gateway.post('/graphql', '{')],
+    ['another method for GraphQL', 405, () => gateway.call('PUT', '/graphql')],
+    ['a refusal within GraphQL', 200, () => gateway.graphql('{ pet(petId: 999999) { id } }')],
+    [
+      'an operation after its sunset',
+      410,
+      async () => (await useGateway({ env: { PET_BY_ID_SUNSET: '2026-01-01' } })).get('/pets/1'),
+    ],
+    [
+      'a defect of ours',
+      500,
+      async () => {
+        const rename = (from: string, to: string) =>
+          database.prisma.$executeRawUnsafe(`ALTER TABLE "Order" RENAME COLUMN "${from}" TO "${to}"`)
+        await rename('complete', 'done')
+        onTestFinished(() => rename('done', 'complete').then(() => {}))
+        return gateway.get('/store/orders')
+      },
+    ],
+    [
+      'a database that is away',
+      503,
+      async () => {
+        const { prisma } = watched({ url: 'postgresql://127.0.0.1:1/nowhere' })
+        const { config, limits } = gateway
+        const app = createApp({ config, database: { ...database, prisma }, limits, log: createLog('silent') })
+        onTestFinished(() => app.close())
+        return new Gateway({ ...gateway, app }).get('/store/orders')
+      },
+    ],
+  ]
+
+  test.each(cases)('carries the headers: %s (%i)', async (_, status, ask) => {
+    const answer = await ask()
+    const header = (name: string) => answer.headers.get(name) ?? ''
+    expect(answer.status).toBe(status)
+    for (const name of ['limit', 'remaining', 'reset']) expect(header(`x-ratelimit-${name}`), name).toMatch(/^\d+$/)
+    expect(header('x-ratelimit-reset')).toHaveLength(10)
+    expect(header('ratelimit-policy')).toMatch(/^("minute";q=\d+;w=60, "day";q=\d+;w=86400|"address";q=60;w=60)$/)
+    expect(header('ratelimit')).toMatch(/^("minute";r=\d+;t=\d+, "day";r=\d+;t=\d+|"address";r=\d+;t=\d+)$/)
+    expect(header('x-request-id')).not.toBe('')
+    expect(header('access-control-allow-origin')).toBe('*')
+    const exposed = header('access-control-expose-headers').toLowerCase().split(', ')
+    const ours = [
+      'x-ratelimit-limit',
+      'x-ratelimit-remaining',
+      'x-ratelimit-reset',
+      'ratelimit',
+      'ratelimit-policy',
+      'retry-after',
+      'link',
+      'etag',
+      'deprecation',
+      'sunset',
+      'location',
+      'x-request-id',
+    ]
+    expect(exposed).toEqual(expect.arrayContaining(ours))
+    expect(header('retry-after')).toMatch(status === 429 || status === 503 ? /^[1-9]\d*$/ : /^$/)
+    if (status >= 400 && !answer.body.errors)
+      expect(answer.body).toEqual({ code: expect.any(String), message: expect.any(String), status })
+  })
+})
+
+test('after its sunset the deprecated operation is gone, but not its GraphQL field', async () => {
+  const other = await useGateway({ env: { PET_BY_ID_SUNSET: '2026-01-01' } })
+  const { status, body, headers } = await other.get('/pets/1')
+  expect([status, body.code]).toEqual([410, 'gone'])
+  expect([headers.get('deprecation'), headers.get('sunset')]).toEqual(['@1764892800', 'Thu, 01 Jan 2026 00:00:00 GMT'])
+  expect((await other.get('/pets?id=1')).status).toBe(200)
+  expect((await other.graphql('{ pet(petId: 1) { id } }')).body.data).toEqual({ pet: { id: 1 } })
+})
