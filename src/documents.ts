@@ -1,4 +1,5 @@
 import {
+  type ASTNode,
   type DocumentNode,
   type FieldNode,
   type FragmentDefinitionNode,
@@ -26,6 +27,7 @@ import { operations } from './operations.js'
 
 export const MAX_TOKENS = 2_000
 export const MAX_ALIASES = 100
+export const MAX_INTROSPECTION_ALIASES = 5
 export const MAX_DEPTH = 10
 export const MAX_INTROSPECTION_DEPTH = 20
 export const MAX_OBJECTS = 10_000
@@ -75,6 +77,32 @@ export function price(
   }
 }
 
+/** Introspection is free, so that aliases must not multiply it: few are allowed in it, many elsewhere. */
+function assertAliases(document: DocumentNode) {
+  const count = { all: 0, introspection: 0 }
+  let inside = 0
+  const introspects = (node: ASTNode) =>
+    (node.kind === Kind.FIELD && node.name.value in meta) ||
+    (node.kind === Kind.FRAGMENT_DEFINITION && node.typeCondition.name.value.startsWith('__'))
+  visit(document, {
+    enter(node) {
+      if (introspects(node)) inside++
+      if (node.kind !== Kind.FIELD || !node.alias) return
+      count.all++
+      if (inside > 0) count.introspection++
+    },
+    leave(node) {
+      if (introspects(node)) inside--
+    },
+  })
+  const atMost = (most: number, found: number, where: string) => {
+    if (found > most)
+      throw new ApiError('invalid_request', `The document has ${found} aliases${where}; at most ${most} are allowed.`)
+  }
+  atMost(MAX_INTROSPECTION_ALIASES, count.introspection, ' in introspection')
+  atMost(MAX_ALIASES, count.all, '')
+}
+
 /**
  * Refuses what a valid document must not be: deeper than 10 fields (20 in introspection), with more than 100 aliases,
  * or able to return more than 10,000 objects. Each set of merged fields is measured once, however often it is
@@ -92,10 +120,7 @@ export function assertWithinLimits(
   if (!coerced) return // execution refuses them before it runs
   const variables = coerced
 
-  let aliases = 0
-  visit(document, { Field: ({ alias }) => void (alias && aliases++) })
-  if (aliases > MAX_ALIASES)
-    throw new ApiError('invalid_request', `The document has ${aliases} aliases; at most ${MAX_ALIASES} are allowed.`)
+  assertAliases(document)
 
   const fragments = fragmentsOf(document)
   const numbers = new Map<FieldNode, number>()

@@ -42,6 +42,9 @@ export function toApiError(error: unknown, log: Logger, exchange?: Exchange): Ap
     log.warn({ err: error, requestId: exchange?.id }, 'the database cannot be reached')
     return new ApiError('unavailable', undefined, { 'retry-after': RETRY_UNAVAILABLE })
   }
+  // What a nested field would have read is gone: deleted by another request, or by this very mutation.
+  if ((error as { code?: string } | null)?.code === 'P2025')
+    return new ApiError('not_found', 'It was deleted meanwhile.')
   log.error({ err: error, requestId: exchange?.id }, 'unexpected error')
   return new ApiError('internal')
 }

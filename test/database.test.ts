@@ -14,14 +14,12 @@ import { openEmbedded } from '../src/embedded.js'
 import { acquireLock, readLock } from '../src/lock.mjs'
 
 const scratch = mkdtempSync(join(tmpdir(), 'petstore-database-'))
-/** A data directory with all migrations, to be copied, since making one takes seconds. */
-const template = process.env.TEST_DATABASE_URL ? join(scratch, 'template') : inject('template')
 let folders = 0
 const emptyFolder = () => join(scratch, `data-${folders++}`)
 
 function dataFolder(): string {
   const folder = emptyFolder()
-  cpSync(template, folder, { recursive: true })
+  cpSync(inject('folder'), folder, { recursive: true })
   return folder
 }
 
@@ -55,10 +53,6 @@ const nextLine = async (from: ChildProcess): Promise<string> => {
   lines.close()
   return line
 }
-
-beforeAll(async () => {
-  if (!existsSync(template)) await (await openDatabase({ DATA_DIR: template, EMBEDDED_DB_PORT: 0 })).close()
-})
 
 afterAll(() => rmSync(scratch, { recursive: true, force: true }))
 
@@ -215,7 +209,7 @@ describe('the clients of the embedded database', () => {
       const steps = ['BEGIN', `INSERT INTO "Category" ("name") VALUES ('left')`, 'nonsense'].slice(0, 1 + (round % 3))
       const sent = leaving.query(steps.join(';')).catch(() => {})
       await (round % 2 ? sent : new Promise((resolve) => setTimeout(resolve, round / 8)))
-      // @ts-expect-error as a process that dies does it, without a farewell
+      // As a process that dies does it, without a farewell.
       leaving.connection.stream.destroy()
       const { rows } = await witness.query(`SELECT count(*)::int AS left FROM "Category" WHERE "name" = 'left'`)
       expect(rows).toEqual([{ left: 0 }])

@@ -109,6 +109,7 @@ describe('the price of a document', () => {
 describe('the limits of a document', () => {
   const introspection = (levels: number) => `{ __type(name: "Pet") { ${nest(levels - 2, 'name', 'ofType')} } }`
   const around = (levels: number) => `pet(petId: 1) { ${nest(levels - 2, '__typename', 'inventory', 'pet')} }`
+  const schemas = (count: number) => repeat(count, (i) => `a${i}: __schema { queryType { name } }`)
   const aliases = (count: number) => repeat(count, (i) => `a${i}: __typename`)
   // 20 tokens an item, and 1 for each more.
   const tokens = (
@@ -120,6 +121,7 @@ describe('the limits of a document', () => {
     ['10 levels', `{ ${around(10)} }`],
     ['20 levels of introspection', introspection(20)],
     ['the standard introspection query', getIntrospectionQuery({ inputValueDeprecation: true })],
+    ['5 aliases in introspection', `{ ${schemas(5)} }`],
     ['100 aliases', `{ ${aliases(100)} }`],
     ['2,000 tokens', tokens(2000)],
     ['10,000 objects', '{ pets(limit: 100) { orders(limit: 99) { id } } }'],
@@ -140,6 +142,12 @@ describe('the limits of a document', () => {
       'nested deeper than 10',
     ],
     ['21 levels of introspection', introspection(21), 'nested deeper than 20'],
+    ['6 aliases in introspection', `{ ${schemas(6)} }`, 'has 6 aliases in introspection; at most 5'],
+    [
+      '6 aliases in a fragment of it',
+      `{ __type(name: "Pet") { ...F } } fragment F on __Type { ${repeat(6, (i) => `a${i}: name`)} }`,
+      'has 6 aliases in introspection',
+    ],
     ['101 aliases', `{ ${aliases(101)} }`, 'has 101 aliases; at most 100'],
     ['101 aliases in a fragment', `{ ...F } fragment F on Query { ${aliases(101)} }`, 'has 101 aliases; at most 100'],
     ['2,001 tokens', tokens(2001), 'more than 2000 tokens'],

@@ -147,6 +147,17 @@ describe('deletes', () => {
     expect(deleted.deleteCategory).toEqual({ name: 'Cats', pets: [] })
   })
 
+  test('selections that cannot be read before the delete are refused as gone, not as a defect of ours', async () => {
+    const { id } = (await gateway.post('/categories', { name: 'Cats' })).body
+    const { body } = await gateway.graphql(
+      `mutation { deleteCategory(categoryId: ${id}) { a: pets(limit: 1) { id } b: pets(limit: 2) { id } } }`,
+    )
+    expect(body.errors.map((error: { extensions: object }) => error.extensions)).toEqual([
+      { code: 'not_found', status: 404 },
+    ])
+    expect((await gateway.get(`/categories/${id}`)).status).toBe(404)
+  })
+
   test('are refused while something refers to the thing', async () => {
     const category = await createCategory(1, 1)
     const query = `mutation { deletePet(petId: ${category.pets[0]?.id}) { id } deleteCategory(categoryId: ${category.id}) { id } }`

@@ -261,7 +261,7 @@ describe.each([
     for (const { name, put, bounds } of places(operation).filter(bounded))
       for (const [value, said] of bounds?.refused ?? []) {
         const answer = await call(gateway, operation, put(value))
-        expectRefusal(answer, `${name}: ${shown(value)}`, [name])
+        expectRefusal(answer, `${name}: ${shown(value)}`, rest ? [name, said] : [name])
       }
     await expectNothingStored()
     for (const { name, put, bounds } of places(operation).filter(bounded))
