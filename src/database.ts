@@ -47,8 +47,7 @@ export async function openDatabase(config: Settings, options: DatabaseOptions = 
     return connect(embedded.url, options, embedded)
   } catch (error) {
     await embedded.close()
-    if (error instanceof StartupError) throw new StartupError(`DATA_DIR ${dataDir}: ${error.message}`)
-    throw error
+    throw new StartupError(`DATA_DIR ${dataDir}: ${(error as Error).message}`, { cause: error })
   }
 }
 
