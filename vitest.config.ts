@@ -10,5 +10,7 @@ export default defineConfig({
     testTimeout: 30_000,
     hookTimeout: 60_000,
     pool: 'threads',
+    // Much of the time is spent waiting: for windows to turn, for processes to start.
+    maxWorkers: 3,
   },
 })

@@ -94,12 +94,16 @@ function guarded(plugin: GatewayPlugin, log: Logger): GatewayPlugin {
   if (!onRequest) return plugin
   return {
     ...plugin,
-    async onRequest(payload) {
-      try {
-        await onRequest(payload)
-      } catch (error) {
+    onRequest(payload) {
+      const refuse = (error: unknown) => {
         const { exchange } = payload.serverContext
         payload.endResponse(errorResponse(toApiError(error, log, exchange), payload.request, exchange))
+      }
+      // Only what really waits makes the next plugin wait.
+      try {
+        return onRequest(payload)?.then(undefined, refuse)
+      } catch (error) {
+        refuse(error)
       }
     },
   }

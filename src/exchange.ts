@@ -18,7 +18,7 @@ export interface Exchange {
   path: string | null
   query: URLSearchParams
   /** The client's address as far as TRUST_PROXY says that it can be believed. */
-  address: string
+  readonly address: string
   /** Not part of an API surface: neither counted nor marked. */
   operational?: true
   /** The REST operation that the path and the method name, and the text in the path's places. */
@@ -76,7 +76,9 @@ export function useExchange({ basePath, trustProxy }: { basePath: string; trustP
         method: request.method === 'HEAD' ? 'GET' : request.method,
         path: null,
         query: new URLSearchParams(),
-        address: malformed ? countedAddress(malformed.remoteAddress) : clientAddress(req, trustProxy),
+        get address() {
+          return malformed ? countedAddress(malformed.remoteAddress) : clientAddress(req, trustProxy)
+        },
       }
       serverContext.exchange = exchange
       if (malformed) throw new ApiError('invalid_request', 'This is not valid HTTP.', { connection: 'close' })

@@ -94,13 +94,16 @@ export function rateLimitHeaders(verdict: Verdict, now = Date.now()): Record<str
  */
 export function useRateLimitHeaders(limits: Limits, addressClient: (address: string) => Client): GatewayPlugin {
   return {
-    async onResponse({ response, serverContext: { exchange } }) {
+    onResponse({ response, serverContext: { exchange } }) {
       if (exchange.operational) return
-      const verdict = exchange.verdict ?? (await limits.take(exchange.client ?? addressClient(exchange.address), 0))
-      for (const [name, value] of Object.entries(rateLimitHeaders(verdict))) {
-        // Retry-After belongs to refusals alone: a banned key that reads its quota is not refused.
-        if (name !== 'retry-after' || response.status === 429) response.headers.set(name, value)
+      const mark = (verdict: Verdict) => {
+        for (const [name, value] of Object.entries(rateLimitHeaders(verdict))) {
+          // Retry-After belongs to refusals alone: a banned key that reads its quota is not refused.
+          if (name !== 'retry-after' || response.status === 429) response.headers.set(name, value)
+        }
       }
+      if (exchange.verdict) mark(exchange.verdict)
+      else return limits.take(exchange.client ?? addressClient(exchange.address), 0).then(mark)
     },
   }
 }

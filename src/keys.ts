@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { hash, randomBytes } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import { LRUCache } from 'lru-cache'
 import type { ApiKey, PrismaClient } from '../prisma/generated/client/client.js'
@@ -26,7 +26,7 @@ export function createSecret() {
   return { key, prefix: key.slice(0, 17), hash: hashOf(key) }
 }
 
-const hashOf = (secret: string) => createHash('sha256').update(secret).digest('hex')
+const hashOf = (secret: string) => hash('sha256', secret, 'hex')
 
 const isSecret = (text: string) =>
   /^petstore_[0-9a-f]{48}$/.test(text) && checksum(text.slice(0, -8)) === text.slice(-8)

@@ -45,7 +45,8 @@ export function createMetrics(limits: Limits) {
       requests.inc({ surface, operation: operation?.name ?? '', method: known.has(method) ? method : 'other', status })
       duration.observe({ surface }, ms / 1000)
       if (verdict) verdicts.inc({ outcome: verdict.outcome })
-      log.debug({ requestId: id, method, path, status, ms: Math.round(ms * 10) / 10, key: key?.prefix }, 'request')
+      if (log.isLevelEnabled('debug'))
+        log.debug({ requestId: id, method, path, status, ms: Math.round(ms * 10) / 10, key: key?.prefix }, 'request')
     },
   })
 

@@ -153,9 +153,18 @@ export class RedisQuota extends RateLimiterRedis {
       const alone = this.#memory.taken(key, name)
       asked.push(name, limit, seconds * 1000, alone?.value ?? 0, alone?.expiresAt ?? 0)
     }
+    this.#gather()
     const judged = new Judged(client, cost, await inTime(this.#redis.rlflxIncr(...asked)))
     this.#memory.forget(key, client)
     return judged
+  }
+
+  /** Decisions that are asked for in one turn of the event loop leave in one packet: writing is what costs most here. */
+  #gather() {
+    const stream = this.#redis instanceof Redis ? this.#redis.stream : undefined
+    if (!stream || stream.writableCorked > 0) return
+    stream.cork()
+    setImmediate(() => stream.uncork())
   }
 
   override _afterConsume(resolve: Settle, reject: Settle, key: string, _cost: number, judged: Judged): void {

@@ -11,7 +11,7 @@ const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 3)
 const database = await benchDatabase()
 const env = { DATABASE_URL: database.url, REDIS_URL: redisUrl }
 const servers = {
-  gateway: ['dist/src/main.js'],
+  gateway: ['src/run.mjs', 'main'],
   'Fastify + Prisma, by hand': ['--import', 'tsx', 'test/bench/peer.ts'],
 }
 

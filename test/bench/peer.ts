@@ -72,3 +72,4 @@ app.get<{ Params: { petId: string } }>('/pets/:petId', async (request, reply) =>
 })
 
 await app.listen({ port: Number(process.env.PORT), host: '127.0.0.1' })
+process.on('SIGTERM', () => process.exit(0))
