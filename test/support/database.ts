@@ -6,7 +6,10 @@ import { inject } from 'vitest'
 import { type Database, openDatabase } from '../../src/database.js'
 import { asAdmin, databaseUrl, testDatabaseUrl } from './postgres.js'
 
-export type TestDatabase = Database
+export interface TestDatabase extends Database {
+  /** The settings by which another process finds it. */
+  env: Record<string, string>
+}
 
 /** A real database of its own, migrated and empty: on TEST_DATABASE_URL where that is set, else an embedded one. */
 export async function openTestDatabase(): Promise<TestDatabase> {
@@ -16,11 +19,16 @@ export async function openTestDatabase(): Promise<TestDatabase> {
     const database = await openDatabase({ DATABASE_URL: databaseUrl(name), DATA_DIR: '', EMBEDDED_DB_PORT: 0 })
     return {
       ...database,
+      env: { DATABASE_URL: databaseUrl(name) },
       close: () => database.close().then(() => asAdmin(`DROP DATABASE ${name} WITH (FORCE)`).then(() => {})),
     }
   }
   const folder = await mkdtemp(join(tmpdir(), 'petstore-test-'))
   await cp(inject('folder'), folder, { recursive: true })
   const database = await openDatabase({ DATA_DIR: folder, EMBEDDED_DB_PORT: 0 })
-  return { ...database, close: () => database.close().then(() => rm(folder, { recursive: true, force: true })) }
+  return {
+    ...database,
+    env: { DATA_DIR: folder },
+    close: () => database.close().then(() => rm(folder, { recursive: true, force: true })),
+  }
 }

@@ -1,0 +1,110 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Gateway, openGateway } from './support/gateway.js'
+import { dataFolder, freePort, runCommand } from './support/process.js'
+
+// `npm run keys` as a process of its own, beside a gateway that runs on the same database.
+
+let gateway: Gateway
+let env: Record<string, string>
+beforeAll(async () => {
+  gateway = await openGateway({ keyTtlMs: 50 })
+  env = {
+    ...gateway.database.env,
+    ...(process.env.TEST_REDIS_URL ? { REDIS_URL: process.env.TEST_REDIS_URL } : {}),
+  }
+})
+afterAll(() => gateway.close())
+
+const keys = (...args: string[]) => runCommand(['cli', ...args], env)
+
+/** The one JSON value that a verb prints. */
+async function json(...args: string[]) {
+  const { code, stdout, stderr } = await keys(...args, '--json')
+  expect([code, stderr.replace(/Without REDIS_URL.*\n/, '')]).toEqual([0, ''])
+  return JSON.parse(stdout)
+}
+
+const status = async (key: string) => (await gateway.get('/pets', { key })).status
+const settled = () => new Promise((resolve) => setTimeout(resolve, 100))
+
+describe('npm run keys', () => {
+  test('a key that is created works at once; with --json one object says all of it', async () => {
+    const created = await json('create', '--name', ' Ann ', '--plan', 'Pro')
+    expect(created).toEqual({
+      id: expect.any(Number),
+      name: 'Ann',
+      plan: 'Pro',
+      prefix: expect.stringMatching(/^petstore_[0-9a-f]{8}$/),
+      key: expect.stringMatching(/^petstore_[0-9a-f]{48}$/),
+    })
+    expect(created.key.startsWith(created.prefix)).toBe(true)
+    const { headers } = await gateway.get('/pets', { key: created.key })
+    expect(headers.get('x-ratelimit-limit')).toBe('300')
+    expect(JSON.stringify(await json('list'))).not.toContain(created.key.slice(17))
+  })
+
+  test('a ban, its lifting, a new plan, a rotation and a revocation reach the running gateway', async () => {
+    const { id, prefix, key } = await json('create', '--name', 'Bob', '--plan', 'Free')
+    expect(await status(key)).toBe(200)
+    const banned = await json('ban', prefix, '--for', '60')
+    expect(Date.parse(banned.bannedUntil) - Date.now()).toBeGreaterThan(50_000)
+    await settled()
+    expect((await gateway.get('/pets', { key })).body.code).toBe('key_banned')
+    await json('unban', String(id))
+    await settled()
+    expect(await status(key)).toBe(200)
+
+    await json('plan', String(id), 'Enterprise', '--minute-limit', '7', '--day-limit', '70')
+    await settled()
+    expect((await gateway.get('/quota', { key })).body.minute.limit).toBe(7)
+    expect(await json('show', prefix)).toMatchObject({
+      plan: 'Enterprise',
+      minuteLimit: 7,
+      dayLimit: 70,
+      state: 'active',
+    })
+
+    const rotated = await json('rotate', prefix, '--grace', '1')
+    expect(rotated).toMatchObject({ name: 'Bob', plan: 'Enterprise' })
+    expect([await status(key), await status(rotated.key)]).toEqual([200, 200])
+    await new Promise((resolve) => setTimeout(resolve, 1100))
+    expect([await status(key), await status(rotated.key)]).toEqual([401, 200])
+
+    expect(await json('revoke', rotated.prefix)).toMatchObject({ state: 'revoked' })
+    await settled()
+    expect(await status(rotated.key)).toBe(401)
+    expect((await keys('rotate', rotated.prefix)).stderr).toMatch(/is revoked and cannot be rotated/)
+  })
+
+  test('usage shows every key with its plan, and its counters where they are shared', async () => {
+    const { stdout } = await keys('usage')
+    expect(stdout).toMatch(/unlimited.*Enterprise/)
+    if (process.env.TEST_REDIS_URL) expect(stdout).toMatch(/[█░]{10} \d+\/300/)
+  })
+
+  test.each([
+    ['an Enterprise key without its limits', ['create', '--name', 'x', '--plan', 'Enterprise'], /needs both/],
+    ['limits on another plan', ['create', '--name', 'x', '--plan', 'Free', '--day-limit', '5'], /belong to Enterprise/],
+    ['an unknown plan', ['create', '--name', 'x', '--plan', 'Gold'], /Free, Pro, Business, Enterprise/],
+    ['a limit of 0', ['create', '--name', 'x', '--plan', 'Enterprise', '--minute-limit', '0'], /from 1 to 2147483647/],
+    ['a name that is too long', ['create', '--name', 'x'.repeat(101), '--plan', 'Free'], /1 to 100 characters/],
+    ['a date that is past', ['create', '--name', 'x', '--plan', 'Free', '--expires', '2020-01-01'], /a date to come/],
+    ['no name', ['create', '--plan', 'Free'], /--name/],
+    ['an unknown key', ['show', '999999'], /no key with the id or prefix "999999"/],
+    ['an unknown verb', ['destroy', '1'], /unknown command/],
+  ])('%s is refused in one line, with exit code 1 and nothing written', async (_, args, message) => {
+    const before = await gateway.prisma.apiKey.count()
+    const { code, stdout, stderr } = await keys(...args)
+    expect([code, stdout]).toEqual([1, ''])
+    expect(stderr).toMatch(message)
+    expect(stderr.trimEnd().split('\n')).toHaveLength(1)
+    expect(await gateway.prisma.apiKey.count()).toBe(before)
+  })
+})
+
+test('the command line opens the embedded database itself when no gateway runs, migrations included', async () => {
+  const alone = { DATA_DIR: await dataFolder(), PORT: String(await freePort()) }
+  const { code, stdout } = await runCommand(['cli', 'create', '--name', 'Eve', '--plan', 'Free', '--json'], alone)
+  expect([code, JSON.parse(stdout).name]).toEqual([0, 'Eve'])
+  expect((await runCommand(['cli', 'list'], alone)).stdout).toMatch(/Eve.*Free.*active.*60.*1000/)
+})
