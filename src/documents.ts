@@ -26,11 +26,11 @@ import { DEFAULT_LIMIT } from '../schema/rules.js'
 import { operations } from './operations.js'
 
 export const MAX_TOKENS = 2_000
-export const MAX_ALIASES = 100
-export const MAX_INTROSPECTION_ALIASES = 5
-export const MAX_DEPTH = 10
-export const MAX_INTROSPECTION_DEPTH = 20
-export const MAX_OBJECTS = 10_000
+const MAX_ALIASES = 100
+const MAX_INTROSPECTION_ALIASES = 5
+const MAX_DEPTH = 10
+const MAX_INTROSPECTION_DEPTH = 20
+const MAX_OBJECTS = 10_000
 
 const free = new Set(['__typename', '__schema', '__type'])
 for (const { name, rest } of operations) if (rest.cost === 0) free.add(name)

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { StartupError } from '../src/config.js'
 import { type Embedded, openEmbedded } from '../src/embedded.js'
 import { migrate, readMigrations } from '../src/migrations.js'
+import { askPrisma } from './support/schema-engine.js'
 
 const server = process.env.TEST_DATABASE_URL
 const ours = readMigrations()
@@ -66,6 +67,19 @@ describe.each(server ? ['embedded', 'PostgreSQL'] : ['embedded'])('migrations (%
     const url = await empty(kind)
     const applied = await Promise.all(Array.from({ length: 4 }, () => migrate(url)))
     expect(applied.flat()).toEqual(names)
+  })
+
+  test('leave nothing that Prisma Migrate would complain of, or do differently', async () => {
+    const url = await empty(kind)
+    await Promise.all(Array.from({ length: 4 }, () => migrate(url)))
+    const { history, drift } = await askPrisma(url)
+    expect(history).toMatchObject({
+      history: null,
+      editedMigrationNames: [],
+      failedMigrationNames: [],
+      hasMigrationsTable: true,
+    })
+    expect([drift.exitCode, drift.stdout]).toEqual([0, expect.stringMatching(/empty migration/)])
   })
 
   test('are no reason to wait when nothing is lacking', async () => {

@@ -35,7 +35,7 @@ export interface Header {
   example: unknown
 }
 
-export interface MediaType {
+interface MediaType {
   schema: Schema
   example?: unknown
   examples?: Record<string, { summary: string; value: unknown }>

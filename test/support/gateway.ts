@@ -107,7 +107,7 @@ export class Gateway {
   }
 }
 
-export async function createKey({ prisma }: Pick<TestDatabase, 'prisma'>, data: Partial<ApiKey> = {}) {
+async function createKey({ prisma }: Pick<TestDatabase, 'prisma'>, data: Partial<ApiKey> = {}) {
   const { key, prefix, hash } = createSecret()
   const row = await prisma.apiKey.create({ data: { name: 'test', plan: 'Free', prefix, hash, ...data } })
   return { key, row }

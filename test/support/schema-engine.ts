@@ -1,0 +1,97 @@
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { PrismaPg } from '@prisma/adapter-pg'
+import { bindMigrationAwareSqlAdapterFactory, ColumnTypeEnum, type SqlQuery } from '@prisma/driver-adapter-utils'
+import pg from 'pg'
+import { readMigrations } from '../../src/migrations.js'
+
+// Prisma's own opinion of a database: its schema engine, in the WebAssembly build, which needs no download.
+
+const require = createRequire(import.meta.url)
+const CHAR = 18
+const TEXT = 25
+
+/** The adapter has no type for PostgreSQL's internal "char", in which the catalogue writes kinds of constraints. */
+async function connect(connectionString: string) {
+  const pool = new pg.Pool({ connectionString, max: 1 })
+  const query = pool.query.bind(pool) as unknown as (...args: unknown[]) => Promise<pg.QueryResult>
+  const kinds = new Set<string>()
+  Object.assign(pool, {
+    query: async (...args: unknown[]) => {
+      const result = await query(...args)
+      for (const field of result.fields ?? []) {
+        if (field.dataTypeID !== CHAR) continue
+        field.dataTypeID = TEXT
+        kinds.add(field.name)
+      }
+      return result
+    },
+  })
+  const adapter = await new PrismaPg(pool, { disposeExternalPool: true }).connect()
+  const queryRaw = adapter.queryRaw.bind(adapter)
+  adapter.queryRaw = async (params: SqlQuery) => {
+    const result = await queryRaw(params)
+    const columnTypes = result.columnTypes.map((type, index) =>
+      kinds.has(result.columnNames[index] ?? '') ? ColumnTypeEnum.Character : type,
+    )
+    return { ...result, columnTypes }
+  }
+  return adapter
+}
+
+let engine: Promise<typeof import('@prisma/schema-engine-wasm/schema_engine_bg')> | undefined
+
+/** Once in a process: a second instance would share the glue of the first. */
+function loadEngine() {
+  engine ??= (async () => {
+    const glue = await import('@prisma/schema-engine-wasm/schema_engine_bg')
+    const wasm = readFileSync(join(dirname(require.resolve('@prisma/schema-engine-wasm')), 'schema_engine_bg.wasm'))
+    const { instance } = await WebAssembly.instantiate(wasm, { './schema_engine_bg.js': glue })
+    glue.__wbg_set_wasm(instance.exports)
+    ;(instance.exports.__wbindgen_start as () => void)()
+    return glue
+  })()
+  return engine
+}
+
+/** What `prisma migrate status` and `prisma migrate diff` would say of a database. */
+export async function askPrisma(url: string) {
+  const { SchemaEngine } = await loadEngine()
+  const schema = { path: 'prisma/schema.prisma', content: readFileSync('prisma/schema.prisma', 'utf8') }
+  const filters = { externalTables: [], externalEnums: [] }
+  const prisma = await SchemaEngine.new(
+    { datamodels: [[schema.path, schema.content]] },
+    () => {},
+    bindMigrationAwareSqlAdapterFactory({
+      provider: 'postgres',
+      adapterName: '@prisma/adapter-pg',
+      connect: () => connect(url),
+      connectToShadowDb: () => Promise.reject(new Error('no shadow database is needed here')),
+    }),
+  )
+  const history = await prisma.diagnoseMigrationHistory({
+    migrationsList: {
+      baseDir: 'prisma/migrations',
+      lockfile: {
+        path: 'migration_lock.toml',
+        content: readFileSync('prisma/migrations/migration_lock.toml', 'utf8'),
+      },
+      shadowDbInitScript: '',
+      migrationDirectories: readMigrations().map(({ name, sql }) => ({
+        path: name,
+        migrationFile: { path: 'migration.sql', content: { tag: 'ok', value: sql } },
+      })),
+    },
+    optInToShadowDatabase: false,
+    filters,
+  })
+  const drift = await prisma.diff({
+    from: { tag: 'schemaDatasource', files: [schema], configDir: '.' },
+    to: { tag: 'schemaDatamodel', files: [schema] },
+    script: true,
+    exitCode: true,
+    filters,
+  })
+  return { history, drift }
+}
