@@ -79,7 +79,9 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
     names
       .map((name) => {
         const allowed = settings.shape[name as keyof typeof settings.shape].description
-        return `${name} is ${JSON.stringify(given[name])}; it must be ${allowed}`
+        // A password in a URL is nobody's business, not even in a refusal.
+        const value = given[name]?.replace(/\/\/([^/@:]*):[^@]*@/, '//$1:***@')
+        return `${name} is ${JSON.stringify(value)}; it must be ${allowed}`
       })
       .join('\n'),
   )

@@ -9,6 +9,7 @@ import { assertWithinLimits, MAX_TOKENS, price } from './documents.js'
 import { graphqlMediaType, toApiError } from './errors.js'
 import type { Exchange, GatewayPlugin } from './exchange.js'
 import type { Logger } from './log.js'
+import { MEDIA_TYPES } from './operations.js'
 
 interface GraphqlContext {
   exchange: Exchange
@@ -30,8 +31,8 @@ const invalid = (message: string) => new ApiError('invalid_request', message)
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-function fromJson(text: string | null, name: string) {
-  if (text === null) return undefined
+function fromJson(text: string | undefined, name: string) {
+  if (!text) return undefined
   try {
     return parseJson(text)
   } catch {
@@ -39,19 +40,21 @@ function fromJson(text: string | null, name: string) {
   }
 }
 
+function fromQuery(query: URLSearchParams) {
+  const { variables, extensions, operationName, ...params } = Object.fromEntries(query)
+  return {
+    ...params,
+    operationName: operationName || undefined,
+    variables: fromJson(variables, 'variables'),
+    extensions: fromJson(extensions, 'extensions'),
+  }
+}
+
 /** The parameters of a GraphQL request (GraphQL over HTTP, section 5), judged. */
 async function readParams(request: Request, { method, query }: Exchange, max: number): Promise<GraphQLParams> {
   if (method !== 'GET' && method !== 'POST')
     throw new ApiError('method_not_allowed', 'GraphQL takes GET and POST.', { allow: 'GET, HEAD, POST' })
-  const params =
-    method === 'GET'
-      ? {
-          query: query.get('query') ?? undefined,
-          operationName: query.get('operationName') || undefined,
-          variables: fromJson(query.get('variables') || null, 'variables'),
-          extensions: fromJson(query.get('extensions') || null, 'extensions'),
-        }
-      : await readJson(request, { max, types: ['application/json'] })
+  const params = method === 'GET' ? fromQuery(query) : await readJson(request, { max, types: MEDIA_TYPES.POST ?? [] })
   if (!isObject(params)) throw invalid('The body must be a JSON object with a query; batches are not taken.')
   const { query: document, operationName, variables, extensions, ...others } = params
   const unknown = Object.keys(others)

@@ -34,6 +34,11 @@ describe('the audits of GraphQL over HTTP', () => {
     })
 })
 
+test('an unknown query parameter is refused by its name', async () => {
+  const answer = await ask({ query: '{ __typename }', qurey: 'x' })
+  expect([answer.status, await answer.text()]).toEqual([400, expect.stringContaining('qurey')])
+})
+
 describe('the media type of an answer', () => {
   const type = 'application/graphql-response+json'
 

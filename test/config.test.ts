@@ -1,0 +1,73 @@
+import { describe, expect, test } from 'vitest'
+import { readConfig, StartupError, settings } from '../src/config.js'
+
+const refused = (env: Record<string, string>) => {
+  try {
+    readConfig(env)
+  } catch (error) {
+    expect(error).toBeInstanceOf(StartupError)
+    return (error as Error).message.split('\n')
+  }
+  return []
+}
+
+describe('settings', () => {
+  test.each([
+    ['PORT', 1, 65_535],
+    ['EMBEDDED_DB_PORT', 0, 65_535],
+    ['TRUST_PROXY', 0, 16],
+    ['MAX_BODY_BYTES', 1024, 104_857_600],
+    ['BAN_AFTER', 1, 1_000_000],
+    ['BAN_SECONDS', 1, 86_400],
+    ['DRAIN_SECONDS', 0, 3600],
+  ] as const)('%s takes whole numbers from %i to %i and nothing else', (name, min, max) => {
+    for (const value of [min, max]) expect(readConfig({ [name]: String(value) })[name]).toBe(value)
+    for (const value of [min - 1, max + 1, 1.5, '1e3', ' 5', 'x'])
+      expect(refused({ [name]: String(value) })).toEqual([
+        `${name} is "${value}"; it must be a whole number from ${min} to ${max}`,
+      ])
+  })
+
+  test.each([
+    [
+      'BASE_URL',
+      ['https://api.example.com/v1', 'http://localhost:1'],
+      ['api.example.com', 'ftp://x', 'https://x/?a=1', 'https://x/#a'],
+    ],
+    ['DATABASE_URL', ['postgresql://a:b@h:1/d', 'postgres://h/d'], ['mysql://h/d', 'h:5432']],
+    [
+      'REDIS_URL',
+      ['redis://h:1', 'rediss://u:p@h:1', 'redis://a:1,redis://b:1'],
+      ['h:6379', 'redis://a:1,b', 'http://h'],
+    ],
+    ['LOG_LEVEL', ['trace', 'silent'], ['loud']],
+    ['CORS_ORIGINS', ['*', 'https://a.example,http://b:1'], ['a.example', 'https://a.example/path']],
+    ['PET_BY_ID_SUNSET', ['2031-01-31', '2031-01-31T12:00:00Z'], ['soon', '2031', '2031-13-01', '31.1.2031']],
+  ])('%s takes %j and refuses %j, saying what is allowed', (name, good, bad) => {
+    for (const value of good) expect(refused({ [name]: value })).toEqual([])
+    for (const value of bad)
+      expect(refused({ [name]: value })).toEqual([
+        expect.stringContaining(`${name} is ${JSON.stringify(value)}; it must be `),
+      ])
+  })
+
+  test('a password in a refused URL is not repeated', () => {
+    expect(refused({ DATABASE_URL: 'mysql://ann:secret@host/pets' })).toEqual([
+      'DATABASE_URL is "mysql://ann:***@host/pets"; it must be a postgresql:// URL',
+    ])
+  })
+
+  test('an empty one counts as absent', () => {
+    const empty = Object.fromEntries(Object.keys(settings.shape).map((name) => [name, '']))
+    expect(readConfig(empty)).toEqual(readConfig({}))
+  })
+
+  test('BASE_URL follows PORT, and loses a slash at its end', () => {
+    expect(readConfig({ PORT: '8080' }).BASE_URL).toBe('http://localhost:8080')
+    expect(readConfig({ BASE_URL: 'https://api.example.com/v1/' }).BASE_URL).toBe('https://api.example.com/v1')
+  })
+
+  test('no setting is without a word of what it may be', () => {
+    for (const [name, setting] of Object.entries(settings.shape)) expect(setting.description, name).toBeTruthy()
+  })
+})
