@@ -1,6 +1,6 @@
 import { ApiError } from '../schema/errors.js'
 import type { Exchange } from './exchange.js'
-import { addressClient, type KeyRing, keyClient } from './keys.js'
+import { addressClient, type KeyRing, keyClient, windowSeconds } from './keys.js'
 import type { Limits } from './limits.js'
 
 /** The keys that a request carries. A header that was sent twice counts twice. */
@@ -14,10 +14,12 @@ function credentials(request: Request, { req }: { req?: { headersDistinct: NodeJ
 export class Admission {
   readonly #keys: KeyRing
   readonly #limits: Limits
+  readonly #seconds: typeof windowSeconds
 
-  constructor(keys: KeyRing, limits: Limits) {
+  constructor(keys: KeyRing, limits: Limits, seconds = windowSeconds) {
     this.#keys = keys
     this.#limits = limits
+    this.#seconds = seconds
   }
 
   /**
@@ -31,10 +33,10 @@ export class Admission {
     const key = secrets.length === 1 ? await this.#keys.find(secrets[0] as string) : undefined
     if (key) {
       exchange.key = key
-      exchange.client = keyClient(key)
+      exchange.client = keyClient(key, this.#seconds)
       return
     }
-    exchange.verdict = await this.#limits.take(addressClient(exchange.address), 1)
+    exchange.verdict = await this.#limits.take(addressClient(exchange.address, this.#seconds), 1)
     if (exchange.verdict.outcome !== 'allowed')
       throw new ApiError('rate_limited', 'Too many requests without a valid key. Wait for the time in Retry-After.')
     if (secrets.length > 1) throw new ApiError('invalid_request', 'The request carries two different API keys.')

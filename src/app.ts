@@ -10,7 +10,7 @@ import { errorResponse, toApiError } from './errors.js'
 import { type Exchange, type GatewayPlugin, type ServerContext, useExchange } from './exchange.js'
 import { useGraphql } from './graphql.js'
 import { useCors, useDeprecation, useRateLimitHeaders } from './headers.js'
-import { addressClient, KeyRing } from './keys.js'
+import { addressClient, KeyRing, windowSeconds } from './keys.js'
 import type { Limits } from './limits.js'
 import type { Logger } from './log.js'
 import { createMetrics } from './metrics.js'
@@ -25,10 +25,12 @@ export interface Dependencies {
   log: Logger
   /** How long a key's row is believed (see KeyRing). */
   keyTtlMs?: number
+  /** Lengths of the windows, where a test cannot wait for a minute. */
+  seconds?: typeof windowSeconds
 }
 
 /** The gateway: neither listens nor reads the environment. `app.fetch(request)` answers without a socket too. */
-export function createApp({ config, database, limits, log, keyTtlMs }: Dependencies) {
+export function createApp({ config, database, limits, log, keyTtlMs, seconds = windowSeconds }: Dependencies) {
   const { prisma } = database
   const baseUrl = config.BASE_URL
   const basePath = new URL(baseUrl).pathname.replace(/\/$/, '')
@@ -36,7 +38,7 @@ export function createApp({ config, database, limits, log, keyTtlMs }: Dependenc
   const maxBodyBytes = config.MAX_BODY_BYTES
 
   const keys = new KeyRing({ prisma, log, ttlMs: keyTtlMs })
-  const admission = new Admission(keys, limits)
+  const admission = new Admission(keys, limits, seconds)
   const metrics = createMetrics(limits)
   const state = { draining: false }
   const context = (exchange: Exchange): Context => ({ prisma, quota: async () => quotaOf(exchange) })
@@ -51,7 +53,7 @@ export function createApp({ config, database, limits, log, keyTtlMs }: Dependenc
     rest.route,
     // what every response carries
     useCors(config.CORS_ORIGINS),
-    useRateLimitHeaders(limits, addressClient),
+    useRateLimitHeaders(limits, (address) => addressClient(address, seconds)),
     useDeprecation({ baseUrl, sunset }),
     // what needs no key
     useOperational({ database, limits, state, metrics: metrics.registry }),

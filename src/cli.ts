@@ -1,4 +1,3 @@
-import Table from 'cli-table3'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import type { ApiKey } from '../prisma/generated/client/client.js'
 import { readConfig, StartupError } from './config.js'
@@ -6,10 +5,9 @@ import { type Database, openDatabase } from './database.js'
 import { createSecret, keyClient } from './keys.js'
 import { openLimits } from './limits.js'
 import { createLog } from './log.js'
+import { bar, type Fields, print, text } from './table.js'
 
 // `npm run keys`: what admins do with keys. Every verb prints a table for people, and JSON with --json.
-
-type Fields = Record<string, unknown>
 
 const DAY_SECONDS = 86_400
 const MAX_INT = 2_147_483_647
@@ -71,26 +69,6 @@ function shown(key: ApiKey): Fields {
   }
 }
 
-const text = (value: unknown) =>
-  value instanceof Date ? value.toISOString().replace('.000Z', 'Z') : String(value ?? '–')
-
-// Plain lines: a rule between every two rows would hide them.
-const plain = { style: { head: [], border: [] }, chars: { mid: '', 'left-mid': '', 'mid-mid': '', 'right-mid': '' } }
-
-function print(rows: Fields | Fields[], json: boolean | undefined, columns?: string[]) {
-  if (json) process.stdout.write(`${JSON.stringify(rows)}\n`)
-  else if (Array.isArray(rows)) {
-    const head = columns ?? Object.keys(rows[0] ?? {})
-    const table = new Table({ ...plain, head })
-    for (const row of rows) table.push(head.map((column) => text(row[column])))
-    process.stdout.write(rows.length > 0 ? `${table}\n` : 'There are no keys. Make one with: npm run keys -- create\n')
-  } else {
-    const table = new Table(plain)
-    for (const [name, value] of Object.entries(rows)) table.push([name, text(value)])
-    process.stdout.write(`${table}\n`)
-  }
-}
-
 /** Finds a key by its id or its prefix. */
 async function find({ prisma }: Database, which: string): Promise<ApiKey> {
   const byId = /^\d{1,9}$/.test(which) ? await prisma.apiKey.findUnique({ where: { id: Number(which) } }) : null
@@ -100,11 +78,6 @@ async function find({ prisma }: Database, which: string): Promise<ApiKey> {
   if (!key)
     throw new StartupError(`There is no key with the id or prefix ${JSON.stringify(which)}. See: npm run keys -- list`)
   return key
-}
-
-const bar = (used: number, limit: number) => {
-  const filled = Math.min(10, Math.ceil((used / limit) * 10))
-  return `${'█'.repeat(filled)}${'░'.repeat(10 - filled)} ${used}/${limit}`
 }
 
 type Action = (database: Database, options: Fields & { json?: boolean }, which: string, plan: string) => Promise<void>

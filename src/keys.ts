@@ -5,7 +5,8 @@ import type { ApiKey, PrismaClient } from '../prisma/generated/client/client.js'
 import type { Client } from './limits.js'
 import type { Logger } from './log.js'
 
-const DAY = 86_400
+/** The lengths of the windows. Only tests have others. */
+export const windowSeconds = { minute: 60, day: 86_400, address: 60 }
 
 /** Requests by plan (specification, Limits). Enterprise keys carry their own. */
 export const plans = {
@@ -32,23 +33,23 @@ const isSecret = (text: string) =>
   /^petstore_[0-9a-f]{48}$/.test(text) && checksum(text.slice(0, -8)) === text.slice(-8)
 
 /** Who is counted when a key calls, and in which windows. */
-export function keyClient({ id, plan, minuteLimit, dayLimit }: ApiKey): Client {
+export function keyClient({ id, plan, minuteLimit, dayLimit }: ApiKey, seconds = windowSeconds): Client {
   const { minute, day } = plan === 'Enterprise' ? { minute: minuteLimit ?? 0, day: dayLimit ?? 0 } : plans[plan]
   return {
     id: `key:${id}`,
     bannable: true,
     windows: [
-      { name: 'minute', limit: minute, seconds: 60 },
-      { name: 'day', limit: day, seconds: DAY },
+      { name: 'minute', limit: minute, seconds: seconds.minute },
+      { name: 'day', limit: day, seconds: seconds.day },
     ],
   }
 }
 
 /** Requests that need a key and have none are counted by address, so that keys cannot be guessed at speed. */
-export const addressClient = (address: string): Client => ({
+export const addressClient = (address: string, seconds = windowSeconds): Client => ({
   id: `address:${address}`,
   bannable: false,
-  windows: [{ name: 'address', limit: 60, seconds: 60 }],
+  windows: [{ name: 'address', limit: 60, seconds: seconds.address }],
 })
 
 export interface KeyRingOptions {

@@ -119,11 +119,13 @@ export interface GatewayOptions {
   redisUrl?: string
   keyPrefix?: string
   keyTtlMs?: number
+  /** Lengths of the windows. */
+  seconds?: Parameters<typeof createApp>[0]['seconds']
 }
 
 /** A gateway of its own, over a database of its own unless one is given, and TEST_REDIS_URL where that is set. */
 export async function openGateway(options: GatewayOptions = {}): Promise<Gateway> {
-  const { env = {}, redisUrl = testRedisUrl, keyPrefix = `test-${randomUUID()}`, keyTtlMs } = options
+  const { env = {}, redisUrl = testRedisUrl, keyPrefix = `test-${randomUUID()}`, keyTtlMs, seconds } = options
   const config = readConfig(env)
   const database = options.database ?? (await openTestDatabase())
   const logged: string[] = []
@@ -135,7 +137,7 @@ export async function openGateway(options: GatewayOptions = {}): Promise<Gateway
     log,
     keyPrefix,
   })
-  const app = createApp({ config, database, limits, log, keyTtlMs })
+  const app = createApp({ config, database, limits, log, keyTtlMs, seconds })
   const { key } = await createKey(database, {
     name: 'unlimited',
     plan: 'Enterprise',
