@@ -35,4 +35,7 @@ export const stock = whole(0, MAX_INT)
 export const MAX_LIMIT = 100
 export const DEFAULT_LIMIT = 20
 export const limit = whole(1, MAX_LIMIT)
-export const ids = z.array(z.bigint()).min(1, 'must name at least 1').max(MAX_LIMIT, `must name at most ${MAX_LIMIT}`)
+export const ids = z
+  .array(z.bigint())
+  .min(1, 'must name at least 1 id')
+  .max(MAX_LIMIT, `must name at most ${MAX_LIMIT} ids`)

@@ -67,7 +67,13 @@ export class Admission {
       )
     } else if (verdict.outcome === 'limited') {
       if (verdict.bannedUntil) void this.#keys.ban(key, verdict.bannedUntil)
-      throw new ApiError('rate_limited')
+      const left = Math.min(...verdict.windows.map(({ remaining }) => remaining))
+      throw new ApiError(
+        'rate_limited',
+        cost > 1
+          ? `The operation costs ${cost} requests, and ${left} are left. Wait for the time in Retry-After.`
+          : undefined,
+      )
     }
   }
 }

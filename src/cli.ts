@@ -27,8 +27,8 @@ const date = (text: string) => {
 
 const label = (text: string) => {
   const value = text.trim()
-  if (value === '' || [...value].length > 100 || value.includes('\0') || !value.isWellFormed())
-    throw new InvalidArgumentError('must have 1 to 100 characters.')
+  if (value === '' || [...value].length > 100 || /\p{C}/u.test(value))
+    throw new InvalidArgumentError('must have 1 to 100 characters, none a control character.')
   return value
 }
 
@@ -97,7 +97,17 @@ const verbs: Record<string, Action> = {
   },
   async list({ prisma }, { json }) {
     const keys = await prisma.apiKey.findMany({ orderBy: { id: 'asc' } })
-    print(keys.map(shown), json, ['id', 'name', 'plan', 'prefix', 'state', 'minuteLimit', 'dayLimit', 'lastUsedAt'])
+    print(keys.map(shown), json, [
+      'id',
+      'name',
+      'plan',
+      'prefix',
+      'state',
+      'minuteLimit',
+      'dayLimit',
+      'expiresAt',
+      'lastUsedAt',
+    ])
   },
   async show(database, { json }, which) {
     print(shown(await find(database, which)), json)
@@ -110,20 +120,24 @@ const verbs: Record<string, Action> = {
     const old = await find(database, which)
     if (state(old) === 'revoked' || state(old) === 'expired')
       throw new StartupError(`Key ${old.prefix} is ${state(old)} and cannot be rotated. Make a new one with: create`)
+    const expires = options.expires as Date | undefined
+    // An end may be a contract's or an earlier rotation's: guessing would hand out a key that dies tomorrow, or never.
+    if (old.expiresAt && !expires)
+      throw new StartupError(
+        `Key ${old.prefix} expires at ${text(old.expiresAt)}. Say when the new one does: --expires`,
+      )
     const { key, prefix, hash } = createSecret()
-    const { name, plan, minuteLimit, dayLimit, expiresAt, bannedUntil } = old
+    const { name, plan, minuteLimit, dayLimit, bannedUntil } = old
     const grace = new Date(Date.now() + (options.grace as number) * 1000)
+    const end = old.expiresAt && old.expiresAt < grace ? old.expiresAt : grace
     const [row] = await database.prisma.$transaction([
       database.prisma.apiKey.create({
-        data: { name, plan, minuteLimit, dayLimit, expiresAt, bannedUntil, prefix, hash },
+        data: { name, plan, minuteLimit, dayLimit, expiresAt: expires, bannedUntil, prefix, hash },
       }),
-      database.prisma.apiKey.update({
-        where: { id: old.id },
-        data: { expiresAt: expiresAt && expiresAt < grace ? expiresAt : grace },
-      }),
+      database.prisma.apiKey.update({ where: { id: old.id }, data: { expiresAt: end } }),
     ])
     print(created(row, key), options.json)
-    if (!options.json) process.stdout.write(`The old key works until ${text(grace)}. The new one is shown this once.\n`)
+    if (!options.json) process.stdout.write(`The old key works until ${text(end)}. The new one is shown this once.\n`)
   },
   async plan(database, options, which, plan) {
     const { id } = await find(database, which)
@@ -210,12 +224,9 @@ withLimits(
 verb('list', 'all keys')
 verb('show <key>', 'everything about a key, but its secret')
 verb('revoke <key>', 'end a key for good')
-verb('rotate <key>', 'make a new secret with the same plan and limits').option(
-  '--grace <seconds>',
-  'how long the old one still works',
-  count,
-  DAY_SECONDS,
-)
+verb('rotate <key>', 'make a new secret with the same plan and limits')
+  .option('--grace <seconds>', 'how long the old one still works', count, DAY_SECONDS)
+  .option('--expires <date>', 'the last moment of the new one', date)
 withLimits(verb('plan <key>', 'change the plan').addArgument(program.createArgument('<plan>').choices(planChoices)))
 verb('ban <key>', 'ban a key').option('--for <seconds>', 'for how long', count, DAY_SECONDS)
 verb('unban <key>', 'lift a ban')

@@ -17,6 +17,7 @@ import {
   type OperationDefinitionNode,
   SchemaMetaFieldDef,
   TypeMetaFieldDef,
+  validate,
   visit,
 } from 'graphql'
 // graphql-js' own account of what an operation selects: fragments spread, @skip and @include obeyed, equal keys merged.
@@ -67,8 +68,11 @@ export function price(
     if (!coerced) return unpriced
     const fields = collectFields(schema, fragmentsOf(document), coerced, type, operation.selectionSet)
     const names = [...fields.values()].map(([node]) => (node as FieldNode).name.value)
+    const cost = names.filter((name) => !free.has(name)).length
+    // Free is what can run; a document that is only refused is not.
+    if (cost === 0 && validate(schema, document).length > 0) return unpriced
     return {
-      cost: names.filter((name) => !free.has(name)).length,
+      cost,
       onlyQuota: names.includes('quota') && names.every((name) => name === 'quota' || name === '__typename'),
     }
   } catch {

@@ -56,7 +56,8 @@ async function start() {
   if (database.embedded) {
     const { Free } = await demoKeys(database.prisma, config.DATA_DIR)
     lines.push('', 'Try it:', '', `curl -H "Authorization: Bearer ${Free}" "${base}/pets?limit=3"`)
-  }
+  } else if ((await database.prisma.apiKey.count()) === 0)
+    lines.push('', 'There are no keys yet. Make the first one: npm run keys -- create --name NAME --plan Free')
   process.stdout.write(`${lines.join('\n')}\n`)
 }
 

@@ -102,5 +102,10 @@ try {
   console.error(/** @type {Error} */ (error).message)
   process.exit(1)
 }
+// npm runs this in a shell that does not hand on the signals that npm gets. When it is gone, so is who wanted us.
+if (process.env.npm_lifecycle_event && entry === 'main') {
+  const parent = process.ppid
+  setInterval(() => process.ppid !== parent && process.kill(process.pid, 'SIGTERM'), 500).unref()
+}
 process.argv = [process.execPath, target, ...args]
 await import(pathToFileURL(target).href)

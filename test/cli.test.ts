@@ -64,10 +64,11 @@ describe('npm run keys', () => {
       state: 'active',
     })
 
-    const rotated = await json('rotate', prefix, '--grace', '1')
+    const rotated = await json('rotate', prefix, '--grace', '4')
+    expect((await keys('rotate', prefix)).stderr).toMatch(/expires at .* Say when the new one does: --expires/)
     expect(rotated).toMatchObject({ name: 'Bob', plan: 'Enterprise' })
     expect([await status(key), await status(rotated.key)]).toEqual([200, 200])
-    await new Promise((resolve) => setTimeout(resolve, 1100))
+    await new Promise((resolve) => setTimeout(resolve, 4100))
     expect([await status(key), await status(rotated.key)]).toEqual([401, 200])
 
     expect(await json('revoke', rotated.prefix)).toMatchObject({ state: 'revoked' })
@@ -88,6 +89,7 @@ describe('npm run keys', () => {
     ['an unknown plan', ['create', '--name', 'x', '--plan', 'Gold'], /Free, Pro, Business, Enterprise/],
     ['a limit of 0', ['create', '--name', 'x', '--plan', 'Enterprise', '--minute-limit', '0'], /from 1 to 2147483647/],
     ['a name that is too long', ['create', '--name', 'x'.repeat(101), '--plan', 'Free'], /1 to 100 characters/],
+    ['a control character in a name', ['create', '--name', 'a\u0007b', '--plan', 'Free'], /control character/],
     ['a date that is past', ['create', '--name', 'x', '--plan', 'Free', '--expires', '2020-01-01'], /a date to come/],
     ['no name', ['create', '--plan', 'Free'], /--name/],
     ['an unknown key', ['show', '999999'], /no key with the id or prefix "999999"/],

@@ -42,6 +42,8 @@ describe('the price of a document', () => {
     ['quota beside a list', '{ quota { plan } pets { id } __typename }', 1],
     ['mutations', 'mutation { a: deletePet(petId: 1) { id } b: deletePet(petId: 2) { id } }', 2],
     ['an unknown field', '{ dogs { id } }', 1],
+    ['a fragment that is only itself', '{ ...F } fragment F on Query { ...F }', 1],
+    ['an unknown directive on what is free', '{ __typename @free }', 1],
     ['no operation', 'fragment F on Query { pets { id } }', 1],
     ['no such type of operation', 'subscription { a: pets { id } b: pets { id } }', 1],
     ['a skip without a value', 'query ($no: Boolean!) { a: pets @skip(if: $no) { id } b: pets { id } }', 1],
