@@ -1,0 +1,35 @@
+import { createApp } from '../../src/app.js'
+import { readConfig } from '../../src/config.js'
+import { openDatabase } from '../../src/database.js'
+import { type Limits, openLimits } from '../../src/limits.js'
+import { createLog } from '../../src/log.js'
+import { listen } from '../../src/server.js'
+
+// The gateway as main.ts composes it; with LIMITS=none one that lets everybody in and counts nothing, against which the
+// price of the limits is measured. Same code, same headers, same answers.
+
+const none: Limits = {
+  take: async ({ windows }) => {
+    const now = Date.now()
+    return {
+      outcome: 'allowed',
+      windows: windows.map(({ name, limit, seconds }) => ({
+        name,
+        limit,
+        seconds,
+        remaining: limit,
+        resetAt: now + seconds * 1000,
+      })),
+    }
+  },
+  state: 'memory',
+  close: async () => {},
+}
+
+const config = readConfig()
+const log = createLog(config.LOG_LEVEL)
+const { REDIS_URL: redisUrl, BAN_AFTER: banAfter, BAN_SECONDS: banSeconds } = config
+const limits = process.env.LIMITS === 'none' ? none : await openLimits({ redisUrl, banAfter, banSeconds, log })
+const database = await openDatabase(config)
+await listen(createApp({ config, database, limits, log }), { port: config.PORT, host: config.HOST })
+process.on('SIGTERM', () => process.exit(0))
