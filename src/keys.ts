@@ -77,6 +77,8 @@ export class KeyRing {
       max: 10_000,
       ttl: ttlMs,
       noDeleteOnStaleGet: true,
+      // Whoever waits for a row gets it, though a ban may have put a newer one in its place meanwhile.
+      ignoreFetchAbort: true,
       fetchMethod: async (hash, stale) => {
         const row = await prisma.apiKey.findUnique({ where: { hash } }).catch((error) => {
           // While the database is away, a key that was good stays good; what needs the database says so itself.

@@ -6,7 +6,7 @@ import { ALLOWED, BANNED, DAY_MS, GRACE_MS, LIMITED, STRIKES_MS } from './verdic
  * reports the same reset, to the millisecond (TIME plus PTTL would not: they are read at different moments).
  *
  * ARGV: cost, strikes that ban (0: never), length of a first ban, time a ban is carried (both in ms), then for each
- * window its name, limit, length in ms, and what the gateway counted alone in a window that ends when (0, 0: nothing).
+ * window its name, limit, length in ms, and what the gateway knows was taken in one that ends when (0, 0: nothing).
  * Of several gateways' counts the highest stands: together they admit at most one limit each. Answers a `Reply`.
  */
 export const judge = `

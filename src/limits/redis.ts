@@ -60,10 +60,7 @@ export const connect = (urls: string): Redis | Cluster => {
     maxRetriesPerRequest: 0,
     // These bound the handshake, and let a connection go that the network has silently dropped.
     connectTimeout: 1_000,
-    commandTimeout: 1_000,
     socketTimeout: 2_000,
-    // After a failover the old address may lead to the new master.
-    reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
   } satisfies RedisOptions
   const [url = '', ...more] = urls.split(',').map((url) => url.trim())
   if (more.length === 0) {
@@ -148,10 +145,13 @@ export class RedisQuota extends RateLimiterRedis {
     const { client } = options
     const { after, seconds, carrySeconds } = this.#ban
     const asked = [key, cost, client.bannable ? after : 0, seconds * 1000, carrySeconds * 1000] as (string | number)[]
+    const said = this.#lastSaid.get(key)?.verdict.windows
     for (const { name, limit, seconds } of client.windows) {
-      // What was taken while Redis was away: else coming back would begin the window anew.
+      // What was taken while Redis was away, else what Redis last said: a restart may have lost it without being noticed.
       const alone = this.#memory.taken(key, name)
-      asked.push(name, limit, seconds * 1000, alone?.value ?? 0, alone?.expiresAt ?? 0)
+      const last = said?.find((window) => window.name === name)
+      const used = alone?.value ?? (last ? last.limit - last.remaining : 0)
+      asked.push(name, limit, seconds * 1000, used, alone?.expiresAt ?? last?.resetAt ?? 0)
     }
     this.#gather()
     const judged = new Judged(client, cost, await inTime(this.#redis.rlflxIncr(...asked)))
@@ -199,6 +199,8 @@ export class RedisQuota extends RateLimiterRedis {
       this.#away = this.#closed
     } catch (error) {
       this.#lose(error)
+      // After a failover the old address may lead to the new master. Once a beat, not once for each request in flight.
+      if (this.#redis instanceof Redis && /^READONLY/.test((error as Error).message)) this.#redis.disconnect(true)
     }
     if (!this.#closed) this.#heartbeat = setTimeout(() => this.#beat(), HEARTBEAT_MS).unref()
   }

@@ -1,0 +1,188 @@
+import { Agent } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+import axios from 'axios'
+import axiosRetry from 'axios-retry'
+import got from 'got'
+import ky from 'ky'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { KeyRing } from '../src/keys.js'
+import { createLog } from '../src/log.js'
+import { openTestDatabase, type TestDatabase } from './support/database.js'
+import { type Gateway, openGateway } from './support/gateway.js'
+
+// Clients as people configure them, over real connections. A minute lasts 3 seconds here.
+
+const minute = 3
+let database: TestDatabase
+/** One bans for 2 seconds, the other for 60, and its windows are twice as long. */
+let gateway: Gateway
+let stern: Gateway
+beforeAll(async () => {
+  database = await openTestDatabase()
+  const open = (minute: number, env: Record<string, string>) =>
+    openGateway({
+      database: { ...database, close: async () => {} },
+      seconds: { minute, day: 600, address: minute },
+      keyTtlMs: 50,
+      env: { BAN_AFTER: '3', ...env },
+    })
+  gateway = await open(minute, { BAN_SECONDS: '2' })
+  stern = await open(2 * minute, { BAN_SECONDS: '60' })
+})
+afterAll(async () => {
+  await Promise.all([gateway.close(), stern.close()])
+  await database.close()
+})
+
+/** A new key, of the Free plan (60 requests per window) unless its row says otherwise. */
+async function client(to = gateway, data: Parameters<Gateway['createKey']>[0] = {}) {
+  const { key, row } = await to.createKey(data)
+  const { url } = await to.listen()
+  const bannedUntil = async () => (await database.prisma.apiKey.findUnique({ where: { id: row.id } }))?.bannedUntil
+  const ask = async () => {
+    const sent = Date.now()
+    const response = await fetch(`${url}/inventory`, { headers: { authorization: `Bearer ${key}` } })
+    const body = (await response.json()) as { code?: string }
+    const header = (name: string) => Number(response.headers.get(name))
+    return { sent, arrived: Date.now(), status: response.status, code: body.code, header }
+  }
+  /** Goes on whatever the answer, every 20 ms, until it is banned: the answers. */
+  const hammer = async () => {
+    const answers = [await ask()]
+    while (answers.at(-1)?.code !== 'key_banned') {
+      await sleep(20)
+      answers.push(await ask())
+    }
+    return answers
+  }
+  return { url, row, ask, hammer, bannedUntil, headers: { authorization: `Bearer ${key}` } }
+}
+
+/** One request per window, soon used up. */
+const one = { plan: 'Enterprise', minuteLimit: 1, dayLimit: 1000 } as const
+
+type Target = { url: string; headers: Record<string, string>; saw: (status: number | undefined) => void }
+
+const clients = {
+  /** Waits for Retry-After or its own back-off, whichever is longer, and up to a fifth more. */
+  'axios with axios-retry': ({ url, headers, saw }: Target) => {
+    const instance = axios.create({ baseURL: url, headers })
+    axiosRetry(instance, {
+      retries: 5,
+      retryDelay: axiosRetry.exponentialDelay,
+      onRetry: (_count, error) => saw(error.response?.status),
+    })
+    return async () => (await instance.get('/inventory')).status
+  },
+  /** Waits for Retry-After exactly; without one it backs off exponentially. */
+  got: ({ url, headers, saw }: Target) => {
+    const instance = got.extend({
+      prefixUrl: url,
+      headers,
+      retry: { limit: 5 },
+      hooks: { beforeRetry: [(error) => saw(error.response?.statusCode)] },
+    })
+    return async () => (await instance.get('inventory')).statusCode
+  },
+  /** Waits for Retry-After exactly; without one it would take X-RateLimit-Reset. */
+  ky: ({ url, headers, saw }: Target) => {
+    const instance = ky.create({
+      prefixUrl: url,
+      headers,
+      retry: { limit: 5 },
+      hooks: { beforeRetry: [({ error }) => saw((error as { response?: Response }).response?.status)] },
+    })
+    return async () => (await instance.get('inventory')).status
+  },
+}
+
+test.concurrent.each(Object.entries(clients))(
+  '%s makes 200 calls, ten at a time, as fast as the windows let it, and is never banned',
+  async (_, create) => {
+    const { url, headers, bannedUntil } = await client()
+    const refusals: (number | undefined)[] = []
+    const call = create({ url, headers, saw: (status) => refusals.push(status) })
+    const began = Date.now()
+    let left = 200
+    const worker = async () => {
+      while (left-- > 0) expect(await call()).toBe(200)
+    }
+    await Promise.all(Array.from({ length: 10 }, worker))
+    // Three turns of the window; each is waited for in whole seconds, and by some a fifth longer. Then some slack.
+    expect(Date.now() - began).toBeGreaterThan(3 * minute * 1000)
+    expect(Date.now() - began).toBeLessThan(3 * (minute + 1) * 1200 + 8000)
+    // Each of the ten learns in each window once that it must wait.
+    expect(new Set(refusals)).toEqual(new Set([429]))
+    expect(refusals.length).toBeLessThanOrEqual(40)
+    expect(await bannedUntil()).toBeNull()
+  },
+)
+
+test.concurrent('a client that overshoots with 50 connections at once, and then waits, is never banned', async () => {
+  const { url, headers, ask, bannedUntil } = await client(stern)
+  const agent = { http: new Agent({ keepAlive: true, maxSockets: 50 }) }
+  const call = got.extend({ prefixUrl: url, headers, agent, retry: { limit: 0 }, throwHttpErrors: false })
+  for (let burst = 0; burst < 2; burst++) {
+    const answers = await Promise.all(
+      Array.from({ length: 150 }, () => call.get('inventory', { responseType: 'json' })),
+    )
+    const refused = answers.filter(({ statusCode }) => statusCode === 429)
+    expect(answers.filter(({ statusCode }) => statusCode === 200)).toHaveLength(60)
+    expect(refused.map(({ body }) => (body as { code: string }).code)).toEqual(refused.map(() => 'rate_limited'))
+    await sleep(Math.max(...refused.map((answer) => Number(answer.headers['retry-after']))) * 1000 + 5)
+  }
+  expect((await ask()).status).toBe(200)
+  expect(await bannedUntil()).toBeNull()
+  agent.http.destroy()
+})
+
+test.concurrent('a client that goes on after 429 is banned for BAN_SECONDS, then twice as long; asking meanwhile changes nothing', async () => {
+  const { ask, hammer, bannedUntil } = await client(gateway, one)
+  for (const seconds of [2, 4]) {
+    const answers = await hammer()
+    const refused = answers.filter(({ code }) => code === 'rate_limited')
+    // A refusal judged within a second of the window's first is none: when it was judged is known up to its own time.
+    const first = refused.find(({ sent }) => sent > (answers.findLast(({ status }) => status === 200)?.sent ?? 0))
+    const surely = refused.filter(({ sent }) => sent > (first?.arrived ?? 0) + 1000)
+    const perhaps = refused.filter(({ arrived }) => arrived > (refused[0]?.sent ?? 0) + 1000)
+    expect(surely.length).toBeLessThanOrEqual(3)
+    expect(perhaps.length).toBeGreaterThanOrEqual(3)
+    const last = refused.at(-1)
+    const until = (await vi.waitUntil(bannedUntil)).getTime()
+    expect(until).toBeGreaterThanOrEqual((last?.sent ?? 0) + seconds * 1000)
+    expect(until).toBeLessThanOrEqual((last?.arrived ?? 0) + seconds * 1000)
+    let answer = await ask()
+    for (; answer.code === 'key_banned'; answer = await ask()) {
+      expect(answer.header('x-ratelimit-reset')).toBe(Math.ceil(until / 1000))
+      expect(answer.sent).toBeLessThanOrEqual(until)
+      await sleep(50)
+    }
+    expect(Date.now()).toBeGreaterThanOrEqual(until)
+    expect((await bannedUntil())?.getTime()).toBe(until)
+    // A ban ends after the window that brought it.
+    expect(answer.status).toBe(200)
+  }
+})
+
+test.concurrent('a banned client works again once the ban is cleared from its row', async () => {
+  const { row, ask, hammer, bannedUntil } = await client(stern, one)
+  const banned = (await hammer()).at(-1)
+  expect(banned?.header('retry-after')).toBeGreaterThan(50)
+  await vi.waitUntil(bannedUntil)
+  await database.prisma.apiKey.update({ where: { id: row.id }, data: { bannedUntil: null } })
+  // Within the ten seconds that a change in the database may take.
+  await vi.waitUntil(async () => (await ask()).status === 200, { timeout: 10_000, interval: 100 })
+  expect(await bannedUntil()).toBeNull()
+})
+
+test.concurrent('a key that is read from the database just when its ban is written there stays known', async () => {
+  const { key, row } = await gateway.createKey()
+  const ring = new KeyRing({ prisma: database.prisma, log: createLog('silent'), ttlMs: 1 })
+  for (let i = 0; i < 20; i++) {
+    const banning = ring.ban(row, Date.now())
+    expect(await ring.find(key)).toMatchObject({ id: row.id })
+    await banning
+    await sleep(5)
+  }
+  await ring.close()
+})

@@ -1,0 +1,249 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import fc from 'fast-check'
+import { type Item, parseList } from 'structured-headers'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { plans } from '../src/keys.js'
+import { openTestDatabase, type TestDatabase } from './support/database.js'
+import { type Gateway, openGateway, testRedisUrl } from './support/gateway.js'
+import { Account, type Expected, type Span, Undecided } from './support/model.js'
+
+const seconds = { minute: 2, day: 5, address: 2 }
+const ban = { after: 2, seconds: 1 }
+
+interface Sent {
+  method?: string
+  path: string
+  body?: string
+  headers?: Record<string, string>
+  /** Without the key, it is counted by address. */
+  keyless?: true
+  cost: number
+  status: number
+  /** Answers a banned key too. */
+  quota?: true
+}
+
+const json = { 'content-type': 'application/json' }
+const graphql = (query: string, cost: number): Sent => ({
+  method: 'POST',
+  path: '/graphql',
+  body: JSON.stringify({ query }),
+  headers: json,
+  cost,
+  status: 200,
+})
+const post = (path: string, body: string, status: number, headers: Record<string, string> = json): Sent => ({
+  method: 'POST',
+  path,
+  body,
+  headers,
+  cost: 1,
+  status,
+})
+const fields = (count: number) => `{ ${Array.from({ length: count }, (_, i) => `a${i}: categories { id }`).join(' ')} }`
+const preflight = { origin: 'https://a.example', 'access-control-request-method': 'GET' }
+
+const requests: Sent[] = [
+  { path: '/pets', cost: 1, status: 200 },
+  { path: '/pets', method: 'HEAD', cost: 1, status: 200 },
+  { path: '/pets?limit=0', cost: 1, status: 400 },
+  { path: '/nowhere', cost: 1, status: 404 },
+  { path: '/pets', method: 'PUT', cost: 1, status: 405 },
+  { path: '/categories/0', method: 'DELETE', cost: 1, status: 204 },
+  post('/categories', '{"name":"Cats"}', 201),
+  post('/categories', 'x'.repeat(2000), 413),
+  post('/categories', 'x', 415, { 'content-type': 'text/plain' }),
+  post('/store/orders', '{"petId":999999}', 422),
+  { path: '/quota', cost: 0, status: 200, quota: true },
+  { ...graphql('{ quota { plan } }', 0), quota: true },
+  graphql('{ __typename }', 0),
+  ...[1, 2, 3, 4, 5].map((count) => graphql(fields(count), count)),
+  { ...graphql('{ pets {', 1), headers: { ...json, accept: 'application/graphql-response+json' }, status: 400 },
+  post('/graphql', 'x'.repeat(2000), 413),
+  { path: '/schema.graphql', keyless: true, cost: 0, status: 200 },
+  { path: '/pets', method: 'OPTIONS', headers: preflight, keyless: true, cost: 0, status: 204 },
+  { path: '/pets', keyless: true, cost: 1, status: 401 },
+  { path: '/graphql', headers: { 'x-api-key': 'petstore_wrong' }, keyless: true, cost: 1, status: 401 },
+]
+
+const small = fc.integer({ min: 1, max: 12 })
+const row = fc.oneof(
+  { weight: 1, arbitrary: fc.constantFrom('Free', 'Pro', 'Business').map((plan) => ({ plan: plan as 'Free' })) },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      plan: fc.constant('Enterprise' as const),
+      minuteLimit: small,
+      dayLimit: fc.integer({ min: 1, max: 30 }),
+    }),
+  },
+)
+const request = fc.constantFrom(...requests)
+const step = fc.oneof(
+  { weight: 12, arbitrary: fc.record({ request, times: fc.constantFrom(1, 1, 1, 2, 6) }) },
+  { weight: 1, arbitrary: fc.record({ request: fc.constant(requests.at(-1) as Sent), times: fc.constant(35) }) },
+  { weight: 2, arbitrary: fc.record({ pause: fc.constantFrom(30, 400, 1100, 2100) }) },
+  { weight: 1, arbitrary: fc.record({ change: row }) },
+  { weight: 1, arbitrary: fc.record({ banFor: fc.constantFrom(300, 1500) }) },
+)
+
+/** What a structured field (RFC 9651) says of each window. */
+const list = (headers: Headers, name: string) =>
+  parseList(headers.get(name) ?? '').map((item) => {
+    const [value, parameters] = item as Item
+    return { name: value, ...Object.fromEntries(parameters) } as Record<string, string | number>
+  })
+
+describe.each([
+  { store: 'memory', redisUrl: '', lanes: 24, numRuns: 1 },
+  ...(testRedisUrl ? [{ store: 'redis', redisUrl: testRedisUrl, lanes: 12, numRuns: 1 }] : []),
+])('in $store', ({ redisUrl, lanes, numRuns }) => {
+  let database: TestDatabase
+  let gateway: Gateway
+  let url: string
+  let category = 0
+  let address = 0
+  beforeAll(async () => {
+    database = await openTestDatabase()
+    const env = {
+      BAN_AFTER: String(ban.after),
+      BAN_SECONDS: String(ban.seconds),
+      MAX_BODY_BYTES: '1024',
+      // Each client has an address of its own.
+      TRUST_PROXY: '1',
+    }
+    gateway = await openGateway({ database, redisUrl, seconds, keyTtlMs: 10, env })
+    await gateway.prisma.category.createMany({ data: Array.from({ length: 5000 }, () => ({ name: 'Dogs' })) })
+    url = (await gateway.listen()).url
+  })
+  afterAll(() => gateway.close())
+
+  const limitsOf = (data: { plan: string; minuteLimit?: number | null; dayLimit?: number | null }) => {
+    const { minute, day } = plans[data.plan as 'Free'] ?? { minute: data.minuteLimit ?? 0, day: data.dayLimit ?? 0 }
+    return [
+      { name: 'minute' as const, limit: minute, seconds: seconds.minute },
+      { name: 'day' as const, limit: day, seconds: seconds.day },
+    ]
+  }
+
+  /** Holds one response against what the model expects, each number within what rounding up leaves of a span. */
+  function judge({ status, headers }: Response, sent: Sent, { outcome, windows, binding }: Expected, now: Span) {
+    const refused = outcome === 'limited' || (outcome === 'banned' && !sent.quota)
+    expect(status).toBe(refused ? 429 : sent.status)
+
+    const number = (name: string) => {
+      expect(headers.get(name), name).toMatch(/^\d+$/)
+      return Number(headers.get(name))
+    }
+    const shown = {
+      limit: number('x-ratelimit-limit'),
+      remaining: number('x-ratelimit-remaining'),
+      reset: number('x-ratelimit-reset'),
+    }
+    const possible = binding.filter(
+      ({ limit, remaining, end: [from, to] }) =>
+        limit === shown.limit &&
+        remaining === shown.remaining &&
+        shown.reset >= Math.ceil(from / 1000) &&
+        shown.reset <= Math.ceil(to / 1000),
+    )
+    expect(possible, `${JSON.stringify(shown)} is none of ${JSON.stringify(binding)}`).not.toEqual([])
+
+    expect(list(headers, 'ratelimit-policy')).toEqual(
+      windows.map(({ name, limit, seconds }) => ({ name, q: limit, w: seconds })),
+    )
+    const told = list(headers, 'ratelimit')
+    expect(told.map(({ name, r }) => ({ name, r }))).toEqual(windows.map(({ name, remaining: r }) => ({ name, r })))
+    for (const [i, { end }] of windows.entries()) {
+      expect(told[i]?.t).toBeGreaterThanOrEqual(Math.max(0, Math.ceil((end[0] - now[1]) / 1000)))
+      expect(told[i]?.t).toBeLessThanOrEqual(Math.max(0, Math.ceil((end[1] - now[0]) / 1000)))
+    }
+
+    expect(headers.has('retry-after')).toBe(status === 429)
+    if (status === 429) {
+      // Whoever waits that long comes after Reset, and not a whole second later.
+      const wait = number('retry-after')
+      expect(wait).toBeGreaterThanOrEqual(Math.max(1, Math.ceil(shown.reset - now[1] / 1000)))
+      expect(wait).toBeLessThanOrEqual(Math.max(1, Math.ceil(shown.reset - now[0] / 1000)))
+    }
+    return { ...shown, binding: possible }
+  }
+
+  async function client(first: Parameters<typeof limitsOf>[0]) {
+    const { key, row } = await gateway.createKey(first as { plan: 'Free' })
+    const own = `10.0.${address >> 8}.${address++ & 255}`
+    const byKey = new Account(limitsOf(row), ban)
+    const byAddress = new Account([{ name: 'address', limit: 60, seconds: seconds.address }])
+    const before = new Map<Account, { policy: string | null; limit: number; remaining: number; reset: number }>()
+
+    const send = async (sent: Sent) => {
+      const account = sent.keyless ? byAddress : byKey
+      const path = sent.path === '/categories/0' ? `/categories/${++category}` : sent.path
+      const narrowest = Math.min(...account.limits.map(({ limit }) => limit))
+      await sleep(account.edge(Date.now()))
+      const began = Date.now()
+      const response = await fetch(url + path, {
+        method: sent.method ?? 'GET',
+        headers: { 'x-forwarded-for': own, ...(sent.keyless ? {} : { 'x-api-key': key }), ...sent.headers },
+        body: sent.body ?? null,
+      })
+      const now = [began, Date.now()] as const
+      await response.arrayBuffer()
+      const expected = account.take(sent.cost, now)
+      const status = sent.cost > narrowest ? 400 : sent.status
+      const shown = judge(response, { ...sent, status }, expected, now)
+
+      const banned = expected.outcome === 'banned'
+      if (shown.binding.length === 1) account.saw(banned ? undefined : shown.binding[0]?.name, shown.reset)
+      const last = before.get(account)
+      const policy = response.headers.get('ratelimit-policy')
+      if (!banned && last?.policy === policy && last.limit === shown.limit && last.reset === shown.reset)
+        expect(shown.remaining, 'Remaining rises inside a window').toBeLessThanOrEqual(last.remaining)
+      if (banned) before.delete(account)
+      else before.set(account, { policy, ...shown })
+    }
+
+    return {
+      send,
+      async change(data: Parameters<typeof limitsOf>[0]) {
+        const limits = { minuteLimit: null, dayLimit: null, ...data, plan: data.plan as 'Free' }
+        byKey.limits = limitsOf(await database.prisma.apiKey.update({ where: { id: row.id }, data: limits }))
+        await sleep(25)
+      },
+      /** An admin's ban, in place of one that the key may have. */
+      async ban(ms: number) {
+        if (byKey.bannedUntil[1] > Date.now() - 20) return
+        const until = Date.now() + ms
+        await database.prisma.apiKey.update({ where: { id: row.id }, data: { bannedUntil: new Date(until) } })
+        byKey.bannedUntil = [until, until]
+        await sleep(25)
+      },
+    }
+  }
+
+  test('every rate limit header of every response is what a plain model says', async () => {
+    let judged = 0
+    const property = fc.asyncProperty(
+      row,
+      fc.array(step, { minLength: 10, maxLength: 25, size: 'max' }),
+      async (row, steps) => {
+        let caller = await client(row)
+        const take = async (step: (typeof steps)[number]) => {
+          if ('pause' in step) return sleep(step.pause)
+          if ('change' in step) return caller.change(step.change)
+          if ('banFor' in step) return caller.ban(step.banFor)
+          for (let i = 0; i < step.times; i++, judged++) await caller.send(step.request)
+        }
+        for (const step of steps)
+          await take(step).catch(async (error) => {
+            // On the very edge of a window: what comes after it cannot be judged, so another client goes on.
+            if (!(error instanceof Undecided)) throw error
+            caller = await client(row)
+          })
+      },
+    )
+    // Side by side, since most of the time is spent waiting. Nothing is shrunk: time cannot be repeated.
+    await Promise.all(Array.from({ length: lanes }, () => fc.assert(property, { numRuns, endOnFailure: true })))
+    expect(judged).toBeGreaterThan(lanes * numRuns * 10)
+  })
+})
