@@ -58,7 +58,7 @@ describe('GET /pets', () => {
     expect((await gateway.get(`/pets?${hundred}`)).body).toHaveLength(100)
     expect((await gateway.get(`/pets?${hundred}&limit=7`)).body).toHaveLength(7)
     expect((await gateway.get(`/pets?${hundred}&id=1`)).body).toEqual(
-      refusal('invalid_request', 400, 'id must name at most 100.'),
+      refusal('invalid_request', 400, 'id must name at most 100 ids.'),
     )
   })
 

@@ -1,12 +1,10 @@
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { stat, writeFile } from 'node:fs/promises'
-import { createServer, request } from 'node:http'
+import { createServer } from 'node:http'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import { asAdmin, databaseUrl, testDatabaseUrl } from './support/postgres.js'
 import { dataFolder, freePort, runCommand, startGateway, temporaryFolder } from './support/process.js'
 
 const listPets = async (url: string, key: string) =>
@@ -89,55 +87,6 @@ describe('a start that cannot go on says why in one line, without a stack, and e
     const lines = await refused({ DATABASE_URL: `postgresql://ann:secret@127.0.0.1:${await freePort()}/pets` })
     expect(lines).toEqual([expect.stringMatching(/DATABASE_URL.*127\.0\.0\.1/)])
     expect(lines.join()).not.toContain('secret')
-  })
-})
-
-describe('a stop', () => {
-  test('lets a request in flight finish, refuses new ones, and exits with 0; a second signal changes nothing', async () => {
-    const { url, said, child, stop } = await startGateway({ DATA_DIR: await dataFolder() })
-    const slow = request(`${url}/pets`, {
-      method: 'POST',
-      headers: { 'x-api-key': demoKey(said), 'content-type': 'application/json', 'content-length': '31' },
-    })
-    slow.write('{"name":"Slow",')
-    await sleep(300)
-    const exit = stop('SIGTERM')
-    await sleep(200)
-    child.kill('SIGTERM')
-    await expect(fetch(url)).rejects.toThrow()
-    slow.end('"categoryId": 1}')
-    const [response] = await once(slow, 'response')
-    expect(response.statusCode).toBe(201)
-    response.resume()
-    expect(await exit).toBe(0)
-  })
-
-  test('with DRAIN_SECONDS, /readyz says 503 while requests are still taken', async () => {
-    const { url, stop } = await startGateway({ DATA_DIR: await dataFolder(), DRAIN_SECONDS: '1' })
-    const exit = stop('SIGINT')
-    await sleep(300)
-    const ready = await fetch(`${url}/readyz`)
-    expect([ready.status, await ready.json()]).toEqual([503, expect.objectContaining({ status: 'draining' })])
-    expect((await fetch(`${url}/healthz`)).status).toBe(200)
-    expect(await exit).toBe(0)
-  })
-})
-
-describe.runIf(testDatabaseUrl)('on one PostgreSQL', () => {
-  test('four gateways that start at once on an empty database all come up', async () => {
-    const name = `petstore_start_${process.pid}`
-    await asAdmin(`CREATE DATABASE ${name}`)
-    try {
-      const started = await Promise.all(
-        Array.from({ length: 4 }, () => startGateway({ DATABASE_URL: databaseUrl(name) })),
-      )
-      for (const { url } of started) expect((await fetch(`${url}/readyz`)).status).toBe(200)
-      expect(started[0]?.said).not.toContain('curl')
-      const codes = await Promise.all(started.map(({ stop }) => stop()))
-      expect(codes).toEqual([0, 0, 0, 0])
-    } finally {
-      await asAdmin(`DROP DATABASE ${name} WITH (FORCE)`)
-    }
   })
 })
 

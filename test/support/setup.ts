@@ -15,21 +15,40 @@ declare module 'vitest' {
   }
 }
 
+interface Made {
+  folder: string
+  template?: string
+  remove(): Promise<void>
+}
+
+// Both projects of the configuration ask for it; the first makes it, the last removes it.
+const shared = globalThis as { petstoreSetup?: { made: Promise<Made>; users: number } }
+
 /** Made once for the whole run: the build that tests of whole processes start, and the template of all databases. */
 export default async function setup({ provide }: TestProject) {
+  shared.petstoreSetup ??= { made: make(), users: 0 }
+  const { petstoreSetup } = shared
+  petstoreSetup.users++
+  const { folder, template, remove } = await petstoreSetup.made
+  provide('folder', folder)
+  if (template) provide('template', template)
+  return async () => {
+    if (--petstoreSetup.users === 0) await remove()
+  }
+}
+
+async function make(): Promise<Made> {
   execFileSync(process.execPath, ['src/run.mjs', 'cli', '--help'], { stdio: ['ignore', 'ignore', 'inherit'] })
   const folder = await mkdtemp(join(tmpdir(), 'petstore-template-'))
   await (await openDatabase({ DATA_DIR: folder, EMBEDDED_DB_PORT: 0 })).close()
-  provide('folder', folder)
-  if (process.env.TEST_DATABASE_URL) {
-    const name = `petstore_template_${process.pid}`
-    await asAdmin(`CREATE DATABASE ${name}`)
-    await (await openDatabase({ DATABASE_URL: databaseUrl(name), DATA_DIR: '', EMBEDDED_DB_PORT: 0 })).close()
-    provide('template', name)
-    return async () => {
-      await asAdmin(`DROP DATABASE ${name} WITH (FORCE)`)
-      await rm(folder, { recursive: true, force: true })
-    }
+  const removeFolder = () => rm(folder, { recursive: true, force: true })
+  if (!process.env.TEST_DATABASE_URL) return { folder, remove: removeFolder }
+  const template = `petstore_template_${process.pid}`
+  await asAdmin(`CREATE DATABASE ${template}`)
+  await (await openDatabase({ DATABASE_URL: databaseUrl(template), DATA_DIR: '', EMBEDDED_DB_PORT: 0 })).close()
+  return {
+    folder,
+    template,
+    remove: () => Promise.all([asAdmin(`DROP DATABASE ${template} WITH (FORCE)`), removeFolder()]).then(() => {}),
   }
-  return () => rm(folder, { recursive: true, force: true })
 }
