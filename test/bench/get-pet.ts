@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import autocannon from 'autocannon'
 import { benchDatabase, PETS, redisUrl, startServer } from './servers.js'
 
@@ -11,7 +12,8 @@ const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 3)
 const database = await benchDatabase()
 const env = { DATABASE_URL: database.url, REDIS_URL: redisUrl }
 const servers = {
-  gateway: ['src/run.mjs', 'main'],
+  // As `npm start` starts it.
+  gateway: JSON.parse(readFileSync('package.json', 'utf8')).scripts.start.split(' ').slice(1) as string[],
   'Fastify + Prisma, by hand': ['--import', 'tsx', 'test/bench/peer.ts'],
 }
 
