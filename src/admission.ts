@@ -57,7 +57,7 @@ export class Admission {
     const tooDear = cost > narrowest
     const banned = bannedUntil > Date.now()
     const verdict = await this.#limits.take(client, banned || tooDear ? 0 : cost)
-    exchange.verdict = banned ? { outcome: 'banned', windows: verdict.windows, until: bannedUntil } : verdict
+    exchange.verdict = banned ? { ...verdict, outcome: 'banned', until: bannedUntil } : verdict
     if (exchange.verdict.outcome === 'banned') {
       if (!onlyQuota) throw new ApiError('key_banned')
     } else if (tooDear) {

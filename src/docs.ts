@@ -84,19 +84,8 @@ export function useDocuments({ baseUrl, sunset, schema }: DocumentsOptions): Gat
     '/schema.graphql': () => page(`${printSchema(schema)}\n`, 'application/graphql; charset=utf-8'),
     '/graphql': async () => {
       // Nine megabytes of script, which a gateway that nobody browses never loads.
-      const { renderGraphiQL } = await import('@graphql-yoga/render-graphiql')
-      return page(
-        renderGraphiQL({
-          title: 'Pet Store GraphiQL',
-          endpoint: `${base}/graphql`,
-          headers: JSON.stringify({ Authorization: 'Bearer <your key>' }, null, 2),
-          shouldPersistHeaders: true,
-          defaultQuery:
-            '# Put your key under Headers, below.\n{\n  pets(limit: 3) {\n    id\n    name\n    category {\n      name\n    }\n  }\n}\n',
-        }),
-        'text/html; charset=utf-8',
-        HOUR,
-      )
+      const { graphiql } = await import('./graphiql.js')
+      return page(graphiql(base), 'text/html; charset=utf-8', HOUR)
     },
   }
   const pages = new Map<string, Promise<Page>>()

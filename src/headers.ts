@@ -68,13 +68,13 @@ export function bindingWindow(verdict: Verdict): WindowState {
 /**
  * The specification's X-RateLimit-* of the binding window, and beside them RateLimit and RateLimit-Policy
  * (draft-ietf-httpapi-ratelimit-headers-10) with every window. Reset is in Unix seconds, rounded up; Retry-After, on a
- * refusal, is the whole seconds until then, so that the two agree.
+ * refusal, is the whole seconds until then, so that the two agree; by the store's clock, whatever this machine's says.
  */
-export function rateLimitHeaders(verdict: Verdict, now = Date.now()): Record<string, string> {
+export function rateLimitHeaders(verdict: Verdict): Record<string, string> {
   const banned = verdict.outcome === 'banned'
   const binding = bindingWindow(verdict)
   const reset = seconds(banned ? verdict.until : binding.resetAt)
-  const wait = (resetAt: number) => Math.max(0, seconds(resetAt - now))
+  const wait = (resetAt: number) => Math.max(0, seconds(resetAt - verdict.at))
   const windows = verdict.windows.map((window) =>
     banned ? { ...window, remaining: 0, resetAt: verdict.until } : window,
   )
@@ -84,7 +84,9 @@ export function rateLimitHeaders(verdict: Verdict, now = Date.now()): Record<str
     'x-ratelimit-reset': String(reset),
     'ratelimit-policy': windows.map(({ name, limit, seconds: w }) => `"${name}";q=${limit};w=${w}`).join(', '),
     ratelimit: windows.map(({ name, remaining, resetAt }) => `"${name}";r=${remaining};t=${wait(resetAt)}`).join(', '),
-    ...(verdict.outcome === 'allowed' ? {} : { 'retry-after': String(Math.max(1, Math.ceil(reset - now / 1000))) }),
+    ...(verdict.outcome === 'allowed'
+      ? {}
+      : { 'retry-after': String(Math.max(1, Math.ceil(reset - verdict.at / 1000))) }),
   }
 }
 

@@ -18,13 +18,19 @@ const day = (remaining: number, resetAt = now + 3_600_000): WindowState => ({
   remaining,
   resetAt,
 })
-const allowed = (...windows: WindowState[]): Verdict => ({ outcome: 'allowed', windows })
+const allowed = (...windows: WindowState[]): Verdict => ({ at: now, outcome: 'allowed', windows })
 const limited = (refusedBy: ('minute' | 'day')[], ...windows: WindowState[]): Verdict => ({
+  at: now,
   outcome: 'limited',
   windows,
   refusedBy,
 })
-const banned = (until: number, ...windows: WindowState[]): Verdict => ({ outcome: 'banned', windows, until })
+const banned = (until: number, ...windows: WindowState[]): Verdict => ({
+  at: now,
+  outcome: 'banned',
+  windows,
+  until,
+})
 
 describe('the binding window', () => {
   test.each([
@@ -48,7 +54,7 @@ describe('the binding window', () => {
 
 describe('rate limit headers', () => {
   test('show the binding window, and both as policies', () => {
-    expect(rateLimitHeaders(allowed(minute(59, now + 60_000), day(999)), now)).toEqual({
+    expect(rateLimitHeaders(allowed(minute(59, now + 60_000), day(999)))).toEqual({
       'x-ratelimit-limit': '60',
       'x-ratelimit-remaining': '59',
       'x-ratelimit-reset': '1800000060',
@@ -64,13 +70,13 @@ describe('rate limit headers', () => {
     [now, 1_800_000_000, 1],
     [now - 5000, 1_799_999_995, 1],
   ])('round up: what resets at %i is shown as %i, and refused for %i seconds', (resetAt, reset, retryAfter) => {
-    const headers = rateLimitHeaders(limited(['minute'], minute(0, resetAt), day(5)), now)
+    const headers = rateLimitHeaders(limited(['minute'], minute(0, resetAt), day(5)))
     expect(headers).toMatchObject({ 'x-ratelimit-reset': String(reset), 'retry-after': String(retryAfter) })
     expect(headers.ratelimit).toMatch(/^"minute";r=0;t=\d+, /)
   })
 
   test('of a ban show nothing remaining until its end', () => {
-    expect(rateLimitHeaders(banned(now + 300_000, minute(60), day(900)), now)).toEqual({
+    expect(rateLimitHeaders(banned(now + 300_000, minute(60), day(900)))).toEqual({
       'x-ratelimit-limit': '60',
       'x-ratelimit-remaining': '0',
       'x-ratelimit-reset': '1800000300',
@@ -91,19 +97,19 @@ describe('rate limit headers', () => {
       })
     const verdict = fc.tuple(window('minute'), window('day')).chain((windows) =>
       fc.oneof(
-        fc.constant<Verdict>({ outcome: 'allowed', windows }),
+        fc.constant<Verdict>({ at: now, outcome: 'allowed', windows }),
         fc
           .subarray(['minute', 'day'] as const, { minLength: 1 })
-          .map((refusedBy): Verdict => ({ outcome: 'limited', windows, refusedBy })),
+          .map((refusedBy): Verdict => ({ at: now, outcome: 'limited', windows, refusedBy })),
         fc
           .integer({ min: now, max: now + 86_400_000 })
-          .map((until): Verdict => ({ outcome: 'banned', windows, until })),
+          .map((until): Verdict => ({ at: now, outcome: 'banned', windows, until })),
       ),
     )
     fc.assert(
       fc.property(verdict, fc.integer({ min: 0, max: 999 }), (given, offset) => {
         const at = now + offset
-        const headers = rateLimitHeaders(given, at)
+        const headers = rateLimitHeaders({ ...given, at })
         for (const name of ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'])
           expect(headers[name]).toMatch(/^\d+$/)
         expect(headers.ratelimit).toMatch(/^"minute";r=\d+;t=\d+, "day";r=\d+;t=\d+$/)

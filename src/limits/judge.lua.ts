@@ -32,10 +32,11 @@ for i = 5, #ARGV, 5 do
 end
 local held = redis.call('HMGET', key, unpack(fields))
 
-local reply = {${ALLOWED}, live(held[1], held[2])}
+local ban, banEnd = live(held[1], held[2])
+local reply = {${ALLOWED}, now, ban, banEnd}
 local taken, refused, full, begins = {}, false, {}, 0
 for i = 5, #ARGV, 5 do
-  local used, ends = live(held[#reply], held[#reply + 1])
+  local used, ends = live(held[#reply - 1], held[#reply])
   local alone, aloneEnds = live(ARGV[i + 3], ARGV[i + 4])
   if alone > used then
     used = alone
@@ -61,7 +62,7 @@ for i = 5, #ARGV, 5 do
   reply[#reply + 1] = ends
 end
 
-if reply[2] > 0 then
+if ban > 0 then
   reply[1] = ${BANNED}
   return reply
 end
@@ -69,7 +70,7 @@ if cost == 0 then return reply end
 if not refused then
   redis.call('HSET', key, unpack(taken))
   if begins > 0 then keep(begins) end
-  for i = 4, #reply, 2 do reply[i] = reply[i] + cost end
+  for i = 5, #reply, 2 do reply[i] = reply[i] + cost end
   return reply
 end
 
@@ -94,10 +95,10 @@ if strikes + 1 < banAfter then
 end
 local bans = live(held[3], held[4])
 local length = math.min(ARGV[3] * 2 ^ bans, ${DAY_MS})
-reply[2] = now + length
-reply[3] = now + math.min(length, tonumber(ARGV[4]))
-ends = reply[2] + ${DAY_MS}
-redis.call('HSET', key, 'ban', reply[2], 'banEnd', reply[3], 'strikesEnd', 0, 'bans', bans + 1, 'bansEnd', ends)
+reply[3] = now + length
+reply[4] = now + math.min(length, tonumber(ARGV[4]))
+ends = reply[3] + ${DAY_MS}
+redis.call('HSET', key, 'ban', reply[3], 'banEnd', reply[4], 'strikesEnd', 0, 'bans', bans + 1, 'bansEnd', ends)
 keep(ends)
 return reply
 `

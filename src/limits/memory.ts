@@ -67,11 +67,11 @@ export class MemoryQuota extends RateLimiterMemory {
     const full = client.windows.filter(
       ({ name, limit }) => (this.#live(`${id}:${name}`, now)?.value ?? 0) + cost > limit,
     )
-    const reply = [ALLOWED, ban?.value ?? 0, ban?.expiresAt ?? 0]
+    const reply = [ALLOWED, now, ban?.value ?? 0, ban?.expiresAt ?? 0]
     if (ban) reply[0] = BANNED
     else if (cost > 0 && full.length > 0) {
       reply[0] = LIMITED
-      if (client.bannable && this.#strike(id, full, now)) reply.splice(1, 2, ...this.#banish(id, now))
+      if (client.bannable && this.#strike(id, full, now)) reply.splice(2, 2, ...this.#banish(id, now))
     } else if (cost > 0) {
       for (const { name, seconds } of client.windows) this._memoryStorage.incrby(`${id}:${name}`, cost, seconds)
     }

@@ -19,11 +19,13 @@ export interface WindowState {
   resetAt: number
 }
 
-export type Verdict =
-  | { outcome: 'allowed'; windows: WindowState[] }
+/** `at`: when it was decided, by the clock that times the windows, which may not be this machine's. */
+export type Verdict = { at: number; windows: WindowState[] } & (
+  | { outcome: 'allowed' }
   /** `bannedUntil` is set when this very refusal brought the ban. */
-  | { outcome: 'limited'; windows: WindowState[]; refusedBy: WindowName[]; bannedUntil?: number }
-  | { outcome: 'banned'; windows: WindowState[]; until: number }
+  | { outcome: 'limited'; refusedBy: WindowName[]; bannedUntil?: number }
+  | { outcome: 'banned'; until: number }
+)
 
 /** What a ban takes and how long it lasts. */
 export interface BanRule {
@@ -47,7 +49,7 @@ export const LIMITED = 1
 export const BANNED = 2
 
 /**
- * How both stores answer, so that one reading serves both: the outcome, the ban's true end and the end of the mark that
+ * How both stores answer, so that one reading serves both: the outcome, its time, the ban's true end and the end of the mark that
  * carries it (both 0 without a ban), then for each window what is used and when it ends.
  */
 export type Reply = number[]
@@ -58,18 +60,18 @@ export class Judged extends RateLimiterRes {
   /** Until when the store carries the ban that the verdict tells of. */
   readonly carriedUntil: number
 
-  constructor({ windows: asked }: Client, cost: number, [outcome, until = 0, carried = 0, ...counts]: Reply) {
+  constructor({ windows: asked }: Client, cost: number, [outcome, at = 0, until = 0, carried = 0, ...counts]: Reply) {
     const windows = asked.map(({ name, limit, seconds }, i) => {
       const used = counts[2 * i] ?? 0
       return { name, limit, seconds, remaining: Math.max(0, limit - used), resetAt: counts[2 * i + 1] ?? 0 }
     })
     super(Math.min(...windows.map(({ remaining }) => remaining)))
     this.carriedUntil = carried
-    if (outcome === BANNED) this.verdict = { outcome: 'banned', windows, until }
-    else if (outcome === ALLOWED) this.verdict = { outcome: 'allowed', windows }
+    if (outcome === BANNED) this.verdict = { at, outcome: 'banned', windows, until }
+    else if (outcome === ALLOWED) this.verdict = { at, outcome: 'allowed', windows }
     else {
       const refusedBy = windows.filter(({ remaining }) => remaining < cost).map(({ name }) => name)
-      this.verdict = { outcome: 'limited', windows, refusedBy, ...(until && { bannedUntil: until }) }
+      this.verdict = { at, outcome: 'limited', windows, refusedBy, ...(until && { bannedUntil: until }) }
     }
   }
 }

@@ -3,7 +3,7 @@ import { EXPOSED, rateLimitHeaders } from '../headers.js'
 import { type Header, type Reference, type ResponseObject, schemaRef } from './document.js'
 import { NOW, windows } from './samples.js'
 
-const sent = rateLimitHeaders({ outcome: 'allowed', windows }, NOW)
+const sent = rateLimitHeaders({ at: NOW, outcome: 'allowed', windows })
 
 const text = (description: string, example?: string): Header => ({
   description,

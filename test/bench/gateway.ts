@@ -12,6 +12,7 @@ const none: Limits = {
   take: async ({ windows }) => {
     const now = Date.now()
     return {
+      at: now,
       outcome: 'allowed',
       windows: windows.map(({ name, limit, seconds }) => ({
         name,
