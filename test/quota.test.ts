@@ -32,6 +32,23 @@ const codes = (answers: Answer[]) =>
   answers.map(({ status, body }) => [status, body?.code ?? body?.errors?.[0].extensions.code])
 const bannedUntil = async (id: number) => (await database.prisma.apiKey.findUnique({ where: { id } }))?.bannedUntil
 
+describe.runIf(testRedisUrl).each([-45_000, 45_000])('a gateway whose clock is off by %i ms', (ms) => {
+  test('says how long to wait by the clock that times the window', async () => {
+    const other = await useGateway()
+    const { key } = await other.createKey({ plan: 'Enterprise', minuteLimit: 1, dayLimit: 10 })
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + ms })
+    onTestFinished(() => void vi.useRealTimers())
+    await other.get('/inventory', { key })
+    const { status, headers } = await other.get('/inventory', { key })
+    const now = (performance.timeOrigin + performance.now()) / 1000
+    expect(status).toBe(429)
+    for (const left of [Number(headers.get('retry-after')), Number(headers.get('x-ratelimit-reset')) - now]) {
+      expect(left).toBeGreaterThan(55)
+      expect(left).toBeLessThan(62)
+    }
+  })
+})
+
 describe.each([
   { store: 'memory', redisUrl: '' },
   ...(testRedisUrl ? [{ store: 'redis', redisUrl: testRedisUrl }] : []),

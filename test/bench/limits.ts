@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import autocannon from 'autocannon'
 import { plans } from '../../src/keys.js'
+import { type Client, openLimits } from '../../src/limits.js'
+import { createLog } from '../../src/log.js'
 import { benchDatabase, PETS, startRedis, startServer } from './servers.js'
 
 // `npm run bench:limits`: whether the limits are exact over several gateways, what they cost, and what a Redis that
@@ -13,6 +15,7 @@ const SECONDS = Number(process.env.BENCH_SECONDS ?? 2)
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 5)
 /** Requests per second, over both variants, at which latencies are compared: far from a full machine. */
 const RATE = 300
+const DECISIONS = 100_000
 const STOPPED_MS = 3_000
 const SLOWEST_MS = 250
 
@@ -98,6 +101,25 @@ async function throughput(what: string, path: () => string, variants: Variant[])
   }
 }
 
+/** Processor time of a decision in memory, by itself: the ratios above are coarser than what it costs. */
+async function decision() {
+  const limits = await openLimits({ banAfter: 10, banSeconds: 300, log: createLog('silent') })
+  const windows = [
+    { name: 'minute', limit: 2_000_000_000, seconds: 60 },
+    { name: 'day', limit: 2_000_000_000, seconds: 86_400 },
+  ] satisfies Client['windows']
+  const client = { id: 'key:1', windows, bannable: true }
+  const rounds = []
+  for (let round = 0; round < ROUNDS; round++) {
+    const before = process.cpuUsage()
+    for (let i = 0; i < DECISIONS; i++) await limits.take(client, 1)
+    const { user, system } = process.cpuUsage(before)
+    rounds.push((user + system) / DECISIONS)
+  }
+  await limits.close()
+  report('a decision in memory takes', `${median(rounds).toFixed(1)} µs of processor time`)
+}
+
 /** Each request goes to either at random, in the same seconds: whatever else the machine does strikes both alike. */
 async function latency(without: Server, limited: Server) {
   const rounds = []
@@ -160,6 +182,7 @@ try {
   console.log(`\n${CONNECTIONS} connections, random ids of ${PETS}; medians of ${ROUNDS} rounds of ${SECONDS} s`)
   await throughput('GET one pet (requests that waited for Redis together share one query)', onePet, variants)
   await throughput('GET a page of one pet (a query for each request)', aPage, variants)
+  await decision()
   console.log('')
   await latency(none, shared)
   await outage(shared)
