@@ -1,0 +1,65 @@
+import { createClient } from './generated/hey-api/client/index.js'
+import { client } from './generated/hey-api/client.gen.js'
+import {
+  categories,
+  createCategory,
+  createOrder,
+  createPet,
+  pet,
+  pets,
+  updateInventory,
+} from './generated/hey-api/index.js'
+import { given, nobody, pagesOf, type Report, type Target } from './round.js'
+
+export async function round({ key, limitedKey }: Target): Promise<Report> {
+  client.setConfig({ auth: key })
+  const category = given(await createCategory({ body: { name: 'Dogs' } }))
+
+  const petIds: number[] = []
+  for (const name of ['Rex', 'Bella', 'Max', 'Luna', 'Rocky']) {
+    const { id } = given(await createPet({ body: { name, categoryId: category.id } }))
+    petIds.push(id)
+  }
+  const petId = petIds[0] ?? nobody
+  const order = given(await createOrder({ body: { petId, quantity: 2 } }))
+  const { quantity } = given(await updateInventory({ path: { petId }, body: { quantity: 7 } }))
+
+  const pages = await pagesOf(async (after) => {
+    const page = await pets({ query: { categoryId: category.id, limit: 2, after } })
+    return { ids: given(page).map(({ id }) => id), more: page.response?.headers.has('link') ?? false }
+  })
+  const found = given(await pets({ query: { id: petIds.slice(-2) } }))
+
+  const missing = await pet({ path: { petId: nobody } })
+  const unknown = await createPet({ body: { name: 'Rex', categoryId: nobody } })
+
+  const limitedClient = createClient({ ...client.getConfig(), auth: limitedKey })
+  given(await categories({ client: limitedClient }))
+  const limited = await categories({ client: limitedClient })
+
+  return {
+    category,
+    petIds,
+    order,
+    stock: quantity,
+    pages,
+    found: found.map(({ id }) => id),
+    missing: { status: missing.response?.status ?? 0, code: missing.error?.code },
+    unknown: { status: unknown.response?.status ?? 0, code: unknown.error?.code },
+    limited: {
+      status: limited.response?.status ?? 0,
+      code: limited.error?.code,
+      retryAfter: limited.response?.headers.get('retry-after') ?? null,
+    },
+  }
+}
+
+/** Never called: what the types refuse. */
+export function refused() {
+  // @ts-expect-error: no such status
+  pets({ query: { status: 'lost' } })
+  // @ts-expect-error: a pet needs a name
+  createPet({ body: { categoryId: 1 } })
+  // @ts-expect-error: an id is a number
+  createOrder({ body: { petId: '1' } })
+}
