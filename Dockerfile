@@ -5,6 +5,7 @@ COPY package.json package-lock.json ./
 RUN npm ci
 COPY tsconfig.json prisma.config.ts ./
 COPY prisma prisma
+COPY docs/guides docs/guides
 COPY schema schema
 COPY src src
 RUN node src/run.mjs cli --help > /dev/null

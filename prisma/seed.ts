@@ -5,6 +5,7 @@ const categories = [
   { name: 'Cats', description: 'Indoor and outdoor cats, kittens included.' },
   { name: 'Birds', description: 'Songbirds and parrots, hand-reared.' },
   { name: 'Fish', description: 'Freshwater fish for home aquariums.' },
+  { name: 'Reptiles', description: 'Geckos and tortoises, expected in spring.' },
 ] as const
 
 const pets = [

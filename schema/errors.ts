@@ -76,6 +76,9 @@ export const catalogue = {
 
 export type ErrorCode = keyof typeof catalogue
 
+/** Characters of a message, which may name what the caller sent. */
+export const MAX_MESSAGE = 1_000
+
 /**
  * A refusal that a caller may read: a code of the catalogue and, where it helps, a more exact message.
  * `headers` go with it on either surface.
@@ -87,7 +90,9 @@ export class ApiError extends GraphQLError {
 
   constructor(code: ErrorCode, message: string = catalogue[code].message, headers: Record<string, string> = {}) {
     const { status } = catalogue[code]
-    super(message, { extensions: { code, status } })
+    super(message.length > MAX_MESSAGE ? `${message.slice(0, MAX_MESSAGE - 1)}…` : message, {
+      extensions: { code, status },
+    })
     this.name = 'ApiError'
     this.code = code
     this.status = status

@@ -24,7 +24,7 @@ export interface Rest {
   status?: 201 | 204
   /** Where the created thing is found: a path template over its own fields. */
   location?: string
-  /** The operation stays, but may still change. */
+  /** The operation stays, but may still change: in anything while experimental, in details while in beta. */
   stability?: 'experimental' | 'beta'
   /** Why the reference does not let readers try the operation. */
   noTryIt?: string

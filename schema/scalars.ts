@@ -27,9 +27,13 @@ builder.scalarType('Int64', {
   serialize: (value) => Number(value),
 })
 
+/** Characters of a date and time. RFC 3339 bounds no fraction of a second. */
+export const MAX_DATE_TIME = 64
+
 // RFC 3339 section 5.6: seconds and an offset are required; zod refuses days that do not exist.
 const rfc3339 = z
   .string()
+  .max(MAX_DATE_TIME)
   .transform((text) => text.toUpperCase())
   .pipe(z.iso.datetime({ offset: true }))
   .refine((text) => /T\d\d:\d\d:\d\d/.test(text))
@@ -40,14 +44,14 @@ function toDate(value: unknown): Date {
   const { data } = rfc3339.safeParse(value)
   if (!data)
     throw new InvalidValue(
-      'must be an RFC 3339 date-time with an offset, such as 2026-12-24T18:00:00Z, in the years 1970 to 9999',
+      `must be an RFC 3339 date-time with an offset, such as 2026-12-24T18:00:00Z, in the years 1970 to 9999 and at most ${MAX_DATE_TIME} characters`,
     )
   return data
 }
 
 builder.scalarType('DateTime', {
   description:
-    'A date and time as RFC 3339 has it, with an offset, in the years 1970 to 9999. Answers are in UTC with milliseconds.',
+    'A date and time as RFC 3339 has it, with an offset, in the years 1970 to 9999 and at most 64 characters. Answers are in UTC with milliseconds.',
   parseValue: toDate,
   parseLiteral: (node) => toDate(node.kind === Kind.STRING ? node.value : null),
   serialize: (value) => (value as Date).toISOString(),

@@ -3,6 +3,9 @@ import type { Exchange } from './exchange.js'
 import { addressClient, type KeyRing, keyClient, windowSeconds } from './keys.js'
 import type { Limits } from './limits.js'
 
+/** What a refusal says to those who have no valid key. */
+export const ADDRESS_LIMITED = 'Too many requests without a valid key. Wait for the time in Retry-After.'
+
 /** The keys that a request carries. A header that was sent twice counts twice. */
 function credentials(request: Request, { req }: { req?: { headersDistinct: NodeJS.Dict<string[]> } }): string[] {
   const all = (name: string) => req?.headersDistinct[name] ?? [request.headers.get(name) ?? '']
@@ -37,8 +40,7 @@ export class Admission {
       return
     }
     exchange.verdict = await this.#limits.take(addressClient(exchange.address, this.#seconds), 1)
-    if (exchange.verdict.outcome !== 'allowed')
-      throw new ApiError('rate_limited', 'Too many requests without a valid key. Wait for the time in Retry-After.')
+    if (exchange.verdict.outcome !== 'allowed') throw new ApiError('rate_limited', ADDRESS_LIMITED)
     if (secrets.length > 1) throw new ApiError('invalid_request', 'The request carries two different API keys.')
     throw new ApiError('unauthorized', undefined, { 'www-authenticate': 'Bearer' })
   }

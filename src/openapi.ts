@@ -1,9 +1,9 @@
 import { stringify } from 'yaml'
 import type { Rest } from '../schema/plugin.js'
-import { plans } from './keys.js'
 import type { OpenApiDocument } from './openapi/document.js'
-import { createOperation, errorCodes, type Generated, type Options } from './openapi/operation.js'
-import { errorResponses, headers } from './openapi/responses.js'
+import { guides } from './openapi/guides.js'
+import { createOperation, type Generated, type Options, sharedResponses } from './openapi/operation.js'
+import { headers } from './openapi/responses.js'
 import { createSchemas } from './openapi/schemas.js'
 import { operations } from './operations.js'
 import { createRouter } from './sofa.js'
@@ -15,34 +15,9 @@ const tags: Record<Rest['tag'], string> = {
   Store: 'Orders, the stock of each animal, and the quota of the calling key.',
 }
 
-const figure = new Intl.NumberFormat('en-US')
-
 const introduction = `Pets, the categories that group them, orders for pets, and the stock of each.
 
-The same operations are served as GraphQL under \`/graphql\`, with one set of keys, rules and quotas.
-
-## Authentication
-Every operation needs an API key, either as \`Authorization: Bearer <key>\` or as \`X-API-Key: <key>\`.
-
-## Rate limits
-| plan | requests per minute | requests per day |
-|---|---|---|
-${Object.entries(plans)
-  .map(([plan, limits]) => `| ${plan} | ${figure.format(limits.minute)} | ${figure.format(limits.day)} |`)
-  .join('\n')}
-| Enterprise | custom | custom |
-
-Every response carries \`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\` and \`X-RateLimit-Reset\`. After a 429 wait \
-for the time in \`Retry-After\`, then retry with exponential backoff. A client that keeps sending may have its key banned for a time.
-
-## Lists
-Lists are in ascending order of id. Where more follows, the response has a \`Link\` with \`rel="next"\`; follow it as it is.
-
-## Errors
-Every error has the same body: a code for programs, a message for people, and the HTTP status.
-
-## Versions
-An operation that ends is marked as deprecated, and its responses carry \`Deprecation\`, \`Sunset\` and a \`Link\` to its successor.`
+The same operations are served as GraphQL under \`/graphql\`, with one set of keys, rules and quotas.`
 
 /**
  * The OpenAPI description of the REST surface: SOFA's document, completed from the metadata of the fields, the bounds
@@ -51,8 +26,6 @@ An operation that ends is marked as deprecated, and its responses carry \`Deprec
 export function createOpenApi(options: Options): OpenApiDocument {
   const { baseUrl } = options
   const generated = createRouter().openAPIDocument as unknown as Generated
-  const codes = new Set(operations.filter(({ rest }) => !rest.deprecation).flatMap(errorCodes))
-  const responses = errorResponses([...codes]).map(({ name, response }) => [name, response])
   const paths: OpenApiDocument['paths'] = {}
   for (const operation of operations) {
     const { path, method } = operation.rest
@@ -64,11 +37,11 @@ export function createOpenApi(options: Options): OpenApiDocument {
     info: {
       title: 'Pet Store',
       version: '1.0.0',
-      description: introduction,
+      description: `${introduction}\n\n${guides(options)}`,
       contact: { name: 'Pet Store', url: `${baseUrl}/docs` },
       license: { name: 'MIT', url: 'https://opensource.org/license/mit' },
     },
-    servers: [{ url: baseUrl }],
+    servers: [{ url: baseUrl, 'x-internal': false }],
     security: [{ bearer: [] }, { apiKey: [] }],
     tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
     'x-tagGroups': [{ name: 'Pet Store', tags: Object.keys(tags) }],
@@ -81,7 +54,7 @@ export function createOpenApi(options: Options): OpenApiDocument {
       },
       schemas: createSchemas(generated.components.schemas),
       headers,
-      responses: Object.fromEntries(responses),
+      responses: sharedResponses,
     },
   }
   // A plain tree: nothing undefined, and nothing shared, of which YAML would make anchors.

@@ -1,6 +1,7 @@
 import type { ExecutionArgs, ExecutionResult } from 'graphql'
 import { createSofa, createSofaRouter } from 'sofa-api'
 import { restSchema } from '../schema/index.js'
+import { MAX_DATE_TIME } from '../schema/scalars.js'
 import { operations } from './operations.js'
 
 type SofaConfig = Parameters<typeof createSofa>[0]
@@ -32,7 +33,7 @@ const customScalars = {
     return { type: 'integer', format: 'int64', minimum: 1, maximum: Number.MAX_SAFE_INTEGER }
   },
   get DateTime() {
-    return { type: 'string', format: 'date-time' }
+    return { type: 'string', format: 'date-time', maxLength: MAX_DATE_TIME }
   },
 }
 

@@ -1,7 +1,9 @@
 import { request } from 'node:http'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
+import { parse } from 'graphql'
 import { serverAudits } from 'graphql-http'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { seed } from '../prisma/seed.js'
 import { type Gateway, openGateway } from './support/gateway.js'
 
 let gateway: Gateway
@@ -203,6 +205,28 @@ describe('GraphiQL', () => {
     const html = (await page({})).body.toString()
     expect(html).not.toMatch(/<(?:script|link|img|iframe)\b[^>]*?(?:src|href)="?(?:https?:)?\/\//)
     expect(html).not.toMatch(/unpkg\.com|jsdelivr\.net|cdnjs|googleapis/)
+  })
+
+  test('may run its own script and talk to its own origin, and nothing else', async () => {
+    const policy = String((await page({})).headers['content-security-policy']).split('; ')
+    expect(policy).toContain("default-src 'none'")
+    expect(policy).toContain("connect-src 'self'")
+    expect(policy.find((rule) => rule.startsWith('script-src'))).toMatch(/^script-src 'sha256-[\w+/]+='$/)
+  })
+
+  test('opens with examples that run as they are on the sample data', async () => {
+    await seed(gateway.prisma)
+    const html = (await page({})).body.toString()
+    const options = /document\.querySelector\('#root'\),\s*(\{.*\}),\s*\);/.exec(html.slice(-10_000))?.[1] ?? ''
+    const { defaultQuery: query, variables } = JSON.parse(options)
+    const names = parse(query).definitions.map((definition) => 'name' in definition && definition.name?.value)
+    expect(names.length).toBeGreaterThan(4)
+    for (const operationName of names) {
+      const answer = await post({ query, operationName, variables: JSON.parse(variables) })
+      const { data, errors } = await answer.json()
+      expect([operationName, answer.status, errors]).toEqual([operationName, 200, undefined])
+      for (const found of Object.values(data)) expect([[], null]).not.toContainEqual(found)
+    }
   })
 
   test('is a page for browsers alone: others need a key', async () => {

@@ -196,7 +196,7 @@ describe('methods', () => {
   test.each([
     '/',
     '/docs',
-    '/docs/swagger-ui.css',
+    '/docs/reference.css',
     '/openapi.json',
     '/openapi.yaml',
     '/schema.graphql',
@@ -359,7 +359,7 @@ describe('a base path', () => {
       '/openapi.yaml',
       '/schema.graphql',
       '/docs',
-      '/docs/swagger-ui.css',
+      '/docs/reference.css',
     ])
       expect((await at('GET', `/v1${path}`)).status, path).toBe(200)
     expect(JSON.parse((await at('GET', '/v1/openapi.json')).body).servers[0].url).toBe('https://api.example.com/v1')

@@ -8,9 +8,11 @@ import { describe, expect, test } from 'vitest'
 import type { z } from 'zod'
 import { catalogue } from '../schema/errors.js'
 import { restSchema } from '../schema/index.js'
+import type { CodeSample } from '../src/openapi/code-samples.js'
 import type { OperationObject, ResponseObject, Schema } from '../src/openapi/document.js'
+import { sampleArgument } from '../src/openapi/samples.js'
 import { createOpenApi } from '../src/openapi.js'
-import { operations } from '../src/operations.js'
+import { fill, operations } from '../src/operations.js'
 
 const options = { baseUrl: 'https://api.test/v1', sunset: new Date('2031-02-03T00:00:00Z') }
 const document = createOpenApi(options)
@@ -19,8 +21,11 @@ const { schemas, headers } = document.components
 const described = Object.entries(document.paths).flatMap(([path, item]) =>
   Object.entries(item).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
 )
-const byName = (name: string) =>
-  described.find(({ operation }) => operation.operationId === name)?.operation as OperationObject
+/** By the name of the field. */
+const byName = (name: string) => {
+  const id = operations.find((operation) => operation.name === name)?.operationId
+  return described.find(({ operation }) => operation.operationId === id)?.operation as OperationObject
+}
 
 /** Every object in the document, with the JSON pointer that leads to it. */
 function* objects(value: unknown, pointer = '#'): Generator<[string, Record<string, unknown>]> {
@@ -43,16 +48,30 @@ const response = (operation: OperationObject, status: string | number) => {
 describe('the document as a whole', () => {
   test('describes every operation of the service and nothing else', () => {
     const said = described.map(({ path, method, operation }) => `${operation.operationId}: ${method} ${path}`)
-    expect(said.sort()).toEqual(operations.map(({ name, rest }) => `${name}: ${rest.method} ${rest.path}`).sort())
+    expect(said.sort()).toEqual(
+      operations.map(({ operationId, rest }) => `${operationId}: ${rest.method} ${rest.path}`).sort(),
+    )
     expect(schemas).not.toHaveProperty('Query')
     expect(schemas).not.toHaveProperty('Mutation')
+  })
+
+  test('gives each operation an id that begins with its verb', () => {
+    const verbs: Record<string, RegExp> = {
+      GET: /^(get|list)[A-Z]/,
+      POST: /^create[A-Z]/,
+      PATCH: /^update[A-Z]/,
+      DELETE: /^delete[A-Z]/,
+    }
+    for (const { method, operation } of described) expect(operation.operationId).toMatch(verbs[method] ?? /^$/)
+    expect(document.paths['/pets']?.get?.operationId).toBe('listPets')
+    expect(document.paths['/pets/{petId}']?.get?.operationId).toBe('getPet')
   })
 
   test('declares version 1.0.0 and OpenAPI 3.0.3, and the base URL as its server', () => {
     expect(document).toMatchObject({
       openapi: '3.0.3',
       info: { version: '1.0.0', title: 'Pet Store' },
-      servers: [{ url: options.baseUrl }],
+      servers: [{ url: options.baseUrl, 'x-internal': false }],
       tags: [{ name: 'Pets' }, { name: 'Store' }],
     })
   })
@@ -63,9 +82,9 @@ describe('the document as a whole', () => {
     expect(references.filter((ref) => resolve(ref) === undefined)).toEqual([])
   })
 
-  test('is the same each time, and not too large to load', () => {
-    const text = JSON.stringify(document)
-    expect(JSON.stringify(createOpenApi(options))).toBe(text)
+  test('is the same each time, and as it is served not too large to load', () => {
+    const text = JSON.stringify(document, null, 2)
+    expect(JSON.stringify(createOpenApi(options), null, 2)).toBe(text)
     expect(text.length).toBeLessThan(200_000)
   })
 
@@ -133,6 +152,15 @@ describe('the schemas', () => {
     expect(nullable).toEqual(['#/CategoryUpdate/properties/description', '#/OrderUpdate/properties/shipDate'])
   })
 
+  test('every text and every number has bounds', () => {
+    const unbounded = [...objects(document)].flatMap(([pointer, { type, format, enum: values, ...schema }]) => {
+      if (type === 'string' && !values && (schema.maxLength === undefined || !(schema.pattern ?? format)))
+        return pointer
+      return type === 'integer' && (schema.minimum === undefined || schema.maximum === undefined) ? pointer : []
+    })
+    expect(unbounded).toEqual([])
+  })
+
   test('everything is described and has an example', () => {
     for (const [name, schema] of Object.entries(schemas)) {
       expect(schema.description, name).toBeTruthy()
@@ -145,6 +173,7 @@ describe('the schemas', () => {
 
   test('Error names every code, and leaves room for more', () => {
     const code = schemas.Error?.properties?.code
+    for (const known of Object.keys(catalogue)) expect(known).toMatch(new RegExp(code?.pattern as string))
     expect(code?.['x-extensible-enum']).toEqual(Object.keys(catalogue))
     expect(code?.enum).toBeUndefined()
   })
@@ -257,7 +286,7 @@ describe.each(operations)('$name', ({ name, rest, field }) => {
         'RateLimit',
         'RateLimit-Policy',
       ]
-      wanted.push('X-Request-Id', 'Access-Control-Allow-Origin', 'Access-Control-Expose-Headers')
+      wanted.push('X-Request-Id', 'Access-Control-Allow-Origin', 'Access-Control-Expose-Headers', 'Vary')
       if (['429', '503'].includes(status)) wanted.push('Retry-After')
       if (status === '401') wanted.push('WWW-Authenticate')
       if (status === '201') wanted.push('Location')
@@ -286,6 +315,21 @@ describe.each(operations)('$name', ({ name, rest, field }) => {
     }
   })
 
+  test('shows how to call it in three languages', () => {
+    const samples = operation['x-codeSamples'] as CodeSample[]
+    expect(samples.map(({ lang, label }) => [lang, label])).toEqual([
+      ['Shell', 'curl'],
+      ['JavaScript', 'JavaScript'],
+      ['Python', 'Python'],
+    ])
+    for (const { source } of samples) {
+      expect(source).toContain(
+        options.baseUrl + fill(rest.path, Object.fromEntries(field.args.map((arg) => [arg.name, sampleArgument(arg)]))),
+      )
+      expect(source).toContain('PETSTORE_KEY')
+    }
+  })
+
   test('is marked in the reference as its metadata says', () => {
     const sunset = rest.deprecation && '2031-02-03'
     expect([operation.deprecated, operation['x-deprecated-sunset'], operation['x-sunset']]).toEqual(
@@ -293,8 +337,8 @@ describe.each(operations)('$name', ({ name, rest, field }) => {
     )
     expect(operation['x-stability']).toBe(rest.stability)
     expect(operation['x-scalar-stability']).toBe(rest.stability && 'experimental')
-    expect([operation['x-hideTryItPanel'], operation['x-explorer-enabled']]).toEqual(
-      rest.noTryIt ? [true, false] : [undefined, undefined],
+    expect([operation['x-hideTryItPanel'], operation['x-explorer-enabled'], operation['x-no-try-it-reason']]).toEqual(
+      rest.noTryIt ? [true, false, rest.noTryIt] : [undefined, undefined, undefined],
     )
     if (rest.noTryIt) expect(operation.description).toContain(rest.noTryIt)
     if (rest.deprecation) expect(operation.description).toContain(rest.deprecation.successor)
@@ -327,6 +371,15 @@ describe('what the specification says of single operations', () => {
   test('some operations are marked as experimental or beta', () => {
     const marked = described.map(({ operation }) => operation['x-stability']).filter(Boolean)
     expect(marked.sort()).toEqual(['beta', 'experimental'])
+  })
+
+  test('GET /quota refuses nobody with a valid key for its quota, and every other operation may', () => {
+    const codes = (operation: OperationObject) =>
+      Object.keys(response(operation, 429).content?.['application/json']?.examples ?? {})
+    for (const { operation } of described)
+      expect(codes(operation)).toEqual(
+        operation.operationId === 'getQuota' ? ['rate_limited'] : ['rate_limited', 'key_banned'],
+      )
   })
 
   test('the rate limit headers are integers', () => {

@@ -71,6 +71,7 @@ describe('POST /store/orders', () => {
     ['2026-12-24T18:00:00-00:00', '2026-12-24T18:00:00.000Z'],
     ['2026-12-24T18:00:00.5Z', '2026-12-24T18:00:00.500Z'],
     ['2026-12-24T18:00:00.123456789Z', '2026-12-24T18:00:00.123Z'],
+    [`2026-12-24T18:00:00.${'0'.repeat(43)}Z`, '2026-12-24T18:00:00.000Z'],
     ['2028-02-29T00:00:00Z', '2028-02-29T00:00:00.000Z'],
     ['1970-01-01T00:00:00Z', '1970-01-01T00:00:00.000Z'],
     ['1969-12-31T23:30:00-01:00', '1970-01-01T00:30:00.000Z'],
@@ -90,10 +91,11 @@ describe('POST /store/orders', () => {
       '1969-12-31T23:59:59Z',
     ],
     ...['1970-01-01T00:00:00+01:00', '9999-12-31T23:59:59-01:00', '10000-01-01T00:00:00Z', ' 2026-12-24T18:00:00Z'],
+    `2026-12-24T18:00:00.${'0'.repeat(44)}Z`,
   ])('answers 400 to the ship date %j', async (shipDate) => {
     const { body } = await gateway.post('/store/orders', { petId: 1, shipDate })
     const message =
-      'shipDate must be an RFC 3339 date-time with an offset, such as 2026-12-24T18:00:00Z, in the years 1970 to 9999.'
+      'shipDate must be an RFC 3339 date-time with an offset, such as 2026-12-24T18:00:00Z, in the years 1970 to 9999 and at most 64 characters.'
     expect(body).toEqual({ code: 'invalid_request', message, status: 400 })
   })
 

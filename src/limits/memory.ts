@@ -79,6 +79,8 @@ export class MemoryQuota extends RateLimiterMemory {
       const held = this.#live(`${id}:${name}`, now)
       reply.push(held?.value ?? 0, held?.expiresAt ?? now + seconds * 1000)
     }
+    // The library has read the clock by itself, after us: no window may seem longer than it is.
+    reply[1] = Date.now()
     return reply
   }
 

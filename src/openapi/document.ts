@@ -73,7 +73,7 @@ export interface OperationObject {
 export interface OpenApiDocument {
   openapi: '3.0.3'
   info: { title: string; version: string; description: string; [field: string]: unknown }
-  servers: { url: string }[]
+  servers: { url: string; 'x-internal': boolean }[]
   security: Record<string, string[]>[]
   tags: { name: string; description: string }[]
   'x-tagGroups': { name: string; tags: string[] }[]

@@ -1,7 +1,10 @@
+import { isDeepStrictEqual } from 'node:util'
 import { getNamedType, getNullableType, isEnumType, isListType } from 'graphql'
 import { catalogue, type ErrorCode } from '../../schema/errors.js'
+import { ADDRESS_LIMITED } from '../admission.js'
 import { deprecationHeaders } from '../headers.js'
-import { fill, MEDIA_TYPES, type Operation } from '../operations.js'
+import { fill, MEDIA_TYPES, type Operation, operations } from '../operations.js'
+import { codeSamples } from './code-samples.js'
 import {
   type Header,
   type OperationObject,
@@ -10,7 +13,7 @@ import {
   type Schema,
   schemaRef,
 } from './document.js'
-import { commonHeaders, errorResponses } from './responses.js'
+import { commonHeaders, constant, errorContent, errorResponses, MAX_HEAD, text } from './responses.js'
 import { sample, sampleArgument } from './samples.js'
 import { bodyOf, bounds, listName, resultOf } from './schemas.js'
 
@@ -29,8 +32,8 @@ export interface Generated {
 }
 
 /** The codes that an operation can refuse with, in the catalogue's order. */
-export function errorCodes(operation: Operation): ErrorCode[] {
-  const { path, deprecation, errors = [] } = operation.rest
+function errorCodes(operation: Operation): ErrorCode[] {
+  const { path, deprecation, cost, errors = [] } = operation.rest
   const fields = Object.values(bodyOf(operation)?.input.getFields() ?? {})
   const possible: Partial<Record<ErrorCode, boolean>> = {
     invalid_request: true,
@@ -42,12 +45,20 @@ export function errorCodes(operation: Operation): ErrorCode[] {
     // An id in a body refers to something, which may not exist.
     unknown_reference: fields.some(({ type }) => getNamedType(type).name === 'Int64'),
     rate_limited: true,
-    key_banned: true,
+    // What costs nothing answers a banned key too. Requests without a valid key are limited all the same.
+    key_banned: cost !== 0,
     internal: true,
     unavailable: true,
   }
   return (Object.keys(catalogue) as ErrorCode[]).filter((code) => possible[code] || errors.includes(code))
 }
+
+/** The refusals of operations that have nothing of their own to say about them. */
+export const sharedResponses: Record<string, ResponseObject> = Object.fromEntries(
+  errorResponses([...new Set(operations.filter(({ rest }) => !rest.deprecation).flatMap(errorCodes))]).map(
+    ({ name, response }) => [name, response],
+  ),
+)
 
 /** SOFA's parameters without the body, which it wants in the query too. */
 function parameters(operation: Operation, generated: GeneratedParameter[] = []) {
@@ -71,13 +82,6 @@ function parameters(operation: Operation, generated: GeneratedParameter[] = []) 
   })
 }
 
-const header = (description: string, example: string, schema: Schema = { type: 'string' }): Header => ({
-  description,
-  required: true,
-  schema,
-  example,
-})
-
 function success(operation: Operation, baseUrl: string): ResponseObject {
   const { rest, field } = operation
   if (rest.status === 204) return { description: 'Done. There is no body.', headers: commonHeaders }
@@ -86,12 +90,18 @@ function success(operation: Operation, baseUrl: string): ResponseObject {
   const example = sample(field.type) as Record<string, unknown>
   const own: Record<string, Header> = {}
   if (rest.location) {
-    const uri = { type: 'string', format: 'uri' }
-    own.Location = header('Where it is found.', baseUrl + fill(rest.location, example), uri)
+    const { location } = rest
+    const at = (values: Record<string, unknown>) => baseUrl + fill(location, values)
+    const maxLength = at({ id: Number.MAX_SAFE_INTEGER }).length
+    own.Location = text('Where it is found.', at(example), { format: 'uri', maxLength })
   }
   if (list) {
     const next = `<${baseUrl}${rest.path}?limit=1&after=1>; rel="next"`
-    own.Link = { ...header('The next page (RFC 8288). Absent on the last one.', next), required: false }
+    const bounds = { pattern: '^<[^>]+>; rel="next"$', maxLength: next.length + MAX_HEAD }
+    own.Link = {
+      ...text('The next page (RFC 8288). Absent on the last one.', next, bounds),
+      required: undefined,
+    }
   }
   return {
     description: list ? 'One page.' : `The ${name}${rest.status === 201 ? ', created' : ''}.`,
@@ -105,17 +115,27 @@ function deprecationResponseHeaders({ field, rest }: Operation, options: Options
   const params = Object.fromEntries(field.args.map((arg) => [arg.name, String(sampleArgument(arg))]))
   const sent = deprecationHeaders(rest.deprecation, { ...options, params })
   return {
-    Deprecation: header('Since when the operation is deprecated (RFC 9745).', sent.deprecation),
-    Sunset: header('When it ends (RFC 8594).', sent.sunset),
-    Link: header('Where this is explained, and what to use instead (RFC 8288).', sent.link),
+    Deprecation: constant('Since when the operation is deprecated (RFC 9745).', sent.deprecation),
+    Sunset: constant('When it ends (RFC 8594).', sent.sunset),
+    Link: text('Where this is explained, and what to use instead (RFC 8288).', sent.link, {
+      pattern: '^<[^>]+>; rel="deprecation"; type="text/html", <[^>]+>; rel="successor-version"$',
+      // What stands in the path is named again, percent-encoded.
+      maxLength: sent.link.length + 3 * MAX_HEAD,
+    }),
   }
+}
+
+/** What the marks mean. The guide to versions says the same. */
+export const stabilities = {
+  experimental: 'it stays, but anything about it may still change',
+  beta: 'it stays, and only its details may still change',
 }
 
 function describe({ field, rest }: Operation, sunset: string) {
   const { status, stability, noTryIt, deprecation } = rest
   const said = [field.description]
   if (status === 204) said.push('Over REST the answer is 204, without a body.')
-  if (stability) said.push(`This operation is ${stability}: it stays, but may still change.`)
+  if (stability) said.push(`This operation is ${stability}: ${stabilities[stability]}.`)
   if (noTryIt) said.push(noTryIt)
   if (deprecation) said.push(`Use \`GET ${deprecation.successor}\` instead. From ${sunset} on it answers 410.`)
   return said.join('\n\n')
@@ -123,29 +143,35 @@ function describe({ field, rest }: Operation, sunset: string) {
 
 /** One operation of SOFA's document, completed. */
 export function createOperation(operation: Operation, generated: Generated, options: Options): OperationObject {
-  const { method, path, summary, status = 200, stability, noTryIt, deprecation } = operation.rest
+  const { method, path, summary, status = 200, stability, noTryIt, deprecation, cost } = operation.rest
   const found = generated.paths[path]?.[method.toLowerCase()]
   if (!found) throw new Error(`SOFA describes no ${method} ${path}`)
 
   const body = bodyOf(operation)
   const media = body && { schema: schemaRef(body.input.name), example: sample(body.input, resultOf(operation)) }
   const sunset = options.sunset.toISOString().slice(0, 10)
-  // Every response of a deprecated operation says so, refusals included, which therefore cannot be the shared ones.
+  // Every response of a deprecated operation says so, refusals included.
   const own = deprecationResponseHeaders(operation, options)
   const marked = (response: ResponseObject) => ({ ...response, headers: { ...response.headers, ...own } })
-  const refusals = errorResponses(errorCodes(operation)).map(({ status, name, response }) => [
-    status,
-    deprecation ? marked(response) : { $ref: `#/components/responses/${name}` },
-  ])
+  const refusals = errorResponses(errorCodes(operation)).map(({ status, name, response }) => {
+    const said = marked(response)
+    if (status === 429 && cost === 0) {
+      said.description += '\n\nOnly requests without a valid key are limited here, by their address.'
+      said.content = errorContent([{ ...catalogue.rate_limited, code: 'rate_limited', message: ADDRESS_LIMITED }])
+    }
+    return [status, isDeepStrictEqual(said, sharedResponses[name]) ? { $ref: `#/components/responses/${name}` } : said]
+  })
   return {
-    operationId: operation.name,
+    operationId: operation.operationId,
     summary,
     description: describe(operation, sunset),
     tags: found.tags,
     ...(deprecation && { deprecated: true, 'x-deprecated-sunset': sunset, 'x-sunset': sunset }),
     // Scalar's words are experimental, stable and deprecated.
     ...(stability && { 'x-stability': stability, 'x-scalar-stability': 'experimental' }),
-    ...(noTryIt && { 'x-hideTryItPanel': true, 'x-explorer-enabled': false }),
+    // Redocly's and ReadMe's marks; the reason is for our own reference.
+    ...(noTryIt && { 'x-hideTryItPanel': true, 'x-explorer-enabled': false, 'x-no-try-it-reason': noTryIt }),
+    'x-codeSamples': codeSamples(operation, options.baseUrl),
     parameters: found.parameters && parameters(operation, found.parameters),
     requestBody: media && {
       description: body.description ?? undefined,

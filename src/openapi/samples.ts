@@ -35,12 +35,16 @@ const scalars: Record<string, unknown> = {
 }
 
 const fields: Record<string, Record<string, unknown>> = {
-  Category: { name: 'Dogs', description: 'Companions of every size, from lapdogs to livestock guardians.' },
+  Category: { id: 5, name: 'Reptiles', description: 'Geckos and tortoises, expected in spring.' },
   Pet: { name: 'Rex' },
+  Order: { id: 3, petId: 2, shipDate: '2026-12-01T10:00:00.000Z' },
   InventoryItem: { quantity: 3 },
   QuotaWindow: minute ?? {},
   Quota: { minute, day },
 }
+
+// Those that may be deleted, as a category with pets and a complete order may not.
+const things: Record<string, unknown> = { categoryId: fields.Category?.id, orderId: fields.Order?.id }
 
 // References tend to send all of them at once: even then each list finds something.
 const filters: Record<string, unknown> = { limit: DEFAULT_LIMIT, id: [4, 5], categoryId: 2, petId: 10 }
@@ -58,4 +62,4 @@ export function sample(type: GraphQLType, like?: GraphQLObjectType): unknown {
 }
 
 export const sampleArgument = ({ name, type }: GraphQLArgument) =>
-  (isNonNullType(type) ? undefined : filters[name]) ?? sample(type)
+  (isNonNullType(type) ? things : filters)[name] ?? sample(type)

@@ -12,8 +12,9 @@ import {
   isObjectType,
 } from 'graphql'
 import { z } from 'zod'
-import { catalogue } from '../../schema/errors.js'
+import { catalogue, MAX_MESSAGE } from '../../schema/errors.js'
 import { restSchema } from '../../schema/index.js'
+import { MAX_INT } from '../../schema/rules.js'
 import { type Operation, operations } from '../operations.js'
 import { type Schema, schemaRef } from './document.js'
 import { sample } from './samples.js'
@@ -24,9 +25,19 @@ const KEYWORDS = ['minimum', 'maximum', 'minLength', 'maxLength', 'pattern', 'mi
 export function bounds({ extensions }: GraphQLArgument | GraphQLInputField): Schema {
   const { schemas = [] } = (extensions['@pothos/plugin-validation'] ?? {}) as { schemas?: z.ZodType[] }
   const rules = schemas.map((schema) => z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }))
-  return Object.fromEntries(
-    rules.flatMap((rule) => KEYWORDS.flatMap((word) => (rule[word] === undefined ? [] : [[word, rule[word]]]))),
+  const found = rules.flatMap((rule) =>
+    KEYWORDS.flatMap((word) => (rule[word] === undefined ? [] : [[word, rule[word]]])),
   )
+  // No text may hold U+0000, which PostgreSQL cannot store.
+  const pattern = rules.some(({ type }) => type === 'string') ? { pattern: '^[^\\u0000]*$' } : {}
+  return { ...pattern, ...Object.fromEntries(found) }
+}
+
+// What no rule judges, because it is an answer.
+const answered: Record<string, Schema> = {
+  'Order.shipDate': { minLength: 24, maxLength: 24 },
+  'QuotaWindow.limit': { minimum: 1, maximum: MAX_INT },
+  'QuotaWindow.remaining': { minimum: 0, maximum: MAX_INT },
 }
 
 /** The argument that is the whole body, and the input type that it has. */
@@ -68,7 +79,8 @@ function completeObject(type: GraphQLObjectType | GraphQLInputObjectType, genera
     const { name, description } = field
     const bare = getNullableType(field.type)
     const of = isEnumType(bare) || isObjectType(bare) ? { allOf: [schemaRef(bare.name)] } : generated.properties?.[name]
-    const limits = 'args' in field ? stored.get(`${type.name}.${name}`) : bounds(field)
+    const limits =
+      'args' in field ? { ...stored.get(`${type.name}.${name}`), ...answered[`${type.name}.${name}`] } : bounds(field)
     return {
       ...of,
       ...limits,
@@ -101,12 +113,16 @@ const error: Schema = {
           ([code, { status, description }]) => `- \`${code}\` (${status}): ${description}`,
         ),
       ].join('\n'),
+      pattern: '^[a-z]+(_[a-z]+)*$',
+      maxLength: 64,
       'x-extensible-enum': Object.keys(catalogue),
       example: 'invalid_request',
     },
     message: {
       type: 'string',
       description: 'Human-readable description of the error. It may change; do not parse it.',
+      pattern: '\\S',
+      maxLength: MAX_MESSAGE,
       example: catalogue.invalid_request.message,
     },
     status: {

@@ -1,12 +1,12 @@
 import { createClient } from './generated/hey-api/client/index.js'
 import { client } from './generated/hey-api/client.gen.js'
 import {
-  categories,
   createCategory,
   createOrder,
   createPet,
-  pet,
-  pets,
+  getPet,
+  listCategories,
+  listPets,
   updateInventory,
 } from './generated/hey-api/index.js'
 import { given, nobody, pagesOf, type Report, type Target } from './round.js'
@@ -25,17 +25,17 @@ export async function round({ key, limitedKey }: Target): Promise<Report> {
   const { quantity } = given(await updateInventory({ path: { petId }, body: { quantity: 7 } }))
 
   const pages = await pagesOf(async (after) => {
-    const page = await pets({ query: { categoryId: category.id, limit: 2, after } })
+    const page = await listPets({ query: { categoryId: category.id, limit: 2, after } })
     return { ids: given(page).map(({ id }) => id), more: page.response?.headers.has('link') ?? false }
   })
-  const found = given(await pets({ query: { id: petIds.slice(-2) } }))
+  const found = given(await listPets({ query: { id: petIds.slice(-2) } }))
 
-  const missing = await pet({ path: { petId: nobody } })
+  const missing = await getPet({ path: { petId: nobody } })
   const unknown = await createPet({ body: { name: 'Rex', categoryId: nobody } })
 
   const limitedClient = createClient({ ...client.getConfig(), auth: limitedKey })
-  given(await categories({ client: limitedClient }))
-  const limited = await categories({ client: limitedClient })
+  given(await listCategories({ client: limitedClient }))
+  const limited = await listCategories({ client: limitedClient })
 
   return {
     category,
@@ -57,7 +57,7 @@ export async function round({ key, limitedKey }: Target): Promise<Report> {
 /** Never called: what the types refuse. */
 export function refused() {
   // @ts-expect-error: no such status
-  pets({ query: { status: 'lost' } })
+  listPets({ query: { status: 'lost' } })
   // @ts-expect-error: a pet needs a name
   createPet({ body: { categoryId: 1 } })
   // @ts-expect-error: an id is a number

@@ -1,4 +1,12 @@
-import { categories, createCategory, createOrder, createPet, pet, pets, updateInventory } from './generated/orval.js'
+import {
+  createCategory,
+  createOrder,
+  createPet,
+  getPet,
+  listCategories,
+  listPets,
+  updateInventory,
+} from './generated/orval.js'
 import { nobody, pagesOf, type Report, type Target } from './round.js'
 
 const withKey = (key: string) => ({ headers: { authorization: `Bearer ${key}` } })
@@ -21,18 +29,18 @@ export async function round({ key, limitedKey }: Target): Promise<Report> {
   if (stock.status !== 200) throw new Error(stock.data.message)
 
   const pages = await pagesOf(async (after) => {
-    const page = await pets({ categoryId: category.data.id, limit: 2, after }, options)
+    const page = await listPets({ categoryId: category.data.id, limit: 2, after }, options)
     if (page.status !== 200) throw new Error(page.data.message)
     return { ids: page.data.map(({ id }) => id), more: page.headers.has('link') }
   })
-  const found = await pets({ id: petIds.slice(-2) }, options)
+  const found = await listPets({ id: petIds.slice(-2) }, options)
   if (found.status !== 200) throw new Error(found.data.message)
 
-  const missing = await pet(nobody, options)
+  const missing = await getPet(nobody, options)
   const unknown = await createPet({ name: 'Rex', categoryId: nobody }, options)
 
-  await categories({}, withKey(limitedKey))
-  const limited = await categories({}, withKey(limitedKey))
+  await listCategories({}, withKey(limitedKey))
+  const limited = await listCategories({}, withKey(limitedKey))
 
   return {
     category: category.data,
@@ -54,7 +62,7 @@ export async function round({ key, limitedKey }: Target): Promise<Report> {
 /** Never called: what the types refuse. */
 export function refused() {
   // @ts-expect-error: no such status
-  pets({ status: 'lost' })
+  listPets({ status: 'lost' })
   // @ts-expect-error: a pet needs a name
   createPet({ categoryId: 1 })
   // @ts-expect-error: an id is a number

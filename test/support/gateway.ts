@@ -7,6 +7,7 @@ import { createSecret } from '../../src/keys.js'
 import { type Limits, openLimits } from '../../src/limits.js'
 import { createLog } from '../../src/log.js'
 import { listen, type Server } from '../../src/server.js'
+import { type Contract, contractOf, overheard } from './contract.js'
 import { openTestDatabase, type TestDatabase } from './database.js'
 
 export const testRedisUrl = process.env.TEST_REDIS_URL
@@ -27,6 +28,7 @@ export interface Call {
   body?: unknown
 }
 
+/** Holds every response that it gives to the OpenAPI document. */
 export class Gateway {
   readonly config: Config
   readonly app: App
@@ -35,6 +37,8 @@ export class Gateway {
   readonly logged: string[]
   /** A key that no limit stops, for tests that are not about limits. */
   readonly key: string
+  readonly #contract: Contract
+  readonly #violations: unknown[] = []
   #server: Server | undefined
 
   constructor(parts: Pick<Gateway, 'config' | 'app' | 'database' | 'limits' | 'logged' | 'key'>) {
@@ -44,6 +48,7 @@ export class Gateway {
     this.limits = parts.limits
     this.logged = parts.logged
     this.key = parts.key
+    this.#contract = contractOf(parts.config)
   }
 
   get prisma() {
@@ -69,6 +74,7 @@ export class Gateway {
     })
     const response = await this.app.fetch(request)
     const text = await response.text()
+    this.#contract(request, { status: response.status, headers: response.headers, text })
     const json = /json/.test(response.headers.get('content-type') ?? '') && text !== ''
     return { status: response.status, headers: response.headers, text, body: json ? JSON.parse(text) : undefined }
   }
@@ -95,8 +101,28 @@ export class Gateway {
 
   /** Listens on a real socket; the address. */
   async listen(): Promise<{ port: number; url: string }> {
-    this.#server ??= await listen(this.app, { port: 0, host: '127.0.0.1' })
+    const app = overheard(this.app, this.config.BASE_URL, (...exchange) => {
+      try {
+        this.#contract(...exchange)
+      } catch (error) {
+        this.#violated(error)
+      }
+    })
+    this.#server ??= await listen(app, { port: 0, host: '127.0.0.1' })
     return { port: this.#server.port, url: `http://127.0.0.1:${this.#server.port}` }
+  }
+
+  /** Fails the test that is running or, where none is, whoever closes the gateway. */
+  #violated(statement: unknown) {
+    this.#violations.push(statement)
+    try {
+      onTestFinished(() => this.#report())
+    } catch {}
+  }
+
+  #report() {
+    const [first] = this.#violations.splice(0)
+    if (first) throw first
   }
 
   async close() {
@@ -104,6 +130,7 @@ export class Gateway {
     await this.app.close()
     await this.limits.close()
     await this.database.close()
+    this.#report()
   }
 }
 

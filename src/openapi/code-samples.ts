@@ -1,0 +1,95 @@
+import { inspect } from 'node:util'
+import { getNamedType } from 'graphql'
+import { fill, type Operation } from '../operations.js'
+import { sample, sampleArgument } from './samples.js'
+import { bodyOf, resultOf } from './schemas.js'
+
+/** One entry of `x-codeSamples`, as Redoc, Scalar and others read it. */
+export interface CodeSample {
+  lang: 'Shell' | 'JavaScript' | 'Python'
+  label: 'curl' | 'JavaScript' | 'Python'
+  source: string
+}
+
+interface Call {
+  method: string
+  url: string
+  /** Absent where the operation takes none. */
+  body?: unknown
+  /** The answer has a body. */
+  answers: boolean
+}
+
+/** The call that an operation's samples make: its examples, but of the query only what does not name single things. */
+function sampleCall(operation: Operation, baseUrl: string): Call {
+  const { rest, field } = operation
+  const body = bodyOf(operation)
+  const values = field.args.filter(({ name }) => name !== body?.name)
+  const query = new URLSearchParams()
+  for (const arg of values)
+    if (!rest.path.includes(`{${arg.name}}`) && getNamedType(arg.type).name !== 'Int64')
+      query.append(arg.name, String(sampleArgument(arg)))
+  const path = fill(rest.path, Object.fromEntries(values.map((arg) => [arg.name, sampleArgument(arg)])))
+  return {
+    method: rest.method,
+    url: `${baseUrl}${path}${query.size > 0 ? `?${query}` : ''}`,
+    body: body && sample(body.input, resultOf(operation)),
+    answers: rest.status !== 204,
+  }
+}
+
+const indent = (text: string, by: string) => text.replaceAll('\n', `\n${by}`)
+const shellQuote = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`
+
+// With --fail-with-body a refusal is printed as well, and the exit code tells of it.
+const curl = ({ method, url, body }: Call) =>
+  [
+    `curl --fail-with-body ${method === 'GET' ? '' : `-X ${method} `}${shellQuote(url)}`,
+    '-H "Authorization: Bearer $PETSTORE_KEY"',
+    ...(body === undefined ? [] : ['-H "Content-Type: application/json"', `-d ${shellQuote(JSON.stringify(body))}`]),
+  ].join(' \\\n  ')
+
+const jsLiteral = (value: unknown) => inspect(value, { compact: false, depth: null })
+
+const javascript = ({ method, url, body, answers }: Call) => `\
+const response = await fetch(${jsLiteral(url)}, {
+${method === 'GET' ? '' : `  method: '${method}',\n`}\
+  headers: {
+    Authorization: \`Bearer \${process.env.PETSTORE_KEY}\`,
+${body === undefined ? '' : "    'Content-Type': 'application/json',\n"}\
+  },
+${body === undefined ? '' : `  body: JSON.stringify(${indent(jsLiteral(body), '  ')}),\n`}\
+})
+if (!response.ok) throw new Error(\`\${response.status}: \${await response.text()}\`)
+console.log(${answers ? 'await response.json()' : 'response.status'})`
+
+/** JSON as Python writes it: only its three words differ. */
+const pythonLiteral = (value: unknown) =>
+  JSON.stringify(value, null, 4).replace(
+    /"(?:[^"\\]|\\.)*"|true|false|null/g,
+    (token) => ({ true: 'True', false: 'False', null: 'None' })[token] ?? token,
+  )
+
+const python = ({ method, url, body, answers }: Call) => `\
+import os
+import requests
+
+response = requests.${method.toLowerCase()}(
+    ${JSON.stringify(url)},
+    headers={"Authorization": f"Bearer {os.environ['PETSTORE_KEY']}"},
+${body === undefined ? '' : `    json=${indent(pythonLiteral(body), '    ')},\n`}\
+    timeout=10,
+)
+if not response.ok:
+    raise SystemExit(f"{response.status_code}: {response.text}")
+print(${answers ? 'response.json()' : 'response.status_code'})`
+
+/** How to call the operation at `baseUrl`, in three languages. The key is in the environment, as PETSTORE_KEY. */
+export function codeSamples(operation: Operation, baseUrl: string): CodeSample[] {
+  const call = sampleCall(operation, baseUrl)
+  return [
+    { lang: 'Shell', label: 'curl', source: curl(call) },
+    { lang: 'JavaScript', label: 'JavaScript', source: javascript(call) },
+    { lang: 'Python', label: 'Python', source: python(call) },
+  ]
+}

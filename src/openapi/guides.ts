@@ -1,0 +1,33 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+
+// The guides are written to be read where they lie, with the address and the date of the committed contract. Where the
+// service has others, these take their place.
+const WRITTEN = { baseUrl: 'https://petstore.example/v1', sunset: new Date('2030-12-05') }
+
+const folder = join(dirname(createRequire(import.meta.url).resolve('#package.json')), 'docs/guides')
+
+/** Headings one level deeper, so that a guide is a section of a larger text. What is in a code block is no heading. */
+const nested = (guide: string) =>
+  guide
+    .split(/(^```[\s\S]*?^```$)/m)
+    .map((part) => (part.startsWith('```') ? part : part.replace(/^#+ /gm, '#$&')))
+    .join('')
+
+const written = readdirSync(folder)
+  .sort()
+  .map((file) => nested(readFileSync(join(folder, file), 'utf8')).trim())
+  .join('\n\n')
+
+const words = ({ baseUrl, sunset }: typeof WRITTEN) => [
+  baseUrl,
+  sunset.toISOString().slice(0, 10),
+  sunset.toUTCString(),
+]
+
+/** All guides in their order, each a section with a heading of the second level, as this service has to tell them. */
+export const guides = (actual: typeof WRITTEN): string => {
+  const told = words(actual)
+  return words(WRITTEN).reduce((text, word, i) => text.replaceAll(word, () => told[i] ?? ''), written)
+}

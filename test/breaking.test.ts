@@ -1,0 +1,491 @@
+import { execFile, execFileSync } from 'node:child_process'
+import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { buildSchema } from 'graphql'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { parse, stringify } from 'yaml'
+import { type Change, graphqlChanges, openApiChanges } from './tools/changes.js'
+
+// Whether a change of the contract is seen, and whether it counts as breaking: each case edits our own document.
+
+const text = await readFile('openapi.yaml', 'utf8')
+const sdl = await readFile('schema.graphql', 'utf8')
+const committed = parse(text)
+
+type Edit = (document: typeof committed) => void
+const pets: (document: typeof committed) => typeof committed = (document) => document.paths['/pets'].get
+const parameter = (document: typeof committed, name: string) =>
+  pets(document).parameters.find((one: { name: string }) => one.name === name)
+
+const said = ({ place, what }: Change) => [...place, what].join(' › ')
+
+/** The changes between the document after some preparation and the same after an edit. */
+function changes(edit: Edit, prepare: Edit = () => {}) {
+  const before = structuredClone(committed)
+  prepare(before)
+  const after = structuredClone(before)
+  edit(after)
+  return openApiChanges(before, after)
+}
+
+describe('a change of the REST document that breaks clients is called breaking', () => {
+  test.each<[name: string, line: string, edit: Edit, prepare?: Edit]>([
+    ['a path goes', 'GET /quota › removed', ({ paths }) => delete paths['/quota']],
+    ['an operation goes', 'PATCH /pets/{petId} › removed', ({ paths }) => delete paths['/pets/{petId}'].patch],
+    [
+      'an operationId is another',
+      'GET /pets › operationId: "listPets" → "pets"',
+      (document) => {
+        pets(document).operationId = 'pets'
+      },
+    ],
+    [
+      'a success has another status',
+      'POST /pets › response 201 › removed',
+      ({ paths }) => {
+        const { 201: created, ...others } = paths['/pets'].post.responses
+        paths['/pets'].post.responses = { 200: created, ...others }
+      },
+    ],
+    [
+      'a parameter comes that is required',
+      'GET /pets › query parameter shop › added',
+      (document) => pets(document).parameters.push({ name: 'shop', in: 'query', required: true, schema: {} }),
+    ],
+    [
+      'a parameter becomes required',
+      'GET /pets › query parameter limit › required: false → true',
+      (document) => {
+        parameter(document, 'limit').required = true
+      },
+    ],
+    [
+      'a parameter goes, optional as it was',
+      'GET /pets › query parameter status › removed',
+      (document) =>
+        pets(document).parameters.splice(pets(document).parameters.indexOf(parameter(document, 'status')), 1),
+    ],
+    [
+      'a parameter is sent elsewhere',
+      'GET /pets › query parameter status › removed',
+      (document) => {
+        parameter(document, 'status').in = 'header'
+      },
+    ],
+    [
+      'a list in a query is written in another way',
+      'GET /pets › query parameter id › explode: true → false',
+      (document) => {
+        parameter(document, 'id').explode = false
+      },
+    ],
+    [
+      'the highest value of a parameter is lower',
+      'GET /pets › query parameter limit › maximum: 100 → 50',
+      (document) => {
+        parameter(document, 'limit').schema.maximum = 50
+      },
+    ],
+    [
+      'a list in a request may hold fewer',
+      'GET /pets › query parameter id › maxItems: 100 → 10',
+      (document) => {
+        parameter(document, 'id').schema.maxItems = 10
+      },
+    ],
+    [
+      'a parameter takes fewer values',
+      'GET /pets › query parameter status › enum: without "sold"',
+      ({ components }) => components.schemas.PetStatus.enum.pop(),
+    ],
+    [
+      'a default is another',
+      'GET /categories › query parameter limit › default: 20 → 10',
+      ({ paths }) => {
+        paths['/categories'].get.parameters[0].schema.default = 10
+      },
+    ],
+    [
+      'a field of a body comes that is required',
+      'POST /pets › request body › application/json › required: with "age"',
+      ({ components: { schemas } }) => {
+        schemas.NewPet.properties.age = { type: 'integer' }
+        schemas.NewPet.required.push('age')
+      },
+    ],
+    [
+      'a field of a body goes',
+      'POST /pets › request body › application/json › status › removed',
+      ({ components }) => delete components.schemas.NewPet.properties.status,
+    ],
+    [
+      'a text of a request has to be longer',
+      'POST /pets › request body › application/json › name › minLength: 1 → 3',
+      ({ components }) => {
+        components.schemas.NewPet.properties.name.minLength = 3
+      },
+    ],
+    [
+      'a text of a request has to look otherwise',
+      'POST /pets › request body › application/json › name › pattern: "\\\\S" → "^[a-z]+$"',
+      ({ components }) => {
+        components.schemas.NewPet.properties.name.pattern = '^[a-z]+$'
+      },
+    ],
+    [
+      'a field of a request may not be null any more',
+      'PATCH /store/orders/{orderId} › request body › application/json › shipDate › nullable removed: true',
+      ({ components }) => delete components.schemas.OrderUpdate.properties.shipDate.nullable,
+    ],
+    [
+      'a body refuses fields that it does not know',
+      'POST /pets › request body › application/json › additionalProperties added: false',
+      ({ components }) => {
+        components.schemas.NewPet.additionalProperties = false
+      },
+      ({ components }) => delete components.schemas.NewPet.additionalProperties,
+    ],
+    [
+      'a body becomes required',
+      'POST /pets › request body › required: false → true',
+      ({ paths }) => {
+        paths['/pets'].post.requestBody.required = true
+      },
+      ({ paths }) => {
+        paths['/pets'].post.requestBody.required = false
+      },
+    ],
+    [
+      'a media type of a body goes',
+      'PATCH /pets/{petId} › request body › application/merge-patch+json › removed',
+      ({ paths }) => delete paths['/pets/{petId}'].patch.requestBody.content['application/merge-patch+json'],
+    ],
+    [
+      'a field of a response goes, optional as it was',
+      'GET /pets › response 200 › application/json › [] › status › removed',
+      ({ components }) => delete components.schemas.Pet.properties.status,
+    ],
+    [
+      'a field of a response may be absent',
+      'GET /pets › response 200 › application/json › [] › required: without "categoryId"',
+      ({ components }) => components.schemas.Pet.required.pop(),
+    ],
+    [
+      'a field of a response may be null',
+      'GET /categories › response 200 › application/json › [] › description › nullable added: true',
+      ({ components }) => {
+        components.schemas.Category.properties.description.nullable = true
+      },
+    ],
+    [
+      'a field of a response has another type',
+      'GET /pets › response 200 › application/json › [] › id › type: "integer" → "string"',
+      ({ components }) => {
+        components.schemas.Pet.properties.id.type = 'string'
+      },
+    ],
+    [
+      'a field of a response has another format',
+      'GET /store/orders › response 200 › application/json › [] › shipDate › format: "date-time" → "date"',
+      ({ components }) => {
+        components.schemas.Order.properties.shipDate.format = 'date'
+      },
+    ],
+    [
+      'a closed list of values in a response has one more',
+      'GET /quota › response 200 › application/json › plan › enum: with "Gold"',
+      ({ components }) => components.schemas.Plan.enum.push('Gold'),
+    ],
+    [
+      'a bound in a response is wider',
+      'GET /inventory › response 200 › application/json › [] › quantity › minimum: 0 → -5',
+      ({ components }) => {
+        components.schemas.InventoryItem.properties.quantity.minimum = -5
+      },
+    ],
+    [
+      'a bound in a response goes',
+      'GET /pets › response 200 › application/json › [] › name › maxLength removed: 100',
+      ({ components }) => delete components.schemas.Pet.properties.name.maxLength,
+    ],
+    [
+      'a header goes',
+      'GET /categories › response 429 › header Retry-After › removed',
+      ({ components }) => delete components.responses.RateLimited.headers['Retry-After'],
+    ],
+    [
+      'a header may be absent',
+      'GET /categories › response 200 › header X-RateLimit-Limit › required: true → false',
+      ({ components }) => {
+        components.headers['X-RateLimit-Limit'].required = false
+      },
+    ],
+    [
+      'a media type of a response goes',
+      'GET /pets › response 200 › application/json › removed',
+      (document) => {
+        const { content } = pets(document).responses[200]
+        pets(document).responses[200].content = { 'text/csv': content['application/json'] }
+      },
+    ],
+    [
+      'one way to authenticate is left of two',
+      'GET /pets › security: without bearer',
+      (document) => {
+        pets(document).security = [{ apiKey: [] }]
+      },
+    ],
+    [
+      'two credentials are needed together',
+      'GET /quota › security: without bearer, without apiKey, with bearer and apiKey',
+      (document) => {
+        document.security = [{ bearer: [], apiKey: [] }]
+      },
+    ],
+    [
+      'a key is sent in another header',
+      'security scheme apiKey › name: "X-API-Key" → "X-Key"',
+      ({ components }) => {
+        components.securitySchemes.apiKey.name = 'X-Key'
+      },
+    ],
+    [
+      'the service moves',
+      'server https://petstore.example/v1 › removed',
+      ({ servers }) => {
+        servers[0].url = 'https://petstore.example/v2'
+      },
+    ],
+    [
+      'a schema has another name',
+      'schema Quota › removed',
+      ({ components: { schemas }, paths }) => {
+        schemas.Allowance = schemas.Quota
+        delete schemas.Quota
+        paths['/quota'].get.responses[200].content['application/json'].schema.$ref = '#/components/schemas/Allowance'
+      },
+    ],
+    [
+      'something changes that no rule knows',
+      'POST /pets › request body › application/json › oneOf added: [{}]',
+      ({ components }) => {
+        components.schemas.NewPet.oneOf = [{}]
+      },
+    ],
+  ])('%s', (_name, line, edit, prepare) => {
+    const breaking = changes(edit, prepare).filter(({ breaks }) => breaks)
+    expect(breaking.map(said)).toContain(line)
+  })
+})
+
+describe('a change of the REST document that breaks nobody is seen, and not called breaking', () => {
+  test.each<[name: string, line: string, edit: Edit, prepare?: Edit]>([
+    [
+      'a path comes',
+      'GET /shops › added',
+      ({ paths }) => {
+        paths['/shops'] = { get: { ...paths['/quota'].get, operationId: 'shops' } }
+      },
+    ],
+    [
+      'an operation comes',
+      'PUT /pets/{petId} › added',
+      ({ paths }) => {
+        paths['/pets/{petId}'].put = { ...paths['/pets/{petId}'].patch, operationId: 'replacePet' }
+      },
+    ],
+    [
+      'a parameter comes that is optional',
+      'GET /pets › query parameter shop › added',
+      (document) => pets(document).parameters.push({ name: 'shop', in: 'query', schema: {} }),
+    ],
+    [
+      'a field of a body comes that is optional',
+      'POST /pets › request body › application/json › age › added',
+      ({ components }) => {
+        components.schemas.NewPet.properties.age = { type: 'integer' }
+      },
+    ],
+    [
+      'a field of a response comes',
+      'GET /pets › response 200 › application/json › [] › age › added',
+      ({ components: { schemas } }) => {
+        schemas.Pet.properties.age = { type: 'integer' }
+        schemas.Pet.required.push('age')
+      },
+    ],
+    [
+      'a bound of a request is wider',
+      'POST /pets › request body › application/json › name › maxLength: 100 → 200',
+      ({ components }) => {
+        components.schemas.NewPet.properties.name.maxLength = 200
+      },
+    ],
+    [
+      'a bound of a response is tighter',
+      'GET /pets › response 200 › application/json › [] › name › maxLength: 100 → 50',
+      ({ components }) => {
+        components.schemas.Pet.properties.name.maxLength = 50
+      },
+    ],
+    [
+      'a value comes in a list that says it will grow',
+      'GET /pets › response 400 › application/json › code › x-extensible-enum: with "teapot"',
+      ({ components }) => components.schemas.Error.properties.code['x-extensible-enum'].push('teapot'),
+    ],
+    [
+      'a header comes',
+      'GET /pets › response 200 › header Age › added',
+      (document) => {
+        pets(document).responses[200].headers.Age = { schema: { type: 'integer' } }
+      },
+    ],
+    [
+      'a refusal comes, another goes',
+      'GET /pets/{petId} › response 404 › removed',
+      ({ paths }) => delete paths['/pets/{petId}'].get.responses[404],
+    ],
+    [
+      'one more way to authenticate',
+      'GET /pets › security: with other',
+      ({ security }) => security.push({ other: [] }),
+    ],
+    [
+      'an operation is deprecated',
+      'GET /pets › deprecated added: true',
+      (document) => {
+        pets(document).deprecated = true
+      },
+    ],
+    [
+      'a description is another',
+      'GET /pets › description changed',
+      (document) => {
+        pets(document).description = 'All pets.'
+      },
+    ],
+    [
+      'a default is written down',
+      'GET /pets › query parameter limit › default added: 20',
+      (document) => {
+        parameter(document, 'limit').schema.default = 20
+      },
+    ],
+  ])('%s', (_name, line, edit, prepare) => {
+    const found = changes(edit, prepare)
+    expect(found.map(said)).toContain(line)
+    expect(found.filter(({ breaks }) => breaks).map(said)).toEqual([])
+  })
+
+  test.each<[name: string, edit: Edit]>([
+    ['an order of parameters', (document) => pets(document).parameters.reverse()],
+    [
+      'a schema written out instead of referred to',
+      ({ paths, components }) => {
+        paths['/quota'].get.responses[200].content['application/json'].schema = components.schemas.Quota
+      },
+    ],
+    [
+      'the document security said at each operation',
+      (document) => {
+        pets(document).security = document.security
+      },
+    ],
+  ])('%s is no change at all', (_name, edit) => {
+    expect(changes(edit)).toEqual([])
+  })
+})
+
+describe('of the GraphQL schema', () => {
+  const judge = (edit: (sdl: string) => string) => graphqlChanges(buildSchema(sdl), buildSchema(edit(sdl)))
+
+  test('a field that goes breaks', () => {
+    expect(judge((before) => before.replace(/^type Pet \{[^}]*\}/m, 'type Pet { id: Int64! }')).map(said)).toContain(
+      'GraphQL › Pet.name was removed.',
+    )
+  })
+
+  test('a value that an enum gains is told, and does not break', () => {
+    expect(judge((before) => before.replace('enum Plan {', 'enum Plan { Gold'))).toEqual([
+      { breaks: false, place: ['GraphQL'], what: expect.stringContaining('Gold') },
+    ])
+  })
+
+  test('what is only new breaks nobody', () => {
+    expect(judge((before) => `${before}\ntype Shop { name: String }`)).toEqual([])
+  })
+})
+
+describe('npm run contract:breaking', () => {
+  let folder: string
+  const git = (...args: string[]) =>
+    execFileSync('git', ['-c', 'user.name=ci', '-c', 'user.email=ci@petstore.example', ...args], { cwd: folder })
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'breaking-'))
+    git('init', '--quiet')
+    git('commit', '--quiet', '--allow-empty', '--message', 'nothing')
+    for (const file of ['openapi.yaml', 'schema.graphql']) await copyFile(file, join(folder, file))
+    git('add', '.')
+    git('commit', '--quiet', '--message', 'contract')
+  })
+  afterAll(() => rm(folder, { recursive: true }))
+
+  const tool = join(import.meta.dirname, 'tools/breaking.ts')
+  const run = (...args: string[]) =>
+    new Promise<{ code: unknown; stdout: string; stderr: string }>((done) => {
+      const options = { cwd: folder }
+      execFile(
+        process.execPath,
+        ['--import', import.meta.resolve('tsx'), tool, ...args],
+        options,
+        (error, stdout, stderr) => done({ code: error?.code ?? 0, stdout, stderr }),
+      )
+    })
+  const change = (edit: Edit) => {
+    const document = structuredClone(committed)
+    edit(document)
+    return writeFile(join(folder, 'openapi.yaml'), stringify(document))
+  }
+
+  test('says what breaks first, and ends with 1', async () => {
+    await change((document) => {
+      document.info.title = 'Pets'
+      document.components.schemas.NewPet.required.push('status')
+      delete document.paths['/quota']
+    })
+    const { code, stdout } = await run()
+    expect(stdout.split('\n')).toEqual([
+      expect.stringMatching(/^breaks {2}POST \/pets › .* › required: with "status"$/),
+      'breaks  GET /quota › removed',
+      'fine    info changed',
+      expect.stringContaining('Clients of HEAD break'),
+      '',
+    ])
+    expect(code).toBe(1)
+  })
+
+  test('ends with 0 when the major version says so, and when nothing breaks or the commit has no contract', async () => {
+    await change((document) => {
+      document.info.version = '2.0.0'
+      delete document.paths['/quota']
+    })
+    const [raised, first] = await Promise.all([run(), run('HEAD^')])
+    expect(raised.stdout).toContain('breaks  GET /quota › removed')
+    expect(raised.code).toBe(0)
+    expect(first.stdout).toContain('HEAD^ has no openapi.yaml: nothing to compare it with')
+    expect(first.code).toBe(0)
+    await change(() => {})
+    expect(await run()).toEqual({ code: 0, stdout: 'No client of HEAD breaks.\n', stderr: '' })
+  })
+
+  test('ends with 2 and one line for a commit that does not exist and for what cannot be read', async () => {
+    const unknown = await run('nowhere')
+    await writeFile(join(folder, 'openapi.yaml'), 'info: [')
+    const broken = await run()
+    for (const { code, stdout, stderr } of [unknown, broken]) {
+      expect([code, stdout]).toEqual([2, ''])
+      expect(stderr).toMatch(/^(nowhere names no commit|openapi\.yaml): .+\n$/)
+    }
+  })
+})

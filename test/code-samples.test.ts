@@ -1,0 +1,50 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { seed } from '../prisma/seed.js'
+import { codeSamples } from '../src/openapi/code-samples.js'
+import { sampleArgument } from '../src/openapi/samples.js'
+import { fill, type Operation, operations } from '../src/operations.js'
+import { type Gateway, openGateway } from './support/gateway.js'
+import { has, runPrograms } from './support/programs.js'
+
+let gateway: Gateway
+beforeAll(async () => {
+  gateway = await openGateway()
+})
+afterAll(() => gateway.close())
+beforeEach(async () => {
+  await gateway.prisma.$executeRaw`TRUNCATE "Order", "InventoryItem", "Pet", "Category" RESTART IDENTITY`
+  await seed(gateway.prisma)
+})
+
+const pathOf = ({ rest, field }: Operation) =>
+  fill(rest.path, Object.fromEntries(field.args.map((arg) => [arg.name, sampleArgument(arg)])))
+
+// What is deleted is what the others show, so these begin with sample data of their own.
+const deleting = operations.filter(({ rest }) => rest.method === 'DELETE')
+const others = operations.filter((operation) => !deleting.includes(operation))
+
+describe.each(['Shell', 'JavaScript', 'Python'] as const)('the samples in %s', (lang) => {
+  /** What the gateway was asked when the samples of these operations were pasted, and how it answered. */
+  async function paste(chosen: Operation[], key: string) {
+    const { url } = await gateway.listen()
+    const samples = chosen.flatMap((operation) => codeSamples(operation, url).filter((sample) => sample.lang === lang))
+    gateway.logged.length = 0
+    const programs = samples.map(({ source }) => source)
+    await runPrograms(lang, programs, { PETSTORE_KEY: key })
+    const requests = gateway.logged.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'request')
+    return requests.map(({ method, path, status }) => `${method} ${path} ${status}`)
+  }
+
+  test.skipIf(!has(lang)).each([
+    ['read, create and change', others],
+    ['delete', deleting],
+  ])('call the operation that they stand with, and succeed as it says: those that %s', async (_, chosen) => {
+    expect(await paste(chosen, gateway.key)).toEqual(
+      chosen.map((operation) => `${operation.rest.method} ${pathOf(operation)} ${operation.rest.status ?? 200}`),
+    )
+  })
+
+  test.skipIf(!has(lang))('fail visibly when they are refused, with the body that says why', async () => {
+    await expect(paste(operations.slice(0, 1), 'wrong')).rejects.toThrow('"code":"unauthorized"')
+  })
+})

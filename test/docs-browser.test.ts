@@ -1,0 +1,222 @@
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { barriers, chromiumPath, complaints, launch } from './support/browser.js'
+import { type Gateway, openGateway } from './support/gateway.js'
+
+const host = 'petstore.test'
+const baseUrl = `http://${host}/v1`
+
+interface Api {
+  info: { description: string }
+  paths: Record<string, Record<string, Operation>>
+}
+
+interface Operation {
+  operationId: string
+  tags: string[]
+  deprecated?: true
+  'x-stability'?: string
+  'x-no-try-it-reason'?: string
+  'x-codeSamples': { label: string; source: string }[]
+}
+
+/** Chromium is needed: CHROMIUM_PATH, or chromium or google-chrome on PATH. */
+describe.skipIf(!chromiumPath)('the reference, in Chromium', () => {
+  let gateway: Gateway
+  let browser: Browser
+  let page: Page
+  let complained: string[]
+  let api: Api
+
+  const operation = (id: string) => page.locator(`[id="operations-${id}"]`)
+  const follow = (hash: string) =>
+    page.evaluate((to) => {
+      location.hash = to
+    }, hash)
+  const visit = async () => {
+    await page.goto(`${baseUrl}/docs`)
+    await page.locator('.opblock').first().waitFor()
+  }
+
+  beforeAll(async () => {
+    gateway = await openGateway({ env: { BASE_URL: baseUrl, PET_BY_ID_SUNSET: '2031-02-03' } })
+    api = (await gateway.get('/openapi.json')).body
+    browser = await launch(host, (await gateway.listen()).port)
+    page = await browser.newPage({ viewport: { width: 1280, height: 800 }, colorScheme: 'light' })
+    page.setDefaultTimeout(10_000)
+    complained = complaints(page, host)
+    await visit()
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await gateway?.close()
+  })
+
+  /** The operations of the document, by the fragment that links to each. */
+  const operations = () =>
+    Object.values(api.paths)
+      .flatMap((methods) => Object.values(methods))
+      .flatMap((found) => found.tags.map((tag) => ({ ...found, tag, hash: `#operations-${tag}-${found.operationId}` })))
+
+  test('has Pets and Store as its groups of operations, and every operation in one of them', async () => {
+    const navigation = page.getByRole('navigation', { name: 'Reference' })
+    expect(await navigation.getByRole('heading').allTextContents()).toEqual(['Guides', 'Pets', 'Store'])
+    for (const name of ['Pets', 'Store']) {
+      const links = navigation.locator('section', { has: page.getByRole('heading', { name }) }).getByRole('link')
+      const wanted = operations().flatMap(({ tag, hash }) => (tag === name ? [hash] : []))
+      expect(await links.evaluateAll((found) => found.map((link) => link.getAttribute('href')))).toEqual(wanted)
+    }
+  })
+
+  test('has every guide of the document, each with a link that leads to it', async () => {
+    const titles = [...api.info.description.matchAll(/^## (.+)$/gm)].map(([, title]) => title ?? '')
+    expect(titles.length).toBeGreaterThanOrEqual(8)
+    const guides = await page
+      .locator('nav section')
+      .first()
+      .getByRole('link')
+      .evaluateAll((links) =>
+        links.map((link) => {
+          const section = link.ownerDocument.querySelector(link.getAttribute('href') ?? '')
+          return {
+            link: link.textContent,
+            title: section?.querySelector('h2')?.textContent,
+            text: section?.textContent,
+          }
+        }),
+      )
+    expect(guides.map(({ link }) => link)).toEqual([...titles, 'Your API key'])
+    for (const { link, title, text } of guides) {
+      expect(title).toBe(link)
+      expect(text?.length).toBeGreaterThan(100)
+    }
+    await page.getByRole('link', { name: 'Backing off' }).first().click()
+    const heading = page.getByRole('heading', { name: 'Backing off' })
+    await expect.poll(async () => (await heading.boundingBox())?.y).toBeLessThan(200)
+  })
+
+  test('opens every operation by its link, with samples in curl, JavaScript and Python', async () => {
+    expect(operations()).toHaveLength(19)
+    // In the page itself, which is many times faster than from here.
+    const shown = await page.evaluate(
+      async (hashes) => {
+        const found: Record<string, { samples: unknown[]; tryable: boolean | undefined }> = {}
+        const until = async <T>(find: () => T | null) => {
+          for (let result = find(); ; result = find()) {
+            if (result) return result
+            await new Promise((resolve) => setTimeout(resolve))
+          }
+        }
+        for (const hash of hashes) {
+          location.hash = hash
+          const element = await until(() => document.querySelector(`${hash} .samples`))
+          const samples: unknown[] = []
+          for (const button of element.querySelectorAll<HTMLElement>('[aria-pressed]')) {
+            const label = button.textContent
+            button.click()
+            await until(() => element.querySelector('[aria-pressed=true]')?.textContent === label)
+            samples.push({ label, source: element.querySelector('pre')?.textContent })
+          }
+          const buttons = [...document.querySelectorAll<HTMLButtonElement>(`${hash} button`)]
+          const tryable = buttons.find((button) => button.textContent?.trim() === 'Try it out')?.disabled === false
+          found[hash] = { samples, tryable }
+          document.querySelector<HTMLElement>(`${hash} .opblock-summary button`)?.click()
+        }
+        return found
+      },
+      operations().map(({ hash }) => hash),
+    )
+    for (const { hash, 'x-codeSamples': samples } of operations()) {
+      expect(samples.map(({ label }) => label)).toEqual(['curl', 'JavaScript', 'Python'])
+      expect(shown[hash]?.samples).toEqual(samples.map(({ label, source }) => ({ label, source })))
+      expect(shown[hash]?.tryable, hash).toBe(hash !== '#operations-Store-listOrders')
+    }
+  })
+
+  test('shows when the deprecated operation ends, and what is experimental or beta', async () => {
+    const marks = (id: string) => operation(id).locator('.mark').allTextContents()
+    expect(await marks('Pets-getPet')).toEqual(['deprecated', 'ends on 2031-02-03'])
+    for (const { tag, operationId, deprecated, 'x-stability': stability } of operations())
+      if (!deprecated) expect(await marks(`${tag}-${operationId}`)).toEqual(stability ? [stability] : [])
+    expect(await page.locator('.mark.experimental, .mark.beta').count()).toBe(2)
+  })
+
+  test('every operation can be tried but GET /store/orders, which says why', async () => {
+    await follow('#operations-Store-listOrders')
+    const orders = operation('Store-listOrders')
+    const button = orders.getByRole('button', { name: 'Try it out' })
+    expect([await button.count(), await button.isDisabled()]).toEqual([1, true])
+    const reason = api.paths['/store/orders']?.get?.['x-no-try-it-reason']
+    expect(await orders.locator('.no-try').textContent()).toBe(`Try it out${reason}`)
+  })
+
+  test('a pasted key goes with what is tried, is not shown, and can be forgotten', async () => {
+    await page.getByLabel('API key', { exact: true }).fill(gateway.key)
+    await page.getByRole('button', { name: 'Use it' }).click()
+    await follow('#operations-Store-getQuota')
+    const quota = operation('Store-getQuota')
+    await quota.getByRole('button', { name: 'Try it out' }).click()
+    const sent = page.waitForRequest(`${baseUrl}/quota`)
+    await quota.getByRole('button', { name: 'Execute' }).click()
+    expect((await sent).headers().authorization).toBe(`Bearer ${gateway.key}`)
+    const live = quota.locator('.live-responses-table')
+    await live.getByText('Enterprise').first().waitFor()
+    expect(await live.locator('tbody .response-col_status').textContent()).toContain('200')
+    expect(await page.content()).not.toContain(gateway.key)
+
+    await page.getByRole('button', { name: 'Forget it' }).click()
+    const answered = page.waitForResponse(`${baseUrl}/quota`)
+    await quota.getByRole('button', { name: 'Execute' }).click()
+    expect((await answered).request().headers().authorization).toBeUndefined()
+    await live.getByText('unauthorized').first().waitFor()
+    // Chromium itself reports every 401.
+    expect(complained.splice(0)).toEqual([expect.stringContaining('401')])
+  })
+
+  test('is reached and opened by the keyboard alone', async () => {
+    await visit()
+    const focused = () => page.evaluate(() => document.activeElement?.textContent ?? '')
+    await page.keyboard.press('Tab')
+    expect(await focused()).toBe('Skip to the content')
+    await page.keyboard.press('Enter')
+    for (let presses = 0; !(await focused()).includes('/categories'); presses++) {
+      expect(presses).toBeLessThan(100)
+      await page.keyboard.press('Tab')
+    }
+    await page.keyboard.press('Enter')
+    await operation('Pets-listCategories').getByText('Responses').waitFor()
+    await page.keyboard.press('Tab')
+    expect(await focused()).toBe('curl')
+  })
+
+  describe('with an operation that is tried, and one that cannot be', () => {
+    beforeAll(async () => {
+      for (const id of ['Store-createOrder', 'Store-listOrders']) await operation(id).getByRole('button').click()
+      await operation('Store-createOrder').getByRole('button', { name: 'Try it out' }).click()
+    })
+
+    test.each([
+      ['light', 1280],
+      ['dark', 1280],
+      ['light', 375],
+      ['dark', 375],
+    ] as const)('%s at %i pixels has no barriers, and nothing wider than the page', async (colorScheme, width) => {
+      await page.emulateMedia({ colorScheme })
+      await page.setViewportSize({ width, height: 800 })
+      const menu = page.getByRole('button', { name: 'Menu' })
+      if ((await menu.isVisible()) && (await menu.getAttribute('aria-expanded')) === 'false') await menu.click()
+      expect(await page.getByRole('navigation').isVisible()).toBe(true)
+      expect(await barriers(page)).toEqual([])
+      const { ground, scrollWidth } = await page.evaluate(() => ({
+        ground: getComputedStyle(document.body).backgroundColor,
+        scrollWidth: document.documentElement.scrollWidth,
+      }))
+      expect(scrollWidth).toBe(width)
+      expect(ground === 'rgb(255, 255, 255)').toBe(colorScheme === 'light')
+    })
+  })
+
+  test('logs nothing, breaks no policy and asks nobody else', () => {
+    expect(complained).toEqual([])
+  })
+})

@@ -1,0 +1,225 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { seed } from '../prisma/seed.js'
+import { catalogue } from '../schema/errors.js'
+import { DEFAULT_LIMIT, MAX_LIMIT } from '../schema/rules.js'
+import { settings } from '../src/config.js'
+import { rateLimitHeaders } from '../src/headers.js'
+import { addressClient, plans } from '../src/keys.js'
+import { DAY_MS, GRACE_MS, STRIKES_MS } from '../src/limits/verdict.js'
+import { guides } from '../src/openapi/guides.js'
+import { stabilities } from '../src/openapi/operation.js'
+import { NOW, windows } from '../src/openapi/samples.js'
+import { resetStore } from './support/calls.js'
+import { type Gateway, openGateway } from './support/gateway.js'
+import { has, type Language, runPrograms } from './support/programs.js'
+
+const folder = 'docs/guides'
+const texts = new Map(readdirSync(folder).map((file) => [file, readFileSync(`${folder}/${file}`, 'utf8')]))
+const guide = (name: string) => [...texts].find(([file]) => file.endsWith(`-${name}.md`))?.[1] ?? ''
+
+/** The code blocks of a guide in a language. */
+const blocks = (text: string, language: string) =>
+  [...text.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)].flatMap(([, named, code = '']) =>
+    named === language ? [code] : [],
+  )
+
+/** The rows of a guide's only table, each its cells. */
+const table = (text: string) =>
+  text
+    .split('\n')
+    .filter((line) => line.startsWith('|'))
+    .slice(2)
+    .map((row) =>
+      row
+        .split('|')
+        .slice(1, -1)
+        .map((cell) => cell.trim()),
+    )
+
+// The address that the guides name, so that what they show is what this gateway answers.
+const baseUrl = 'https://petstore.example/v1'
+const figure = new Intl.NumberFormat('en-US').format
+
+let gateway: Gateway
+let patient: Gateway
+beforeAll(async () => {
+  gateway = await openGateway({ env: { BASE_URL: baseUrl } })
+  await seed(gateway.prisma)
+  const database = { ...gateway.database, close: async () => {} }
+  patient = await openGateway({ env: { BASE_URL: baseUrl }, database, seconds: { minute: 2, day: 600, address: 2 } })
+})
+afterAll(async () => {
+  await patient.close()
+  await gateway.close()
+})
+
+/** Runs examples as they stand, but that the address of the guides leads to a gateway under test. */
+async function runExamples(language: Language, examples: string[], to: Gateway, key: string) {
+  const actual = `${(await to.listen()).url}/v1`
+  // A link in an answer has the address of the guides, too.
+  const follow = `const { fetch } = globalThis
+globalThis.fetch = (url, init) => fetch(typeof url === 'string' ? url.replace(process.env.TOLD, process.env.ACTUAL) : url, init)`
+  const programs = examples.map((example) => example.replaceAll(baseUrl, actual))
+  return runPrograms(language, language === 'JavaScript' ? [follow, ...programs] : programs, {
+    PETSTORE_KEY: key,
+    TOLD: baseUrl,
+    ACTUAL: actual,
+  })
+}
+
+describe.concurrent('the examples work', () => {
+  test.skipIf(!has('Shell'))('those for a shell', async () => {
+    const examples = [...texts.values()].flatMap((text) => blocks(text, 'sh'))
+    expect(examples.length).toBeGreaterThan(2)
+    const said = await runExamples('Shell', examples, gateway, gateway.key)
+    expect(said).toContain('"plan":"Enterprise"')
+    expect(said).toContain('{"data":{"pets":[{"name":"Rex"')
+  })
+
+  test('the one that reads a list to its end', async () => {
+    const said = await runExamples('JavaScript', blocks(guide('pagination'), 'js'), gateway, gateway.key)
+    expect(said.trim().split('\n')).toHaveLength(12)
+  })
+
+  test('each of those that back off waits when it is refused, and is not banned', async () => {
+    const examples = blocks(guide('backing-off'), 'js')
+    expect(examples).toHaveLength(4)
+    const { key, row } = await patient.createKey({ plan: 'Enterprise', minuteLimit: 1, dayLimit: 1000 })
+    patient.logged.length = 0
+    await runExamples('JavaScript', examples, patient, key)
+    const requests = patient.logged.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'request')
+    const statuses = requests.map(({ status }) => status)
+    // The second and each that follows it finds the window used up by the one before.
+    expect(statuses.filter((status) => status === 200)).toHaveLength(4)
+    expect(statuses.filter((status) => status === 429).length).toBeGreaterThanOrEqual(3)
+    expect(statuses.length).toBeLessThanOrEqual(10)
+    expect(await patient.prisma.apiKey.findUnique({ where: { id: row.id } })).toMatchObject({ bannedUntil: null })
+  })
+
+  const headersOf = (name: string) =>
+    Object.fromEntries(
+      (blocks(guide(name), 'http')[0] ?? '')
+        .trim()
+        .split('\n')
+        .map((line) => /^([\w-]+): (.*)$/.exec(line)?.slice(1) ?? [])
+        .map(([header = '', value]) => [header.toLowerCase(), value]),
+    )
+
+  test('the headers that they show are sent', async () => {
+    expect(headersOf('rate-limit-headers')).toEqual(rateLimitHeaders({ at: NOW, outcome: 'allowed', windows }))
+    const page = await gateway.get('/pets?limit=5')
+    expect(Object.fromEntries(page.headers)).toMatchObject(headersOf('pagination'))
+    const deprecated = await gateway.get('/pets/1')
+    expect(Object.fromEntries(deprecated.headers)).toMatchObject(headersOf('versions'))
+  })
+
+  test('the error that they show is what is answered', async () => {
+    const [shown = ''] = blocks(guide('errors'), 'json')
+    expect((await gateway.get('/pets/999')).body).toEqual(JSON.parse(shown))
+  })
+})
+
+/** Refused documents, each over one limit. */
+const tooMuch = {
+  depth: `{ pet(petId: 1) { ${'category { pets { '.repeat(6)} name ${'} } '.repeat(6)} } }`,
+  introspectionDepth: `{ __type(name: "Pet") { fields { type { ${'ofType { '.repeat(20)} name ${'} '.repeat(20)} } } } }`,
+  tokens: `{ ${'__typename '.repeat(2000)} }`,
+  aliases: `{ ${Array.from({ length: 101 }, (_, i) => `a${i}: __typename`).join(' ')} }`,
+  introspectionAliases:
+    '{ __schema { a: description b: description c: description d: description e: description f: description } }',
+  objects: '{ pets(limit: 100) { category { pets(limit: 100) { name } } } }',
+}
+
+describe('what they tell is what the service enforces: the figures', () => {
+  test('of every plan', () => {
+    const told = table(guide('limits')).filter(([plan]) => plan !== 'Enterprise')
+    expect(told).toEqual(Object.entries(plans).map(([plan, { minute, day }]) => [plan, figure(minute), figure(day)]))
+  })
+
+  test('of every error', () => {
+    const told = table(guide('errors')).map(([status, code]) => [Number(status), code])
+    expect(told).toEqual(Object.entries(catalogue).map(([code, { status }]) => [status, `\`${code}\``]))
+  })
+
+  test('of what the marks of stability mean, the words are those of the reference', () => {
+    for (const [mark, meaning] of Object.entries(stabilities))
+      expect(guide('versions')).toContain(`- **${mark}**: ${meaning}.`)
+  })
+
+  test('and there are no others', async () => {
+    const { MAX_BODY_BYTES, BAN_AFTER, BAN_SECONDS } = settings.parse({})
+    /** The limit that the refusal of a document names. */
+    const most = async (document: string) => {
+      const { message } = (await gateway.graphql(document)).body.errors[0]
+      return figure(Number(/(?:at most|deeper than|more than) (\d+)/.exec(message)?.[1]))
+    }
+    const held: Record<string, string[]> = {
+      authentication: [`by address, ${addressClient('').windows[0]?.limit} a minute`, 'within 10 seconds'],
+      limits: ['A REST request costs 1.', `${MAX_BODY_BYTES / 2 ** 20} MiB`],
+      'rate-limit-headers': ['where it is 0'],
+      'backing-off': ['200 calls'],
+      bans: [
+        `more than ${GRACE_MS / 1000} second after`,
+        `${BAN_AFTER} strikes within a minute ban the key for ${BAN_SECONDS / 60} minutes`,
+        `up to ${DAY_MS / 3_600_000} hours`,
+        'is 0',
+      ],
+      errors: ['1 to 128 printable'],
+      pagination: [
+        `a page, 1 to ${MAX_LIMIT}, and ${DEFAULT_LIMIT} unless given`,
+        `several times, at most ${MAX_LIMIT}:`,
+        `then ${MAX_LIMIT} unless given`,
+      ],
+      versions: [settings.parse({}).PET_BY_ID_SUNSET.toISOString().slice(0, 10)],
+      'rest-and-graphql': [
+        'above costs 1',
+        `${await most(tooMuch.depth)} fields deep (${await most(tooMuch.introspectionDepth)} in introspection)`,
+        `${await most(tooMuch.tokens)} tokens and ${await most(tooMuch.aliases)} aliases`,
+        `(${await most(tooMuch.introspectionAliases)} in introspection)`,
+        `ask for ${await most(tooMuch.objects)} objects`,
+      ],
+    }
+    expect(STRIKES_MS).toBe(60_000)
+    for (const [file, text] of texts) {
+      // In one line, without code, addresses, tables, RFCs and statuses.
+      let prose = text
+        .replace(/^```[\s\S]*?^```$|^\|.*$|`[^`\n]*`|\]\([^)]*\)|draft-[\w-]+|RFC \d+/gm, '')
+        .replace(/\s+/g, ' ')
+      for (const phrase of held[file.replace(/^\d-|\.md$/g, '')] ?? []) {
+        expect(prose, file).toContain(phrase)
+        prose = prose.replace(phrase, '')
+      }
+      expect(prose.replace(/\b[245]\d\d\b/g, '').match(/.{0,40}\d.{0,40}/g), file).toBeNull()
+    }
+  })
+})
+
+describe('what REST and GraphQL are said to have in common', () => {
+  beforeEach(() => resetStore(gateway.prisma))
+
+  test.each(table(guide('rest-and-graphql')))('%s does what %s does', async (rest = '', graphql = '') => {
+    const [, method = '', path = '', body] = /^`(\w+) (\S+)`(?: with `(.*)`)?$/.exec(rest) ?? []
+    const answer = await gateway.call(method, path, { body })
+    await resetStore(gateway.prisma)
+    const { data, errors } = (await gateway.graphql(graphql.slice(1, -1))).body
+    expect(errors).toBeUndefined()
+    if (answer.status === 204) expect(Object.values(data)[0]).toBeTruthy()
+    else expect([answer.body].flat()).toMatchObject(Object.values(data).flat() as object[])
+  })
+})
+
+describe('in the OpenAPI document', () => {
+  const told = guides({ baseUrl: 'https://api.test/v2', sunset: new Date('2031-02-03') })
+
+  test('each is a section of its own, in the order of the files', () => {
+    const titles = [...texts].map(([, text]) => /^# (.*)$/m.exec(text)?.[1])
+    expect([...told.matchAll(/^## (.*)$/gm)].map(([, title]) => title)).toEqual(titles)
+    expect(told).not.toMatch(/^# /m)
+  })
+
+  test('they tell the address and the sunset date of this service', () => {
+    expect(told).not.toMatch(/petstore\.example|2030/)
+    expect(told).toContain('Sunset: Mon, 03 Feb 2031 00:00:00 GMT')
+  })
+})

@@ -1,0 +1,294 @@
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { seed } from '../prisma/seed.js'
+import { createApp } from '../src/app.js'
+import { readConfig } from '../src/config.js'
+import { createLog } from '../src/log.js'
+import type { OperationObject, ResponseObject, Schema } from '../src/openapi/document.js'
+import { createOpenApi } from '../src/openapi.js'
+import { fill, operations } from '../src/operations.js'
+import { resolved } from './support/contract.js'
+import { openTestDatabase, type TestDatabase } from './support/database.js'
+import { type Answer, Gateway, openGateway } from './support/gateway.js'
+import { watched } from './support/statements.js'
+
+// The document is taken at its word: what it shows is sent to a gateway with the sample data, and what it says may
+// happen is made to happen. All of it follows from the document, so that a new operation is held to it as well.
+// Headers and schemas are held to it with every answer of every test (see support/contract.ts).
+
+const { BASE_URL: baseUrl, PET_BY_ID_SUNSET: sunset } = readConfig({})
+const document = createOpenApi({ baseUrl, sunset })
+
+interface Described {
+  name: string
+  method: string
+  path: string
+  operation: OperationObject
+  status: number
+  response: ResponseObject
+}
+
+const responseTo = ({ responses }: OperationObject, status: string | number) =>
+  resolved(document.components.responses, responses[status] as ResponseObject)
+
+const described = Object.entries(document.paths).flatMap(([path, item]) =>
+  Object.entries(item).map(([method, operation]): Described => {
+    const status = Number(Object.keys(operation.responses).find((code) => code < '300'))
+    const response = responseTo(operation, status)
+    return { name: operation.operationId, method: method.toUpperCase(), path, operation, status, response }
+  }),
+)
+
+/** The examples of a parameter or a media type, by name. */
+const examplesOf = ({ example, examples }: { example?: unknown; examples?: Record<string, { value: unknown }> } = {}) =>
+  Object.entries(examples ?? (example === undefined ? {} : { example: { value: example } })).map(
+    ([name, { value }]) => ({ name, value }),
+  )
+
+/** A request that the document shows. */
+interface Shown {
+  label: string
+  /** Of parameters. */
+  values: Record<string, unknown>
+  /** The name of the body's example. */
+  example?: string
+  type?: string
+  body?: unknown
+}
+
+/** Every body with what is required, then each other example of a parameter by itself, then all parameters at once. */
+function shownBy({ parameters = [], requestBody }: OperationObject): Shown[] {
+  const first = (from: typeof parameters) =>
+    Object.fromEntries(from.map((parameter) => [parameter.name, examplesOf(parameter)[0]?.value]))
+  const values = first(parameters.filter(({ required }) => required))
+  const bodies = Object.entries(requestBody?.content ?? {}).flatMap(([type, media]) =>
+    examplesOf(media).map(({ name, value }) => ({
+      label: `${type} ${name}`,
+      values,
+      example: name,
+      type,
+      body: value,
+    })),
+  )
+  const [plain, ...others] = bodies.length > 0 ? bodies : [{ label: 'what is required', values }]
+  const single = parameters.flatMap((parameter) =>
+    examplesOf(parameter)
+      .slice(parameter.required ? 1 : 0)
+      .map(({ name, value }) => ({
+        ...plain,
+        label: `${parameter.name} ${name}`,
+        values: { ...values, [parameter.name]: value },
+      })),
+  )
+  const together = { ...plain, label: 'all parameters', values: first(parameters) }
+  return [plain as Shown, ...others, ...single, ...(single.length > 1 ? [together] : [])]
+}
+
+let database: TestDatabase
+let gateway: Gateway
+// Others over the same database: after every sunset, without the database, with an address that is used up.
+let late: Gateway
+let away: Gateway
+let flooded: Gateway
+
+beforeAll(async () => {
+  database = await openTestDatabase()
+  const shared = { ...database, close: async () => {} }
+  await seed(database.prisma)
+  gateway = await openGateway({ database: shared })
+  late = await openGateway({ database: shared, env: { PET_BY_ID_SUNSET: '2026-01-01' } })
+  flooded = await openGateway({ database: shared })
+  for (let i = 0; i < 60; i++) await flooded.get('/pets', { key: null })
+
+  const { prisma } = watched({ url: 'postgresql://127.0.0.1:1/nowhere' })
+  const { config, limits } = gateway
+  const app = createApp({ config, limits, database: { ...database, prisma }, log: createLog('silent') })
+  away = new Gateway({ ...gateway, app })
+})
+afterAll(async () => {
+  await away.app.close()
+  for (const open of [gateway, late, flooded]) await open.close()
+  await database.close()
+})
+
+interface Sending extends Partial<Shown> {
+  to?: Gateway
+  key?: string | null
+  /** Query parameters beyond those of the document. */
+  extra?: Record<string, string>
+}
+
+function send({ method, path, operation }: Described, sending: Sending): Promise<Answer> {
+  const { to = gateway, values = {}, extra, key, type, body } = sending
+  const query = new URLSearchParams(extra)
+  for (const { name, in: place } of operation.parameters ?? [])
+    if (place === 'query' && name in values)
+      for (const value of [values[name]].flat()) query.append(name, String(value))
+  const target = fill(path, values) + (query.size > 0 ? `?${query}` : '')
+  return to.call(method, target, { key, body, headers: type ? { 'content-type': type } : {} })
+}
+
+const NOTHING = 999_999
+
+/** The same request for other things. */
+const withIds = (shown: Shown, id: number): Shown => ({
+  ...shown,
+  values: Object.fromEntries(Object.keys(shown.values).map((name) => [name, id])),
+})
+
+/** A body whose ids lead nowhere. */
+function referring({ operation }: Described, body: unknown) {
+  const schema = Object.values(operation.requestBody?.content ?? {})[0]?.schema
+  const { properties = {} } = resolved(document.components.schemas, schema as Schema)
+  const ids = Object.keys(properties).filter((name) => properties[name]?.format === 'int64')
+  return { ...(body as object), ...Object.fromEntries(ids.map((name) => [name, NOTHING])) }
+}
+
+/** A key whose only request of the day is spent. */
+async function usedUp() {
+  const { key } = await gateway.createKey({ plan: 'Enterprise', minuteLimit: 1, dayLimit: 1 })
+  await gateway.get('/pets', { key })
+  return key
+}
+
+interface Provoked {
+  answer: Promise<Answer>
+  /** What its message says, where that is more than the document can show. */
+  says?: RegExp
+}
+
+const free = new Set(operations.filter(({ rest }) => rest.cost === 0).map(({ operationId }) => operationId))
+
+/** A value of which only the type of the fields of that name is kept, however deep. */
+const typed = (name: string, value: unknown) =>
+  value === undefined
+    ? undefined
+    : JSON.parse(JSON.stringify(value, (key, field) => (key === name ? typeof field : field)))
+
+// What is sent only where the service is configured otherwise than by default.
+const configured = new Set(['Vary'])
+
+// What differs from one request to the next.
+const moments: Record<string, RegExp> = {
+  'X-RateLimit-Reset': /^\d+$/,
+  'X-Request-Id': /^[0-9a-f-]{36}$/,
+  RateLimit: /t=\d+/g,
+  Location: /\d+$/,
+}
+const timeless = (header: string, value: string | null) => value?.replace(moments[header] ?? '', '')
+
+describe.each(described.map((about) => [about.name, about] as const))('what the document shows of %s', (_, about) => {
+  const { name, method, operation, status, response } = about
+  const answers = examplesOf(response.content?.['application/json'])
+  const list = answers.some(({ value }) => Array.isArray(value))
+
+  /** As the client whom the examples show: with a Free key, of which one request is used. */
+  async function sendAsShown(shown: Shown) {
+    const { key } = await gateway.createKey()
+    if (free.has(name)) await gateway.get('/categories', { key })
+    return send(about, { ...shown, key })
+  }
+
+  // What a write has changed is put back.
+  const keepSample = () =>
+    onTestFinished(async () => {
+      await database.prisma.$executeRaw`TRUNCATE "Order", "InventoryItem", "Pet", "Category" RESTART IDENTITY`
+      await seed(database.prisma)
+    })
+
+  const requests = shownBy(operation).map((shown) => [shown.label, shown] as const)
+  test.each(requests)('can be sent, and is answered as it says: %s', async (_, shown) => {
+    if (method !== 'GET') keepSample()
+    const { body, ...answer } = await sendAsShown(shown)
+    expect([answer.status, body]).toEqual([status, body])
+    const expected = (answers.find((answer) => answer.name === shown.example) ?? answers[0])?.value
+    // What is made now has a new id, and windows end at another time.
+    const assigned = status === 201 ? 'id' : 'reset'
+    if (list) expect(body.length).toBeGreaterThan(0)
+    else expect(typed(assigned, body)).toEqual(typed(assigned, expected))
+  })
+
+  if (list)
+    test('is in the list of the sample data', async () => {
+      const { body } = await send(about, {})
+      for (const { value } of answers) expect(body).toEqual(expect.arrayContaining(value as unknown[]))
+    })
+
+  test('has the headers of a real answer', async () => {
+    if (method !== 'GET') keepSample()
+    const [shown] = shownBy(operation)
+    // The shown Link follows a page of one.
+    const values = { ...shown?.values, ...(list && { limit: 1 }) }
+    const sent = (await sendAsShown({ ...(shown as Shown), values })).headers
+    for (const [header, reference] of Object.entries(response.headers)) {
+      const { example } = resolved(document.components.headers, reference)
+      if (configured.has(header)) expect(sent.has(header)).toBe(false)
+      else expect(timeless(header, sent.get(header)), header).toBe(timeless(header, String(example)))
+    }
+  })
+})
+
+/** How each refusal comes about, for any operation that lists it. */
+const provocations: Record<string, (about: Described, shown: Shown) => Provoked> = {
+  invalid_request: (about, shown) => ({
+    answer: send(about, { ...shown, extra: { nonsense: '1' } }),
+    says: /nonsense/,
+  }),
+  unauthorized: (about, shown) => ({ answer: send(about, { ...shown, key: null }) }),
+  not_found: (about, shown) => ({ answer: send(about, withIds(shown, NOTHING)), says: new RegExp(`${NOTHING}`) }),
+  // The sample data lets nothing be deleted that has the id 2.
+  conflict: (about, shown) => ({ answer: send(about, withIds(shown, 2)), says: /2/ }),
+  gone: (about, shown) => ({ answer: send(about, { ...shown, to: late }) }),
+  payload_too_large: (about, shown) => ({
+    answer: send(about, { ...shown, body: ' '.repeat(gateway.config.MAX_BODY_BYTES + 1) }),
+    says: /1048576/,
+  }),
+  unsupported_media_type: (about, shown) => ({
+    answer: send(about, { ...shown, type: 'text/plain' }),
+    says: /application\/json/,
+  }),
+  unknown_reference: (about, shown) => ({
+    answer: send(about, { ...shown, body: referring(about, shown.body) }),
+    says: new RegExp(`${NOTHING}`),
+  }),
+  // What is free is never refused to a key.
+  rate_limited: (about, shown) =>
+    free.has(about.name)
+      ? { answer: send(about, { ...shown, to: flooded, key: null }) }
+      : { answer: usedUp().then((key) => send(about, { ...shown, key })) },
+  key_banned: (about, shown) => ({
+    answer: gateway
+      .createKey({ bannedUntil: new Date(Date.now() + 60_000) })
+      .then(({ key }) => send(about, { ...shown, key })),
+  }),
+  unavailable: (about, shown) => ({ answer: send(about, { ...shown, to: away }) }),
+}
+
+interface Refusal {
+  code: string
+  message: string
+  status: number
+}
+
+// A defect of ours is listed, and cannot be provoked.
+const refusals = described.flatMap((about) =>
+  Object.keys(about.operation.responses)
+    .filter((status) => Number(status) !== about.status && status !== '500')
+    .flatMap((status) => {
+      const shown = examplesOf(responseTo(about.operation, status).content?.['application/json'])
+      const values = shown.length > 0 ? shown.map(({ value }) => value as Refusal) : [undefined]
+      return values.map(
+        (refusal) => [about.name, status, refusal?.code ?? 'without an example', about, refusal] as const,
+      )
+    }),
+)
+
+test.each(refusals)('%s is refused as the document says: %s %s', async (_, status, code, about, refusal) => {
+  const provoke = provocations[code]
+  if (!provoke) throw new Error(`Nothing here brings about ${status} ${code}.`)
+  const { answer, says } = provoke(about, shownBy(about.operation)[0] as Shown)
+  const { body, ...got } = await answer
+  expect([got.status, body]).toEqual([
+    Number(status),
+    { ...refusal, ...(says && { message: expect.stringMatching(says) }) },
+  ])
+})

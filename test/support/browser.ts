@@ -1,0 +1,73 @@
+import { accessSync, constants } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import axe from 'axe-core'
+import { type Browser, chromium, type Page } from 'playwright-core'
+
+const names = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable', 'chrome']
+
+function isExecutable(path: string) {
+  try {
+    accessSync(path, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** CHROMIUM_PATH, or the first Chromium or Chrome on PATH; undefined where there is none, and its tests are skipped. */
+export const chromiumPath =
+  process.env.CHROMIUM_PATH ||
+  (process.env.PATH ?? '')
+    .split(delimiter)
+    .flatMap((folder) => names.map((name) => join(folder, name)))
+    .find(isExecutable)
+
+/** Chromium, for which `host` is at 127.0.0.1:`port`, and which asks nobody else for anything. */
+export const launch = (host: string, port: number): Promise<Browser> =>
+  chromium.launch({
+    executablePath: chromiumPath,
+    args: [
+      `--host-resolver-rules=MAP ${host} 127.0.0.1:${port}`,
+      '--headless',
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+    ],
+  })
+
+/** Fills up with what a page must not do: log an error or a warning, throw, or ask other hosts. */
+export function complaints(page: Page, host: string): string[] {
+  const found: string[] = []
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) found.push(`${message.type()}: ${message.text()}`)
+  })
+  page.on('pageerror', (error) => found.push(`thrown: ${error.message}`))
+  page.on('request', (request) => {
+    const { protocol, hostname, href } = new URL(request.url())
+    if (protocol !== 'data:' && hostname !== host) found.push(`asked: ${href}`)
+  })
+  return found
+}
+
+/** What axe-core finds serious or critical on a page as it is now, with the elements. */
+export async function barriers(page: Page): Promise<string[]> {
+  const session = await page.context().newCDPSession(page)
+  // Not through the page, whose policy forbids scripts of others.
+  await session.send('Runtime.evaluate', { expression: axe.source })
+  const { result } = await session.send('Runtime.evaluate', {
+    expression: "axe.run({ resultTypes: ['violations'] }).then(({ violations }) => violations)",
+    awaitPromise: true,
+    returnByValue: true,
+  })
+  await session.detach()
+  const violations = result.value as {
+    id: string
+    impact: string
+    nodes: { target: string[]; failureSummary: string }[]
+  }[]
+  return violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => `${id}: ${target} ${failureSummary}`))
+}

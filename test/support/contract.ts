@@ -1,0 +1,227 @@
+import { Ajv, type ValidateFunction } from 'ajv'
+import formats from 'ajv-formats'
+import type { App } from '../../src/app.js'
+import type { OpenApiDocument, OperationObject, ResponseObject, Schema } from '../../src/openapi/document.js'
+import { createOpenApi } from '../../src/openapi.js'
+
+// Every response of a gateway under test is held against its own OpenAPI document, which must list all that is sent
+// and send all that it lists.
+
+interface Asked {
+  method: string
+  /** Absolute. */
+  url: string
+}
+
+interface Answered {
+  status: number
+  headers: Iterable<[string, string]>
+  text: string
+}
+
+/** @throws Error that names the operation, the status and the statement of the document that does not hold */
+export type Contract = (asked: Asked, answered: Answered) => void
+
+/** What frames any HTTP message. OpenAPI leaves Content-Type to `content`, and the rest to HTTP. */
+const framing = new Set(['content-type', 'content-length', 'connection'])
+
+const operational = new Set(['/healthz', '/readyz', '/metrics'])
+
+/** Computes a value once for each key. */
+function once<T>(compute: (key: string) => T) {
+  const known = new Map<string, T>()
+  return (key: string) => {
+    if (!known.has(key)) known.set(key, compute(key))
+    return known.get(key) as T
+  }
+}
+
+/**
+ * Validators by schema, compiled when they are first needed. Readers of the document are to expect new fields, but a
+ * gateway of this version has none that the document of this version does not tell of: its objects are exact.
+ */
+const compilerOf = once((schemas: string) => {
+  const ajv = new Ajv({ strict: false })
+  formats.default(ajv)
+  const exact: Record<string, Schema> = JSON.parse(schemas, (_, value) =>
+    value?.properties ? { ...value, additionalProperties: false } : value,
+  )
+  for (const [name, schema] of Object.entries(exact)) ajv.addSchema(schema, `#/components/schemas/${name}`)
+  const compiled = once((schema): ValidateFunction => ajv.compile(JSON.parse(schema)))
+  return (schema: Schema) => compiled(JSON.stringify(schema))
+})
+
+/** What a reference into one of the document's components refers to; anything else is itself. */
+export const resolved = <T>(components: Record<string, T>, value: T | { $ref: string }) =>
+  (value && typeof value === 'object' && '$ref' in value ? components[value.$ref.split('/').at(-1) ?? ''] : value) as T
+
+function segmentsOf(path: string): string[] | undefined {
+  try {
+    return path.split('/').map(decodeURIComponent)
+  } catch {
+    return undefined
+  }
+}
+
+/** What the document says of one response, by lower-case names. */
+interface Promised {
+  headers: Map<string, { name: string; required: boolean; integer: boolean; validate: ValidateFunction }>
+  content: Map<string, ValidateFunction>
+  /** The codes of its examples; none for a success. */
+  codes: unknown[]
+}
+
+const createContract = (options: { baseUrl: string; sunset: Date }): Contract => {
+  const document = createOpenApi(options)
+  const base = new URL(options.baseUrl).pathname.replace(/\/$/, '')
+  const { schemas, headers, responses } = document.components
+  const compile = compilerOf(JSON.stringify(schemas))
+  const promisedHeaders = (of: ResponseObject['headers']): Promised['headers'] =>
+    new Map(
+      Object.entries(of).map(([name, reference]) => {
+        const { required = false, schema } = resolved(headers, reference)
+        const integer = schema.type === 'integer'
+        return [name.toLowerCase(), { name, required, integer, validate: compile(schema) }]
+      }),
+    )
+  const promised = (response: ResponseObject): Promised => {
+    const content = Object.entries(response.content ?? {})
+    const examples = content.flatMap(([, media]) => Object.values(media.examples ?? {}))
+    return {
+      headers: promisedHeaders(response.headers),
+      content: new Map(content.map(([type, { schema }]) => [type, compile(schema)])),
+      codes: examples.flatMap(({ value }) => (value as { code?: unknown } | null)?.code ?? []),
+    }
+  }
+
+  const routes = routesOf(document).map((route) => ({
+    ...route,
+    promised: once((status) => {
+      const response = route.operation.responses[status]
+      return response && promised(resolved(responses, response))
+    }),
+  }))
+  const marks = promisedHeaders(Object.fromEntries(Object.entries(headers).filter(([name]) => /RateLimit/.test(name))))
+  const refusal: Promised['content'] = new Map([['application/json', compile(schemas.Error as Schema)]])
+
+  const find = (method: string, pathname: string) => {
+    const segments = pathname.startsWith(`${base}/`) ? segmentsOf(pathname.slice(base.length)) : undefined
+    return routes.find(
+      (route) =>
+        route.method === method &&
+        route.segments.length === segments?.length &&
+        route.segments.every((segment, i) => (segment === undefined ? segments[i] !== '' : segment === segments[i])),
+    )
+  }
+
+  return ({ method, url }, { status, headers: sent, text }) => {
+    const { pathname } = new URL(url)
+    const head = method === 'HEAD'
+    const route = find(head ? 'GET' : method, pathname)
+    const must = (holds: unknown, statement: string) => {
+      if (holds) return
+      const asked = `${method} ${pathname.slice(0, 200)} (${route?.operation.operationId ?? 'no operation'})`
+      throw new Error(`The OpenAPI document does not hold: ${asked} answered ${status}, but ${statement}`)
+    }
+    const values = new Map([...sent].map(([name, value]) => [name.toLowerCase(), value]))
+
+    function holdHeaders(listed: Promised['headers']) {
+      for (const [key, { name, required, integer, validate }] of listed) {
+        const value = values.get(key)
+        if (value === undefined) must(!required, `${name} is missing`)
+        else must(validate(integer && /^-?\d+$/.test(value) ? Number(value) : value), `${name} is ${value}`)
+      }
+    }
+    function holdBody(content: Promised['content'], codes?: unknown[]) {
+      const type = values.get('content-type')?.split(';')[0]
+      if (content.size === 0) must(text === '' && type === undefined, 'a body is not listed')
+      const validate = content.get(type ?? '')
+      must(validate || content.size === 0, `the content type ${type} is not listed`)
+      if (head) must(text === '', 'HEAD has a body')
+      if (head || !validate) return
+      const body = JSON.parse(text)
+      must(
+        validate(body),
+        `the body${validate.errors?.map((error) => `${error.instancePath} ${error.message}`)}: ${text}`,
+      )
+      if (status < 400) return
+      must(body.status === status, `its body says ${body.status}`)
+      if (codes) must(codes.includes(body.code), `the code ${body.code} is not listed`)
+    }
+
+    if (route) {
+      const response = route.promised(String(status)) as Promised
+      must(response, 'the status is not listed')
+      for (const name of values.keys())
+        must(framing.has(name) || response.headers.has(name), `the header ${name} is not listed`)
+      holdHeaders(response.headers)
+      holdBody(response.content, response.codes)
+    } else if (pathname !== `${base}/graphql` && !(operational.has(pathname) && (head || method === 'GET'))) {
+      holdHeaders(marks)
+      if (status >= 400) holdBody(refusal)
+    }
+  }
+}
+
+const routesOf = (document: OpenApiDocument) =>
+  Object.entries(document.paths).flatMap(([path, item]) =>
+    Object.entries(item).map(([method, operation]: [string, OperationObject]) => ({
+      method: method.toUpperCase(),
+      /** A parameter's is undefined. */
+      segments: path.split('/').map((segment) => (segment.startsWith('{') ? undefined : segment)),
+      operation,
+    })),
+  )
+
+const contracts = once((options) => {
+  const { baseUrl, sunset } = JSON.parse(options)
+  return createContract({ baseUrl, sunset: new Date(sunset) })
+})
+
+/** The contract of a gateway with these settings. The document is made at the first response. */
+export const contractOf = ({ BASE_URL, PET_BY_ID_SUNSET }: { BASE_URL: string; PET_BY_ID_SUNSET: Date }): Contract => {
+  const options = JSON.stringify({ baseUrl: BASE_URL, sunset: PET_BY_ID_SUNSET })
+  return (asked, answered) => contracts(options)(asked, answered)
+}
+
+/** The app as a server takes it, with `hold` told of every response before its end is sent. */
+export function overheard(app: App, baseUrl: string, hold: Contract): App {
+  return {
+    ...app,
+    listener(req, res, ...context) {
+      const { method = '', url } = req
+      const chunks: Buffer[] = []
+      const keep = (chunk: unknown) => {
+        if (typeof chunk === 'string' || chunk instanceof Uint8Array) chunks.push(Buffer.from(chunk as string))
+      }
+      const { writeHead, write, end } = res
+      // What writeHead is given, a response does not remember.
+      let given: unknown
+      res.writeHead = ((...args: Parameters<typeof writeHead>) => {
+        given = args.at(-1)
+        return writeHead.apply(res, args)
+      }) as typeof writeHead
+      res.write = ((...args: Parameters<typeof write>) => {
+        keep(args[0])
+        return write.apply(res, args)
+      }) as typeof write
+      res.end = ((...args: Parameters<typeof end>) => {
+        keep(args[0])
+        const headers = Object.entries({ ...res.getHeaders(), ...(typeof given === 'object' && given) })
+        const text = Buffer.concat(chunks).toString()
+        hold(
+          { method, url: `http://localhost${url}` },
+          { status: res.statusCode, headers: headers.map(([name, value]) => [name, String(value)]), text },
+        )
+        return end.apply(res, args)
+      }) as typeof end
+      return app.listener(req, res, ...context)
+    },
+    async malformed(remoteAddress) {
+      const response = await app.malformed(remoteAddress)
+      const text = await response.text()
+      hold({ method: 'GET', url: baseUrl }, { status: response.status, headers: response.headers, text })
+      return new Response(text, response)
+    },
+  }
+}
