@@ -25,7 +25,7 @@ export default defineConfig({
           name: 'rest',
           include: ['test/**/*.test.ts'],
           exclude: [...configDefaults.exclude, ...timed],
-          maxWorkers: 4,
+          maxWorkers: 3,
           sequence: { groupOrder: 1 },
         },
       },

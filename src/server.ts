@@ -5,6 +5,8 @@ import { StartupError } from './config.js'
 
 /** How long requests in flight may take to finish once no new ones are accepted. */
 const GRACE_MS = 10_000
+/** How often connections are looked at that keep a stop waiting. */
+const IDLE_MS = 50
 
 const isHost = (text: string) => /^[^\s/?#@\\]+$/.test(text) && URL.canParse(`http://${text}`)
 
@@ -83,8 +85,12 @@ export async function listen(app: App, { port, host }: { port: number; host: str
     port: typeof address === 'object' && address ? address.port : port,
     close: () =>
       new Promise((resolve) => {
-        server.close(() => resolve())
-        server.closeIdleConnections()
+        // A connection whose last request has finished is idle only then.
+        const idle = setInterval(() => server.closeIdleConnections(), IDLE_MS)
+        server.close(() => {
+          clearInterval(idle)
+          resolve()
+        })
         setTimeout(() => server.closeAllConnections(), GRACE_MS).unref()
       }),
   }

@@ -1,20 +1,43 @@
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { stat, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { describe, expect, test } from 'vitest'
-import { dataFolder, freePort, runCommand, startGateway, temporaryFolder } from './support/process.js'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { dataFolder, freePort, runCommand, type Started, startGateway } from './support/process.js'
 
 const listPets = async (url: string, key: string) =>
   (await fetch(`${url}/pets?limit=100`, { headers: { 'x-api-key': key } })).json() as Promise<{ name: string }[]>
 
 const demoKey = (said: string) => /petstore_[0-9a-f]{48}/.exec(said)?.[0] as string
 
+const refused = async (env: Record<string, string>) => {
+  const { code, stdout, stderr } = await runCommand(['main'], env)
+  expect(code).toBe(1)
+  expect(stdout).toBe('')
+  expect(stderr).not.toMatch(/^\s+at /m)
+  return stderr.trimEnd().split('\n')
+}
+
 describe('a start on a machine that has only Node', () => {
+  // One data directory, from its first start to its second: starting is what these tests wait for.
+  let DATA_DIR: string
+  let first: Started
+  let second: Started
+  beforeAll(async () => {
+    DATA_DIR = await mkdtemp(join(tmpdir(), 'petstore-'))
+    first = await startGateway({ DATA_DIR }, () => {})
+  })
+  afterAll(async () => {
+    for (const { child } of [first, second]) child?.kill('SIGKILL')
+    await rm(DATA_DIR, { recursive: true, force: true })
+  })
+
   test('prints the addresses, and a curl line that lists pets when pasted', async () => {
-    const { said, url, stop } = await startGateway({ DATA_DIR: await temporaryFolder() })
+    const { said, url } = first
     expect(said).toContain('/docs')
     expect(said).toContain('/graphql')
     expect(said).toMatch(/counters +in memory/)
@@ -25,12 +48,15 @@ describe('a start on a machine that has only Node', () => {
       `${line.replace(/http:\/\/localhost:\d+/, url)} --silent`,
     ])
     expect(JSON.parse(stdout)).toHaveLength(3)
-    expect(await stop()).toBe(0)
   })
 
-  test('finds everything again, under the same demo keys, which nobody else may read', async () => {
-    const env = { DATA_DIR: await dataFolder() }
-    const first = await startGateway(env)
+  test('has its data directory to itself: another start is refused and told the owner, which goes on', async () => {
+    const lines = await refused({ DATA_DIR, PORT: String(await freePort()) })
+    expect(lines).toEqual([expect.stringContaining(`in use by process ${first.child.pid}`)])
+    expect((await fetch(`${first.url}/readyz`)).status).toBe(200)
+  })
+
+  test('finds everything again after kill -9, under the same demo keys, which nobody else may read', async () => {
     const key = demoKey(first.said)
     const pets = await listPets(first.url, key)
     await fetch(`${first.url}/pets`, {
@@ -39,23 +65,25 @@ describe('a start on a machine that has only Node', () => {
       body: JSON.stringify({ name: 'Stays', categoryId: 1 }),
     })
     await first.stop('SIGKILL')
-    const second = await startGateway(env)
+    second = await startGateway({ DATA_DIR, DRAIN_SECONDS: '1' }, () => {})
     expect(demoKey(second.said)).toBe(key)
     const found = await listPets(second.url, key)
     expect(found.map(({ name }) => name)).toEqual([...pets.map(({ name }) => name), 'Stays'])
-    expect((await stat(join(env.DATA_DIR, 'demo-keys.json'))).mode & 0o777).toBe(0o600)
+    expect((await stat(join(DATA_DIR, 'demo-keys.json'))).mode & 0o777).toBe(0o600)
+  })
+
+  test('drains for DRAIN_SECONDS when it is stopped: /readyz says 503 while requests are still taken', async () => {
+    const { url, stop } = second
+    const exit = stop('SIGINT')
+    await sleep(300)
+    const ready = await fetch(`${url}/readyz`)
+    expect([ready.status, await ready.json()]).toEqual([503, expect.objectContaining({ status: 'draining' })])
+    expect((await fetch(`${url}/healthz`)).status).toBe(200)
+    expect(await exit).toBe(0)
   })
 })
 
 describe('a start that cannot go on says why in one line, without a stack, and exits with 1', () => {
-  const refused = async (env: Record<string, string>) => {
-    const { code, stdout, stderr } = await runCommand(['main'], env)
-    expect(code).toBe(1)
-    expect(stdout).toBe('')
-    expect(stderr).not.toMatch(/^\s+at /m)
-    return stderr.trimEnd().split('\n')
-  }
-
   test('every bad setting is named, with its value and what is allowed', async () => {
     const lines = await refused({ PORT: 'http', DATABASE_URL: 'mysql://x', LOG_LEVEL: 'loud', BAN_AFTER: '0' })
     expect(lines).toHaveLength(4)
@@ -71,16 +99,7 @@ describe('a start that cannot go on says why in one line, without a stack, and e
     const lines = await refused({ DATA_DIR, PORT: String(port) })
     expect(lines).toEqual([expect.stringContaining(`port ${port} is already in use`)])
     server.close()
-    const { stop } = await startGateway({ DATA_DIR })
-    expect(await stop()).toBe(0)
-  })
-
-  test('a data directory in use, and its owner goes on', async () => {
-    const DATA_DIR = await dataFolder()
-    const { url, child } = await startGateway({ DATA_DIR })
-    const lines = await refused({ DATA_DIR, PORT: String(await freePort()) })
-    expect(lines).toEqual([expect.stringContaining(`in use by process ${child.pid}`)])
-    expect((await fetch(`${url}/readyz`)).status).toBe(200)
+    expect(await runCommand(['cli', 'list'], { DATA_DIR })).toMatchObject({ code: 0, stderr: '' })
   })
 
   test('a DATABASE_URL that nobody answers, without its password', async () => {

@@ -8,7 +8,7 @@ import { dataFolder, startGateway } from './support/process.js'
 const demoKey = (said: string) => /petstore_[0-9a-f]{48}/.exec(said)?.[0] as string
 
 describe('a stop', () => {
-  test('lets a request in flight finish, refuses new ones, and exits with 0; a second signal changes nothing', async () => {
+  test('lets a request in flight finish, refuses new ones, and exits with 0 right after; a second signal changes nothing', async () => {
     const { url, said, child, stop } = await startGateway({ DATA_DIR: await dataFolder() })
     const slow = request(`${url}/pets`, {
       method: 'POST',
@@ -24,17 +24,8 @@ describe('a stop', () => {
     const [response] = await once(slow, 'response')
     expect(response.statusCode).toBe(201)
     response.resume()
-    expect(await exit).toBe(0)
-  })
-
-  test('with DRAIN_SECONDS, /readyz says 503 while requests are still taken', async () => {
-    const { url, stop } = await startGateway({ DATA_DIR: await dataFolder(), DRAIN_SECONDS: '1' })
-    const exit = stop('SIGINT')
-    await sleep(300)
-    const ready = await fetch(`${url}/readyz`)
-    expect([ready.status, await ready.json()]).toEqual([503, expect.objectContaining({ status: 'draining' })])
-    expect((await fetch(`${url}/healthz`)).status).toBe(200)
-    expect(await exit).toBe(0)
+    // The client keeps its connection open, which is no reason to wait for it.
+    expect(await Promise.race([exit, sleep(3000)])).toBe(0)
   })
 })
 

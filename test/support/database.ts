@@ -11,8 +11,20 @@ export interface TestDatabase extends Database {
   env: Record<string, string>
 }
 
+// Opening one costs more than many a test, so that what one file leaves the next file of the same thread takes.
+const idle: TestDatabase[] = []
+
 /** A real database of its own, migrated and empty: on TEST_DATABASE_URL where that is set, else an embedded one. */
 export async function openTestDatabase(): Promise<TestDatabase> {
+  const database = idle.pop() ?? (await makeTestDatabase())
+  const close = async () => {
+    await database.prisma.$executeRaw`TRUNCATE "Order", "InventoryItem", "Pet", "Category", "ApiKey" RESTART IDENTITY`
+    idle.push(database)
+  }
+  return { ...database, close }
+}
+
+async function makeTestDatabase(): Promise<TestDatabase> {
   if (testDatabaseUrl) {
     const name = `petstore_test_${process.pid}_${randomBytes(4).toString('hex')}`
     await asAdmin(`CREATE DATABASE ${name} TEMPLATE ${inject('template')}`)

@@ -56,8 +56,12 @@ export interface Started {
   stop(signal?: NodeJS.Signals): Promise<number | null>
 }
 
-/** `npm start` on a free port, up to the moment when it says where it is. */
-export async function startGateway(env: Environment): Promise<Started> {
+/**
+ * `npm start` on a free port, up to the moment when it says where it is.
+ *
+ * @param atLast is told how to end it: by default with the test
+ */
+export async function startGateway(env: Environment, atLast = onTestFinished): Promise<Started> {
   const port = env.PORT ?? String(await freePort())
   const child = spawn(process.execPath, ['src/run.mjs', 'main'], {
     env: clean({ ...env, PORT: port }),
@@ -68,7 +72,7 @@ export async function startGateway(env: Environment): Promise<Started> {
     child.kill(signal)
     return ended
   }
-  onTestFinished(async () => {
+  atLast(async () => {
     if (child.exitCode === null && child.signalCode === null) await stop('SIGKILL')
   })
   let said = ''
