@@ -18,7 +18,7 @@ const get = (path: string, headers = {}) => fetch(`http://127.0.0.1:${port}/v1${
 /** The status of a request whose target is sent as it is, where fetch would tidy it. */
 async function statusOf(target: string) {
   const socket = connect(port, '127.0.0.1')
-  socket.end(`GET ${target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`)
+  socket.write(`GET ${target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`)
   return Number((await text(socket)).split(' ', 2)[1])
 }
 
