@@ -22,12 +22,12 @@ export const chromiumPath =
     .flatMap((folder) => names.map((name) => join(folder, name)))
     .find(isExecutable)
 
-/** Chromium, for which `host` is at 127.0.0.1:`port`, and which asks nobody else for anything. */
-export const launch = (host: string, port: number): Promise<Browser> =>
+/** Chromium, for which every host of the domain `test` is at 127.0.0.1:`port`. */
+export const launch = (port: number): Promise<Browser> =>
   chromium.launch({
     executablePath: chromiumPath,
     args: [
-      `--host-resolver-rules=MAP ${host} 127.0.0.1:${port}`,
+      `--host-resolver-rules=MAP *.test 127.0.0.1:${port}`,
       '--headless',
       '--no-sandbox',
       '--disable-gpu',
@@ -46,7 +46,7 @@ export function complaints(page: Page, host: string): string[] {
   page.on('pageerror', (error) => found.push(`thrown: ${error.message}`))
   page.on('request', (request) => {
     const { protocol, hostname, href } = new URL(request.url())
-    if (protocol !== 'data:' && hostname !== host) found.push(`asked: ${href}`)
+    if (!['data:', 'blob:'].includes(protocol) && hostname !== host) found.push(`asked: ${href}`)
   })
   return found
 }

@@ -1,7 +1,8 @@
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { seed } from '../prisma/seed.js'
 import { barriers, chromiumPath, complaints, launch } from './support/browser.js'
-import { type Gateway, openGateway } from './support/gateway.js'
+import { type Gateway, openGateway, useGateway } from './support/gateway.js'
 
 const host = 'petstore.test'
 const baseUrl = `http://${host}/v1`
@@ -20,10 +21,22 @@ interface Operation {
   'x-codeSamples': { label: string; source: string }[]
 }
 
-/** Chromium is needed: CHROMIUM_PATH, or chromium or google-chrome on PATH. */
-describe.skipIf(!chromiumPath)('the reference, in Chromium', () => {
-  let gateway: Gateway
-  let browser: Browser
+// Chromium is needed: CHROMIUM_PATH, or chromium or google-chrome on PATH.
+const inChromium = describe.skipIf(!chromiumPath)
+
+let gateway: Gateway
+let browser: Browser
+beforeAll(async () => {
+  if (!chromiumPath) return
+  gateway = await openGateway({ env: { BASE_URL: baseUrl, PET_BY_ID_SUNSET: '2031-02-03' } })
+  browser = await launch((await gateway.listen()).port)
+})
+afterAll(async () => {
+  await browser?.close()
+  await gateway?.close()
+})
+
+inChromium('the reference', () => {
   let page: Page
   let complained: string[]
   let api: Api
@@ -39,17 +52,11 @@ describe.skipIf(!chromiumPath)('the reference, in Chromium', () => {
   }
 
   beforeAll(async () => {
-    gateway = await openGateway({ env: { BASE_URL: baseUrl, PET_BY_ID_SUNSET: '2031-02-03' } })
     api = (await gateway.get('/openapi.json')).body
-    browser = await launch(host, (await gateway.listen()).port)
     page = await browser.newPage({ viewport: { width: 1280, height: 800 }, colorScheme: 'light' })
     page.setDefaultTimeout(10_000)
     complained = complaints(page, host)
     await visit()
-  })
-  afterAll(async () => {
-    await browser?.close()
-    await gateway?.close()
   })
 
   /** The operations of the document, by the fragment that links to each. */
@@ -218,5 +225,88 @@ describe.skipIf(!chromiumPath)('the reference, in Chromium', () => {
 
   test('logs nothing, breaks no policy and asks nobody else', () => {
     expect(complained).toEqual([])
+  })
+})
+
+inChromium('GraphiQL', () => {
+  test('runs what it opens with under a pasted key, breaks no policy and asks nobody else', async () => {
+    await seed(gateway.prisma)
+    const page = await browser.newPage()
+    page.setDefaultTimeout(10_000)
+    const complained = complaints(page, host)
+    await page.goto(`${baseUrl}/graphql`)
+    const editor = (name: string) => page.locator(`[data-uri$="${name}"].monaco-editor`)
+    await editor('request-headers.json').click()
+    await page.keyboard.press('ControlOrMeta+A')
+    await page.keyboard.press('Delete')
+    await page.keyboard.insertText(JSON.stringify({ Authorization: `Bearer ${gateway.key}` }))
+    await editor('operation.graphql').click({ position: { x: 200, y: 120 } })
+    await page.keyboard.press('ControlOrMeta+Enter')
+    await page.locator('.graphiql-response').getByText('"Rex"').waitFor()
+    // Without a key the schema cannot be read, which Chromium reports.
+    expect(complained.filter((complaint) => !complaint.includes('401'))).toEqual([])
+    await page.close()
+  })
+})
+
+inChromium('a page of another origin', () => {
+  /** What a script there sees of a request, or that it sees nothing. */
+  async function seenFrom(origin: string, url: string, init: RequestInit = {}) {
+    const page = await browser.newPage()
+    // Any page without a policy of its own will do.
+    await page.goto(`${origin}/healthz`)
+    const request = { ...init, headers: { authorization: `Bearer ${gateway.key}`, ...init.headers } }
+    const seen = await page.evaluate(
+      ([to, how]) =>
+        fetch(to, how).then(
+          async (response) => ({
+            status: response.status,
+            headers: [...response.headers.keys()],
+            body: await response.text(),
+          }),
+          () => 'nothing',
+        ),
+      [url, request] as const,
+    )
+    await page.close()
+    return seen
+  }
+
+  test('reads answers with the headers that are exposed, and no others', async () => {
+    const body = JSON.stringify({ name: 'Fish' })
+    const headers = { 'content-type': 'application/json' }
+    const seen = await seenFrom('http://elsewhere.test', `${baseUrl}/categories`, { method: 'POST', headers, body })
+    const safelisted = ['content-length', 'content-type']
+    const rateLimits = [
+      'ratelimit',
+      'ratelimit-policy',
+      'x-ratelimit-limit',
+      'x-ratelimit-remaining',
+      'x-ratelimit-reset',
+    ]
+    expect(seen).toMatchObject({ status: 201, body: expect.stringContaining('Fish') })
+    expect(seen).toHaveProperty('headers', [...safelisted, 'location', ...rateLimits, 'x-request-id'].sort())
+  })
+
+  test('reads why it is refused, too', async () => {
+    const headers = { authorization: 'Bearer wrong' }
+    const seen = await seenFrom('http://elsewhere.test', `${baseUrl}/pets`, { headers })
+    expect(seen).toMatchObject({ status: 401, body: expect.stringContaining('unauthorized') })
+  })
+
+  test('reads nothing when it sends cookies along', async () => {
+    expect(await seenFrom('http://elsewhere.test', `${baseUrl}/pets`, { credentials: 'include' })).toBe('nothing')
+  })
+
+  test('reads nothing where CORS_ORIGINS names others', async () => {
+    const { database, key } = gateway
+    const narrow = await useGateway({
+      database: { ...database, close: async () => {} },
+      env: { CORS_ORIGINS: 'http://friend.test' },
+    })
+    const { url } = await narrow.listen()
+    const headers = { authorization: `Bearer ${key}` }
+    expect(await seenFrom('http://elsewhere.test', `${url}/pets`, { headers })).toBe('nothing')
+    expect(await seenFrom('http://friend.test', `${url}/pets`, { headers })).toMatchObject({ status: 200 })
   })
 })
