@@ -40,6 +40,31 @@ const data = async (query: string, variables?: object) => {
 }
 const refusal = ({ body }: { body: { errors: { extensions: object }[] } }) => body.errors.map((e) => e.extensions)
 
+test('requests for single things that arrive together share a query, and each has its own answer', async () => {
+  const { pets } = await createCategory(20)
+  // So that the key is known.
+  await gateway.get('/quota')
+  statements.length = 0
+  const ids = [...pets.map(({ id }) => Number(id)), 999_999]
+  const answers = await Promise.all(ids.map((id) => gateway.get(`/pets/${id}`)))
+  expect(answers.map(({ status }) => status)).toEqual([...pets.map(() => 200), 404])
+  expect(answers.map(({ body }) => body.id)).toEqual([...pets.map(({ id }) => Number(id)), undefined])
+  // One, where Redis' answers arrive together, too.
+  expect(statements.length).toBeLessThan(5)
+})
+
+test('a read that shares a query sees every write that was acknowledged before it', async () => {
+  const { pets } = await createCategory(1)
+  const path = `/pets/${pets[0]?.id}`
+  for (let i = 0; i < 20; i++) {
+    const others = Array.from({ length: 5 }, () => gateway.get(path))
+    await gateway.patch(path, { name: `Tom ${i}` })
+    const after = await Promise.all(Array.from({ length: 5 }, () => gateway.get(path)))
+    expect(after.map(({ body }) => body.name)).toEqual(after.map(() => `Tom ${i}`))
+    await Promise.all(others)
+  }
+})
+
 describe('the graph', () => {
   test('leads from each resource to its neighbours, in both directions', async () => {
     const category = await createCategory(1, 1)
