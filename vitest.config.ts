@@ -15,7 +15,8 @@ export default defineConfig({
     testTimeout: 30_000,
     hookTimeout: 60_000,
     pool: 'threads',
-    // No file leaves anything behind in a module, so that they can share them: loading costs more than many a test.
+    // Files leave nothing behind in modules but idle databases, so that they can share them: loading costs more than
+    // many a test.
     isolate: false,
     projects: [
       { extends: true, test: { name: 'timed', include: timed, maxWorkers: 3, sequence: { groupOrder: 0 } } },

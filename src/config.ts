@@ -23,10 +23,11 @@ export const settings = z.object({
   PORT: number(1, 65535, 3000),
   HOST: z.string().min(1).default('0.0.0.0').describe('a host name or an address to listen on'),
   BASE_URL: url(['http:', 'https:'])
-    .refine((value) => !/[?#]/.test(value))
-    .transform((value) => value.replace(/\/+$/, ''))
+    // As it is written out everywhere; an apostrophe would end the quoted ones of shell commands.
+    .refine((value) => !/[?#']/.test(value) && !new URL(value).username && !new URL(value).password)
+    .transform((value) => new URL(value).href.replace(/\/+$/, ''))
     .optional()
-    .describe('an http or https URL without query and fragment'),
+    .describe('an http or https URL without user, password, query, fragment and apostrophes'),
   DATABASE_URL: url(['postgresql:', 'postgres:']).optional().describe('a postgresql:// URL'),
   REDIS_URL: z
     .string()

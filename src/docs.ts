@@ -128,8 +128,14 @@ export function useDocuments({ baseUrl, sunset, schema }: DocumentsOptions): Gat
       if (path === '/')
         return endResponse(new fetchAPI.Response(null, { status: 302, headers: { location: `${baseUrl}/docs` } }))
       if (!make || (path === '/graphql' && !request.headers.get('accept')?.includes('text/html'))) return
-      if (!pages.has(path)) pages.set(path, make())
-      const { type, etag, headers: own, bodies } = (await pages.get(path)) as Page
+      const made =
+        pages.get(path) ??
+        make().catch((error) => {
+          pages.delete(path)
+          throw error
+        })
+      pages.set(path, made)
+      const { type, etag, headers: own, bodies } = await made
       const headers = { ...own, etag, vary: 'Accept, Accept-Encoding' }
       if (request.headers.get('if-none-match')?.includes(etag))
         return endResponse(new fetchAPI.Response(null, { status: 304, headers }))

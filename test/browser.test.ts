@@ -18,6 +18,7 @@ interface Operation {
   deprecated?: true
   'x-stability'?: string
   'x-no-try-it-reason'?: string
+  responses: Record<string, unknown>
   'x-codeSamples': { label: string; source: string }[]
 }
 
@@ -35,6 +36,11 @@ afterAll(async () => {
   await browser?.close()
   await gateway?.close()
 })
+
+async function sampleData() {
+  await gateway.prisma.$executeRaw`TRUNCATE "Order", "InventoryItem", "Pet", "Category" RESTART IDENTITY`
+  await seed(gateway.prisma)
+}
 
 inChromium('the reference', () => {
   let page: Page
@@ -140,6 +146,18 @@ inChromium('the reference', () => {
     }
   })
 
+  test('opens an operation from the navigation, and again after it was closed', async () => {
+    const link = page.locator('nav a[href="#operations-Pets-listPets"]')
+    const button = operation('Pets-listPets').locator('.opblock-summary button')
+    for (let times = 0; times < 2; times++) {
+      await link.click()
+      await expect.poll(() => button.getAttribute('aria-expanded')).toBe('true')
+      expect(await link.getAttribute('aria-current')).toBe('location')
+      await button.click()
+      expect(await button.getAttribute('aria-expanded')).toBe('false')
+    }
+  })
+
   test('shows when the deprecated operation ends, and what is experimental or beta', async () => {
     const marks = (id: string) => operation(id).locator('.mark').allTextContents()
     expect(await marks('Pets-getPet')).toEqual(['deprecated', 'ends on 2031-02-03'])
@@ -180,12 +198,50 @@ inChromium('the reference', () => {
     expect(complained.splice(0)).toEqual([expect.stringContaining('401')])
   })
 
+  test('every operation that can be tried is sent as it is filled in, and succeeds', async () => {
+    await sampleData()
+    await visit()
+    await page.getByLabel('API key', { exact: true }).fill(gateway.key)
+    await page.getByRole('button', { name: 'Use it' }).click()
+    // What is deleted is what the others show.
+    const inOrder = [...operations()].sort((a, b) => Number(/-delete/.test(a.hash)) - Number(/-delete/.test(b.hash)))
+    const tried = inOrder.filter((found) => !found['x-no-try-it-reason']).map(({ hash }) => hash)
+    const statuses = await page.evaluate(async (hashes) => {
+      const until = async <T>(find: () => T | null | undefined) => {
+        for (let result = find(); ; result = find()) {
+          if (result) return result
+          await new Promise((resolve) => setTimeout(resolve))
+        }
+      }
+      const found: Record<string, number> = {}
+      for (const hash of hashes) {
+        const button = (text: string) => () =>
+          [...document.querySelectorAll<HTMLElement>(`${hash} button`)].find((one) => one.textContent?.trim() === text)
+        location.hash = hash
+        if (!document.querySelector(`${hash} .execute`)) (await until(button('Try it out'))).click()
+        ;(await until(button('Execute'))).click()
+        const status = await until(() =>
+          document.querySelector(`${hash} .live-responses-table tbody .response-col_status`),
+        )
+        found[hash] = Number.parseInt(status.textContent ?? '', 10)
+        document.querySelector<HTMLElement>(`${hash} .opblock-summary button`)?.click()
+      }
+      return found
+    }, tried)
+    const said = operations().filter(({ hash }) => hash in statuses)
+    expect(said).toHaveLength(18)
+    for (const { hash, responses } of said) expect(Object.keys(responses)[0], hash).toBe(String(statuses[hash]))
+    await page.getByRole('button', { name: 'Forget it' }).click()
+  })
+
   test('is reached and opened by the keyboard alone', async () => {
     await visit()
     const focused = () => page.evaluate(() => document.activeElement?.textContent ?? '')
     await page.keyboard.press('Tab')
     expect(await focused()).toBe('Skip to the content')
     await page.keyboard.press('Enter')
+    await page.keyboard.press('Tab')
+    expect(await focused()).toBe('OpenAPI 3.0, YAML')
     for (let presses = 0; !(await focused()).includes('/categories'); presses++) {
       expect(presses).toBeLessThan(100)
       await page.keyboard.press('Tab')
@@ -220,6 +276,7 @@ inChromium('the reference', () => {
       }))
       expect(scrollWidth).toBe(width)
       expect(ground === 'rgb(255, 255, 255)').toBe(colorScheme === 'light')
+      await page.screenshot({ path: `test/screenshots/reference-${colorScheme}-${width}.png` })
     })
   })
 
@@ -230,7 +287,7 @@ inChromium('the reference', () => {
 
 inChromium('GraphiQL', () => {
   test('runs what it opens with under a pasted key, breaks no policy and asks nobody else', async () => {
-    await seed(gateway.prisma)
+    await sampleData()
     const page = await browser.newPage()
     page.setDefaultTimeout(10_000)
     const complained = complaints(page, host)
@@ -243,6 +300,7 @@ inChromium('GraphiQL', () => {
     await editor('operation.graphql').click({ position: { x: 200, y: 120 } })
     await page.keyboard.press('ControlOrMeta+Enter')
     await page.locator('.graphiql-response').getByText('"Rex"').waitFor()
+    await page.screenshot({ path: 'test/screenshots/graphiql.png' })
     // Without a key the schema cannot be read, which Chromium reports.
     expect(complained.filter((complaint) => !complaint.includes('401'))).toEqual([])
     await page.close()

@@ -32,7 +32,7 @@ describe('settings', () => {
     [
       'BASE_URL',
       ['https://api.example.com/v1', 'http://localhost:1'],
-      ['api.example.com', 'ftp://x', 'https://x/?a=1', 'https://x/#a'],
+      ['api.example.com', 'ftp://x', 'https://x/?a=1', 'https://x/#a', "https://x/it's", 'https://ann@x'],
     ],
     ['DATABASE_URL', ['postgresql://a:b@h:1/d', 'postgres://h/d'], ['mysql://h/d', 'h:5432']],
     [
@@ -62,9 +62,11 @@ describe('settings', () => {
     expect(readConfig(empty)).toEqual(readConfig({}))
   })
 
-  test('BASE_URL follows PORT, and loses a slash at its end', () => {
+  test('BASE_URL follows PORT, is written as URLs are, and loses a slash at its end', () => {
     expect(readConfig({ PORT: '8080' }).BASE_URL).toBe('http://localhost:8080')
     expect(readConfig({ BASE_URL: 'https://api.example.com/v1/' }).BASE_URL).toBe('https://api.example.com/v1')
+    const written = 'HTTPS://API.example.com/a\n b>"c/../v 1'
+    expect(readConfig({ BASE_URL: written }).BASE_URL).toBe('https://api.example.com/v%201')
   })
 
   test('no setting is without a word of what it may be', () => {

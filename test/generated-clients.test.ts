@@ -2,7 +2,6 @@ import { execFile } from 'node:child_process'
 import { rm } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { listen, type Server } from '../src/server.js'
 import type { Report, Target } from './generators/round.js'
 import { type Gateway, openGateway } from './support/gateway.js'
 import { freePort } from './support/process.js'
@@ -13,20 +12,16 @@ const run = promisify(execFile)
 const clients = ['openapi-fetch', 'hey-api', 'orval', 'graphql']
 
 let gateway: Gateway
-let server: Server
 beforeAll(async () => {
   const port = await freePort()
   gateway = await openGateway({ env: { BASE_URL: `http://127.0.0.1:${port}` } })
-  server = await listen(gateway.app, { port, host: '127.0.0.1' })
+  await gateway.listen(port)
   await rm('test/generators/generated', { recursive: true, force: true })
   await Promise.all(
     clients.map((client) => run(process.execPath, ['test/generators/generate.mjs', client, gateway.config.BASE_URL])),
   )
 })
-afterAll(async () => {
-  await server.close()
-  await gateway.close()
-})
+afterAll(() => gateway.close())
 
 test.concurrent('generated clients, and programs that use them, compile under strict', async () => {
   const { stdout } = await run(process.execPath, ['node_modules/typescript/bin/tsc', '-p', 'test/generators']).catch(

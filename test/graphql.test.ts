@@ -1,7 +1,9 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { isEnumType, isInputObjectType, isObjectType } from 'graphql'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { schema } from '../schema/index.js'
 import { openTestDatabase, type TestDatabase } from './support/database.js'
 import { type Gateway, openGateway, useGateway } from './support/gateway.js'
 import { watched } from './support/statements.js'
@@ -63,6 +65,18 @@ test('a read that shares a query sees every write that was acknowledged before i
     expect(after.map(({ body }) => body.name)).toEqual(after.map(() => `Tom ${i}`))
     await Promise.all(others)
   }
+})
+
+test('every type, field, argument and value has a description', () => {
+  const nameless = Object.values(schema.getTypeMap()).flatMap((type) => {
+    if (type.name.startsWith('__')) return []
+    const parts: { name: string; description?: string | null }[] = [type]
+    if (isEnumType(type)) parts.push(...type.getValues())
+    if (isObjectType(type) || isInputObjectType(type)) parts.push(...Object.values(type.getFields()))
+    if (isObjectType(type)) parts.push(...Object.values(type.getFields()).flatMap(({ args }) => args))
+    return parts.filter(({ description }) => !description?.trim()).map(({ name }) => `${type.name}: ${name}`)
+  })
+  expect(nameless).toEqual([])
 })
 
 describe('the graph', () => {

@@ -262,7 +262,8 @@ function plugin({ React, getSystem }) {
   function OperationSummary({ operationProps, isShown, toggleShown }) {
     const { method, path, summary, tag, operationId: id } = operationProps.toObject()
     const toggle = () => {
-      history.replaceState(null, '', `#${operationId(tag, id)}`)
+      // Its link opens it again only where the address is another.
+      history.replaceState(null, '', isShown ? location.pathname : `#${operationId(tag, id)}`)
       toggleShown()
     }
     return h(

@@ -13,7 +13,7 @@ import {
   type Schema,
   schemaRef,
 } from './document.js'
-import { commonHeaders, constant, errorContent, errorResponses, MAX_HEAD, text } from './responses.js'
+import { commonHeaders, errorContent, errorResponses, MAX_HEAD, optional, text } from './responses.js'
 import { sample, sampleArgument } from './samples.js'
 import { bodyOf, bounds, listName, resultOf } from './schemas.js'
 
@@ -98,10 +98,7 @@ function success(operation: Operation, baseUrl: string): ResponseObject {
   if (list) {
     const next = `<${baseUrl}${rest.path}?limit=1&after=1>; rel="next"`
     const bounds = { pattern: '^<[^>]+>; rel="next"$', maxLength: next.length + MAX_HEAD }
-    own.Link = {
-      ...text('The next page (RFC 8288). Absent on the last one.', next, bounds),
-      required: undefined,
-    }
+    own.Link = optional(text('The next page (RFC 8288). Absent on the last one.', next, bounds))
   }
   return {
     description: list ? 'One page.' : `The ${name}${rest.status === 201 ? ', created' : ''}.`,
@@ -115,8 +112,11 @@ function deprecationResponseHeaders({ field, rest }: Operation, options: Options
   const params = Object.fromEntries(field.args.map((arg) => [arg.name, String(sampleArgument(arg))]))
   const sent = deprecationHeaders(rest.deprecation, { ...options, params })
   return {
-    Deprecation: constant('Since when the operation is deprecated (RFC 9745).', sent.deprecation),
-    Sunset: constant('When it ends (RFC 8594).', sent.sunset),
+    Deprecation: text('Since when the operation is deprecated, in Unix seconds (RFC 9745).', sent.deprecation, {
+      pattern: '^@\\d+$',
+      maxLength: 16,
+    }),
+    Sunset: text('When it ends (RFC 8594).', sent.sunset, { pattern: ' GMT$', maxLength: 32 }),
     Link: text('Where this is explained, and what to use instead (RFC 8288).', sent.link, {
       pattern: '^<[^>]+>; rel="deprecation"; type="text/html", <[^>]+>; rel="successor-version"$',
       // What stands in the path is named again, percent-encoded.

@@ -12,6 +12,9 @@ export const MAX_HEAD = 16_384
 /** The last moment that a Date can have, in Unix seconds: no ban lasts longer. */
 const LAST_SECOND = 8_640_000_000_000
 
+/** A header that is not on each of these responses. */
+export const optional = (header: Header): Header => ({ ...header, required: undefined })
+
 /** A header whose value is one and the same text for every request. */
 export const constant = (description: string, value: string): Header => ({
   description,
@@ -71,18 +74,17 @@ const common: Record<string, Header> = {
     '5f1f9c1e-6a52-4d0b-9e0a-3c8f0a0f7a11',
     { pattern: '^[!-~]+$', minLength: 1, maxLength: 128 },
   ),
-  'Access-Control-Allow-Origin': {
-    ...text('Any origin, unless the service is configured to name some.', '*', {
+  'Access-Control-Allow-Origin': optional(
+    text('Any origin, unless the service is configured to name some.', '*', {
       pattern: '^(\\*|https?://[^/]+)$',
       maxLength: MAX_HEAD,
     }),
-    required: undefined,
-  },
-  'Access-Control-Expose-Headers': constant('The headers that scripts in browsers may read.', EXPOSED),
-  Vary: {
-    ...constant('Where the service is configured to name origins, the answer depends on them.', 'Origin'),
-    required: undefined,
-  },
+  ),
+  'Access-Control-Expose-Headers': text('The headers that scripts in browsers may read.', EXPOSED, {
+    pattern: '^[A-Za-z-]+(, [A-Za-z-]+)*$',
+    maxLength: 1_024,
+  }),
+  Vary: optional(constant('Where the service is configured to name origins, the answer depends on them.', 'Origin')),
 }
 
 const particular: Record<string, Header> = {
@@ -109,15 +111,11 @@ interface Refusal {
   code: ErrorCode
   status: number
   message: string
-  description: string
 }
 
 /** Bodies of refusals that share a status, each as an example. */
 export const errorContent = (refusals: Refusal[]): ResponseObject['content'] => {
-  const examples = refusals.map(({ code, message, status, description }) => [
-    code,
-    { summary: description, value: { code, message, status } },
-  ])
+  const examples = refusals.map(({ code, message, status }) => [code, { value: { code, message, status } }])
   return { 'application/json': { schema: schemaRef('Error'), examples: Object.fromEntries(examples) } }
 }
 

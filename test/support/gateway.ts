@@ -99,8 +99,8 @@ export class Gateway {
     return this.call('POST', '/graphql', { ...call, body: { query, variables } })
   }
 
-  /** Listens on a real socket; the address. */
-  async listen(): Promise<{ port: number; url: string }> {
+  /** Listens on a real socket, a free port unless one is named; the address. */
+  async listen(port = 0): Promise<{ port: number; url: string }> {
     const app = overheard(this.app, this.config.BASE_URL, (...exchange) => {
       try {
         this.#contract(...exchange)
@@ -108,7 +108,7 @@ export class Gateway {
         this.#violated(error)
       }
     })
-    this.#server ??= await listen(app, { port: 0, host: '127.0.0.1' })
+    this.#server ??= await listen(app, { port, host: '127.0.0.1' })
     return { port: this.#server.port, url: `http://127.0.0.1:${this.#server.port}` }
   }
 

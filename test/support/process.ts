@@ -17,7 +17,7 @@ export async function freePort(): Promise<number> {
   return port
 }
 
-export async function temporaryFolder(): Promise<string> {
+async function temporaryFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'petstore-'))
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
   return folder

@@ -39,16 +39,21 @@ export default async function setup({ provide }: TestProject) {
 
 async function make(): Promise<Made> {
   execFileSync(process.execPath, ['src/run.mjs', 'cli', '--help'], { stdio: ['ignore', 'ignore', 'inherit'] })
-  const folder = await mkdtemp(join(tmpdir(), 'petstore-template-'))
+  const all = await mkdtemp(join(tmpdir(), 'petstore-tests-'))
+  const folder = join(all, 'template')
   await (await openDatabase({ DATA_DIR: folder, EMBEDDED_DB_PORT: 0 })).close()
-  const removeFolder = () => rm(folder, { recursive: true, force: true })
-  if (!process.env.TEST_DATABASE_URL) return { folder, remove: removeFolder }
+  const removeFolders = () => rm(all, { recursive: true, force: true, maxRetries: 3 })
+  if (!process.env.TEST_DATABASE_URL) return { folder, remove: removeFolders }
   const template = `petstore_template_${process.pid}`
   await asAdmin(`CREATE DATABASE ${template}`)
   await (await openDatabase({ DATABASE_URL: databaseUrl(template), DATA_DIR: '', EMBEDDED_DB_PORT: 0 })).close()
   return {
     folder,
     template,
-    remove: () => Promise.all([asAdmin(`DROP DATABASE ${template} WITH (FORCE)`), removeFolder()]).then(() => {}),
+    async remove() {
+      const made = await asAdmin(`SELECT datname FROM pg_database WHERE datname LIKE '${template}%'`)
+      for (const { datname } of made.rows) await asAdmin(`DROP DATABASE ${datname} WITH (FORCE)`)
+      await removeFolders()
+    },
   }
 }
