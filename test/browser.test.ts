@@ -206,6 +206,8 @@ inChromium('the reference', () => {
     // What is deleted is what the others show.
     const inOrder = [...operations()].sort((a, b) => Number(/-delete/.test(a.hash)) - Number(/-delete/.test(b.hash)))
     const tried = inOrder.filter((found) => !found['x-no-try-it-reason']).map(({ hash }) => hash)
+    const asked: string[] = []
+    page.on('request', (request) => asked.push(request.url()))
     const statuses = await page.evaluate(async (hashes) => {
       const until = async <T>(find: () => T | null | undefined) => {
         for (let result = find(); ; result = find()) {
@@ -228,6 +230,8 @@ inChromium('the reference', () => {
       }
       return found
     }, tried)
+    // What is optional begins empty, or with its default.
+    expect(asked).toEqual(expect.arrayContaining([`${baseUrl}/pets`, `${baseUrl}/inventory?limit=20`]))
     const said = operations().filter(({ hash }) => hash in statuses)
     expect(said).toHaveLength(18)
     for (const { hash, responses } of said) expect(Object.keys(responses)[0], hash).toBe(String(statuses[hash]))

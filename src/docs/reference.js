@@ -397,6 +397,13 @@ function plugin({ React, getSystem }) {
         wrapSelectors: {
           allowTryItOutFor: () => (state, path, method) =>
             state.getIn(['json', 'paths', path, method, 'x-explorer-enabled']) !== false,
+          // What is optional begins empty, or every list would be tried with every filter at once.
+          parameterWithMetaByIdentity:
+            (select) =>
+            (_state, ...which) => {
+              const parameter = select(...which)
+              return parameter?.get('required') ? parameter : parameter?.delete('example')
+            },
         },
       },
     },

@@ -16,7 +16,7 @@ const LAST_SECOND = 8_640_000_000_000
 export const optional = (header: Header): Header => ({ ...header, required: undefined })
 
 /** A header whose value is one and the same text for every request. */
-export const constant = (description: string, value: string): Header => ({
+const constant = (description: string, value: string): Header => ({
   description,
   required: true,
   schema: { type: 'string', enum: [value] },
