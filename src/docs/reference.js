@@ -402,7 +402,9 @@ function plugin({ React, getSystem }) {
             (select) =>
             (_state, ...which) => {
               const parameter = select(...which)
-              return parameter?.get('required') ? parameter : parameter?.delete('example')
+              return parameter?.get('required')
+                ? parameter
+                : parameter?.delete('example').deleteIn(['schema', 'example'])
             },
         },
       },
