@@ -2,7 +2,6 @@ import { ApiError } from '../schema/errors.js'
 import type { Exchange } from './exchange.js'
 import { addressClient, type KeyRing, keyClient, windowSeconds } from './keys.js'
 import type { Limits } from './limits.js'
-import { endOfTurn } from './turn.js'
 
 /** What a refusal says to those who have no valid key. */
 export const ADDRESS_LIMITED = 'Too many requests without a valid key. Wait for the time in Retry-After.'
@@ -60,7 +59,6 @@ export class Admission {
     const tooDear = cost > narrowest
     const banned = bannedUntil > Date.now()
     const verdict = await this.#limits.take(client, banned || tooDear ? 0 : cost)
-    await endOfTurn()
     exchange.verdict = banned ? { ...verdict, outcome: 'banned', until: bannedUntil } : verdict
     if (exchange.verdict.outcome === 'banned') {
       if (!onlyQuota) throw new ApiError('key_banned')

@@ -2,6 +2,7 @@ import { MemoryQuota } from './limits/memory.js'
 import { connect, RedisQuota } from './limits/redis.js'
 import { type Client, Judged, type Verdict } from './limits/verdict.js'
 import type { Logger } from './log.js'
+import { endOfTurn } from './turn.js'
 
 export type { Client, Verdict, WindowName, WindowState } from './limits/verdict.js'
 
@@ -32,12 +33,16 @@ export const openLimits = async (options: LimitsOptions): Promise<Limits> => {
   const memory = new MemoryQuota(keyPrefix, ban)
   const redis = redisUrl ? new RedisQuota(connect(redisUrl), memory, ban, log) : undefined
   await redis?.open()
-  const limiter = redis ?? memory
 
   return {
     async take(client, cost) {
       // The braces are a hash tag: whatever belongs to a client stays in one slot of a cluster.
-      const result: unknown = await limiter.consume(`{${client.id}}`, cost, { client }).catch((refusal) => refusal)
+      const key = `{${client.id}}`
+      const result: unknown = redis
+        ? await redis.consume(key, cost, { client }).catch((refusal) => refusal)
+        : memory.decide(key, cost, client)
+      // The answers of Redis come together by themselves.
+      if (!redis || redis.away) await endOfTurn()
       if (result instanceof Judged) return result.verdict
       throw result
     },

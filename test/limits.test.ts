@@ -325,7 +325,7 @@ describe('quotas in memory, over time', () => {
   })
 
   it('what has ended is forgotten, and no timer keeps the process alive', async () => {
-    vi.useFakeTimers()
+    vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'clearTimeout'] })
     const limits = await open()
     await Promise.all(Array.from({ length: 100 }, () => limits.take(key(), 1)))
     expect(vi.getTimerCount()).toBe(200)

@@ -33,9 +33,14 @@ export class MemoryQuota extends RateLimiterMemory {
   }
 
   override async consume(key: string, cost: number, { client }: { client: Client }): Promise<Judged> {
-    const judged = new Judged(client, cost, this.#judge(this.getKey(key), cost, client))
+    const judged = this.decide(key, cost, client)
     if (judged.verdict.outcome === 'allowed') return judged
     throw judged
+  }
+
+  /** The same at once, and a refusal is no exception. */
+  decide(key: string, cost: number, client: Client): Judged {
+    return new Judged(client, cost, this.#judge(this.getKey(key), cost, client))
   }
 
   /** Goes on from what another store last said. Saying it again changes nothing. */
@@ -64,21 +69,21 @@ export class MemoryQuota extends RateLimiterMemory {
   #judge(id: string, cost: number, client: Client): Reply {
     const now = Date.now()
     const ban = this.#live(`${id}:ban`, now)
-    const full = client.windows.filter(
-      ({ name, limit }) => (this.#live(`${id}:${name}`, now)?.value ?? 0) + cost > limit,
-    )
+    const held = client.windows.map(({ name }) => this.#live(`${id}:${name}`, now))
+    const full = client.windows.filter(({ limit }, i) => (held[i]?.value ?? 0) + cost > limit)
     const reply = [ALLOWED, now, ban?.value ?? 0, ban?.expiresAt ?? 0]
     if (ban) reply[0] = BANNED
     else if (cost > 0 && full.length > 0) {
       reply[0] = LIMITED
       if (client.bannable && this.#strike(id, full, now)) reply.splice(2, 2, ...this.#banish(id, now))
     } else if (cost > 0) {
-      for (const { name, seconds } of client.windows) this._memoryStorage.incrby(`${id}:${name}`, cost, seconds)
+      for (const [i, { name, seconds }] of client.windows.entries()) {
+        this._memoryStorage.incrby(`${id}:${name}`, cost, seconds)
+        held[i] ??= this.#live(`${id}:${name}`, now)
+      }
     }
-    for (const { name, seconds } of client.windows) {
-      const held = this.#live(`${id}:${name}`, now)
-      reply.push(held?.value ?? 0, held?.expiresAt ?? now + seconds * 1000)
-    }
+    for (const [i, { seconds }] of client.windows.entries())
+      reply.push(held[i]?.value ?? 0, held[i]?.expiresAt ?? now + seconds * 1000)
     // The library has read the clock by itself, after us: no window may seem longer than it is.
     reply[1] = Date.now()
     return reply

@@ -180,7 +180,7 @@ try {
     { name: 'in Redis', server: shared, goal: 0.85 },
   ]
   console.log(`\n${CONNECTIONS} connections, random ids of ${PETS}; medians of ${ROUNDS} rounds of ${SECONDS} s`)
-  await throughput('GET one pet (requests that waited for Redis together share one query)', onePet, variants)
+  await throughput('GET one pet (with limits, requests that waited together share a query)', onePet, variants)
   await throughput('GET a page of one pet (a query for each request)', aPage, variants)
   await decision()
   console.log('')
