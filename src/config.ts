@@ -24,8 +24,8 @@ export const settings = z.object({
   HOST: z.string().min(1).default('0.0.0.0').describe('a host name or an address to listen on'),
   BASE_URL: url(['http:', 'https:'])
     // As it is written out everywhere; an apostrophe would end the quoted ones of shell commands.
-    .refine((value) => !/[?#']/.test(value) && !new URL(value).username && !new URL(value).password)
-    .transform((value) => new URL(value).href.replace(/\/+$/, ''))
+    .refine((value) => !/[?#']|\/\/[^/]*@/.test(value))
+    .transform((value) => (URL.canParse(value) ? new URL(value).href.replace(/\/+$/, '') : value))
     .optional()
     .describe('an http or https URL without user, password, query, fragment and apostrophes'),
   DATABASE_URL: url(['postgresql:', 'postgres:']).optional().describe('a postgresql:// URL'),
