@@ -124,7 +124,7 @@ test.concurrent('a client that overshoots with 50 connections at once, and then 
   const call = got.extend({ prefixUrl: url, headers, agent, retry: { limit: 0 }, throwHttpErrors: false })
   for (let burst = 0; burst < 2; burst++) {
     const answers = await Promise.all(
-      Array.from({ length: 150 }, () => call.get('inventory', { responseType: 'json' })),
+      Array.from({ length: 100 }, () => call.get('inventory', { responseType: 'json' })),
     )
     const refused = answers.filter(({ statusCode }) => statusCode === 429)
     expect(answers.filter(({ statusCode }) => statusCode === 200)).toHaveLength(60)
