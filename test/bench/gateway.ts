@@ -4,12 +4,16 @@ import { openDatabase } from '../../src/database.js'
 import { type Limits, openLimits } from '../../src/limits.js'
 import { createLog } from '../../src/log.js'
 import { listen } from '../../src/server.js'
+import { endOfTurn } from '../../src/turn.js'
 
 // The gateway as main.ts composes it; with LIMITS=none one that lets everybody in and counts nothing, against which the
-// price of the limits is measured. Same code, same headers, same answers.
+// price of the limits is measured. Same code, same headers, same answers. With LIMITS=gathered it waits for the end of
+// the turn all the same, as the limits do: what they cost is then seen without what they bring.
 
+const gathers = process.env.LIMITS === 'gathered'
 const none: Limits = {
   take: async ({ windows }) => {
+    if (gathers) await endOfTurn()
     const now = Date.now()
     return {
       at: now,
@@ -30,7 +34,7 @@ const none: Limits = {
 const config = readConfig()
 const log = createLog(config.LOG_LEVEL)
 const { REDIS_URL: redisUrl, BAN_AFTER: banAfter, BAN_SECONDS: banSeconds } = config
-const limits = process.env.LIMITS === 'none' ? none : await openLimits({ redisUrl, banAfter, banSeconds, log })
+const limits = process.env.LIMITS ? none : await openLimits({ redisUrl, banAfter, banSeconds, log })
 const database = await openDatabase(config)
 await listen(createApp({ config, database, limits, log }), { port: config.PORT, host: config.HOST })
 process.on('SIGTERM', () => process.exit(0))
