@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { printSchema } from 'graphql'
 import { schema } from '../schema/index.js'
 import { settings } from './config.js'
+import { WRITTEN } from './openapi/guides.js'
 import { createOpenApi, toYaml } from './openapi.js'
 
 // Writes the contract of both surfaces into a folder. What is committed is what an API review reads, and CI compares;
@@ -10,7 +11,7 @@ import { createOpenApi, toYaml } from './openapi.js'
 
 const folder = process.argv[2] ?? '.'
 const openapi = createOpenApi({
-  baseUrl: 'https://petstore.example/v1',
+  ...WRITTEN,
   sunset: settings.shape.PET_BY_ID_SUNSET.parse(undefined),
 })
 await writeFile(join(folder, 'openapi.yaml'), toYaml(openapi))

@@ -7,7 +7,7 @@ import { brotliCompress, constants, gzip } from 'node:zlib'
 import { type GraphQLSchema, printSchema } from 'graphql'
 import { ApiError } from '../schema/errors.js'
 import type { GatewayPlugin } from './exchange.js'
-import { createOpenApi, toYaml } from './openapi.js'
+import { createOpenApi, type Options, toYaml } from './openapi.js'
 
 interface Page {
   type: string
@@ -16,9 +16,7 @@ interface Page {
   bodies: Record<'br' | 'gzip' | 'identity', Uint8Array>
 }
 
-export interface DocumentsOptions {
-  baseUrl: string
-  sunset: Date
+export interface DocumentsOptions extends Options {
   schema: GraphQLSchema
 }
 

@@ -9,6 +9,7 @@ import { operations } from './operations.js'
 import { createRouter } from './sofa.js'
 
 export type { OpenApiDocument } from './openapi/document.js'
+export type { Options } from './openapi/operation.js'
 
 const tags: Record<Rest['tag'], string> = {
   Pets: 'Animals, and the categories that group them.',

@@ -49,8 +49,8 @@ export const LIMITED = 1
 export const BANNED = 2
 
 /**
- * How both stores answer, so that one reading serves both: the outcome, its time, the ban's true end and the end of the mark that
- * carries it (both 0 without a ban), then for each window what is used and when it ends.
+ * How both stores answer, so that one reading serves both: the outcome, its time, the ban's true end and the end of the
+ * mark that carries it (both 0 without a ban), then for each window what is used and when it ends.
  */
 export type Reply = number[]
 

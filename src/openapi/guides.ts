@@ -1,10 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
+import type { Options } from './operation.js'
 
 // The guides are written to be read where they lie, with the address and the date of the committed contract. Where the
 // service has others, these take their place.
-const WRITTEN = { baseUrl: 'https://petstore.example/v1', sunset: new Date('2030-12-05') }
+export const WRITTEN: Options = { baseUrl: 'https://petstore.example/v1', sunset: new Date('2030-12-05') }
 
 const folder = join(dirname(createRequire(import.meta.url).resolve('#package.json')), 'docs/guides')
 
@@ -20,14 +21,10 @@ const written = readdirSync(folder)
   .map((file) => nested(readFileSync(join(folder, file), 'utf8')).trim())
   .join('\n\n')
 
-const words = ({ baseUrl, sunset }: typeof WRITTEN) => [
-  baseUrl,
-  sunset.toISOString().slice(0, 10),
-  sunset.toUTCString(),
-]
+const words = ({ baseUrl, sunset }: Options) => [baseUrl, sunset.toISOString().slice(0, 10), sunset.toUTCString()]
 
 /** All guides in their order, each a section with a heading of the second level, as this service has to tell them. */
-export const guides = (actual: typeof WRITTEN): string => {
+export const guides = (actual: Options): string => {
   const told = words(actual)
   return words(WRITTEN).reduce((text, word, i) => text.replaceAll(word, () => told[i] ?? ''), written)
 }

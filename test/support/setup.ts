@@ -51,8 +51,10 @@ async function make(): Promise<Made> {
     folder,
     template,
     async remove() {
-      const made = await asAdmin(`SELECT datname FROM pg_database WHERE datname LIKE '${template}%'`)
-      for (const { datname } of made.rows) await asAdmin(`DROP DATABASE ${datname} WITH (FORCE)`)
+      // Not those of another run whose process id begins with the same digits.
+      const made = await asAdmin(`SELECT datname FROM pg_database WHERE starts_with(datname, '${template}_')`)
+      for (const { datname } of [...made.rows, { datname: template }])
+        await asAdmin(`DROP DATABASE ${datname} WITH (FORCE)`)
       await removeFolders()
     },
   }
