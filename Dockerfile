@@ -8,7 +8,7 @@ COPY prisma prisma
 COPY docs/guides docs/guides
 COPY schema schema
 COPY src src
-RUN node src/run.mjs cli --help > /dev/null
+RUN node src/run.mjs admin/keys --help > /dev/null
 
 FROM build AS production
 RUN npm prune --omit=dev

@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { seed } from '../prisma/seed.js'
+import { demoKeys } from './admin/demo-keys.js'
 import { createApp } from './app.js'
-import { readConfig, StartupError } from './config.js'
-import { openDatabase } from './database.js'
-import { demoKeys } from './demo.js'
-import { openLimits } from './limits.js'
+import { openDatabase } from './database/index.js'
+import { listen } from './http/server.js'
 import { createLog } from './log.js'
-import { listen } from './server.js'
+import { openLimits } from './rate-limit/index.js'
+import { readConfig, StartupError } from './settings.js'
 
 // What is open, in the order of opening.
 const open: (() => unknown)[] = []

@@ -1,7 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import type { GatewayPlugin } from './exchange.js'
-import type { Limits } from './limits.js'
+import type { GatewayPlugin } from './http/context.js'
 import type { Logger } from './log.js'
+import type { Limits } from './rate-limit/index.js'
 
 /** What Prometheus is told, and the log line of each request (level debug). */
 export function createMetrics(limits: Limits) {

@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync 
 import { delimiter, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { acquireLock } from './lock.mjs'
+import { acquireLock } from './database/lock.mjs'
 
 // node src/run.mjs ENTRY [ARGUMENT]… runs dist/src/ENTRY.js in this very process, so that signals reach it, and
 // first builds dist when it is not what the sources say.

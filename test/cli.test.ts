@@ -15,7 +15,7 @@ beforeAll(async () => {
 })
 afterAll(() => gateway.close())
 
-const keys = (...args: string[]) => runCommand(['cli', ...args], env)
+const keys = (...args: string[]) => runCommand(['admin/keys', ...args], env)
 
 /** The one JSON value that a verb prints. */
 async function json(...args: string[]) {
@@ -106,7 +106,7 @@ describe('npm run keys', () => {
 
 test('the command line opens the embedded database itself when no gateway runs, migrations included', async () => {
   const alone = { DATA_DIR: await dataFolder(), PORT: String(await freePort()) }
-  const { code, stdout } = await runCommand(['cli', 'create', '--name', 'Eve', '--plan', 'Free', '--json'], alone)
+  const { code, stdout } = await runCommand(['admin/keys', 'create', '--name', 'Eve', '--plan', 'Free', '--json'], alone)
   expect([code, JSON.parse(stdout).name]).toEqual([0, 'Eve'])
-  expect((await runCommand(['cli', 'list'], alone)).stdout).toMatch(/Eve.*Free.*active.*60.*1000/)
+  expect((await runCommand(['admin/keys', 'list'], alone)).stdout).toMatch(/Eve.*Free.*active.*60.*1000/)
 })

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { seed } from '../prisma/seed.js'
 import { codeSamples } from '../src/openapi/code-samples.js'
 import { sampleArgument } from '../src/openapi/samples.js'
-import { fill, type Operation, operations } from '../src/operations.js'
+import { fill, type Operation, operations } from '../src/rest/operations.js'
 import { type Gateway, openGateway } from './support/gateway.js'
 import { has, runPrograms } from './support/programs.js'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { readConfig, StartupError, settings } from '../src/config.js'
+import { readConfig, StartupError, settings } from '../src/settings.js'
 
 const refused = (env: Record<string, string>) => {
   try {

@@ -8,10 +8,10 @@ import { createInterface } from 'node:readline'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest'
 import { seed } from '../prisma/seed.js'
-import { StartupError } from '../src/config.js'
-import { type Database, type DatabaseOptions, openDatabase } from '../src/database.js'
-import { openEmbedded } from '../src/embedded.js'
-import { acquireLock, readLock } from '../src/lock.mjs'
+import { openEmbedded } from '../src/database/embedded.js'
+import { type Database, type DatabaseOptions, openDatabase } from '../src/database/index.js'
+import { acquireLock, readLock } from '../src/database/lock.mjs'
+import { StartupError } from '../src/settings.js'
 
 const scratch = mkdtempSync(join(tmpdir(), 'petstore-database-'))
 let folders = 0

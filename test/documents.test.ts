@@ -1,7 +1,7 @@
 import { getIntrospectionQuery, parse } from 'graphql'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { schema } from '../schema/index.js'
-import { price } from '../src/documents.js'
+import { price } from '../src/graphql/limits.js'
 import { type Gateway, openGateway } from './support/gateway.js'
 
 let gateway: Gateway

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { bindingWindow, deprecationHeaders, rateLimitHeaders } from '../src/headers.js'
-import type { Verdict, WindowState } from '../src/limits.js'
+import { bindingWindow, deprecationHeaders, rateLimitHeaders } from '../src/http/headers.js'
+import type { Verdict, WindowState } from '../src/rate-limit/index.js'
 
 const now = 1_800_000_000_000
 const minute = (remaining: number, resetAt = now + 30_000): WindowState => ({

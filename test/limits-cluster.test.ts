@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { type Client, type Limits, openLimits } from '../src/limits.js'
 import { createLog } from '../src/log.js'
+import { type Client, type Limits, openLimits } from '../src/rate-limit/index.js'
 
 const run = promisify(execFile)
 const installed = ['redis-server', 'redis-cli'].every((name) => spawnSync(name, ['--version']).status === 0)

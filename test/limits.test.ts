@@ -6,8 +6,8 @@ import { setTimeout as wait } from 'node:timers/promises'
 import fc from 'fast-check'
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest'
-import { type Client, type Limits, type LimitsOptions, openLimits, type Verdict } from '../src/limits.js'
 import { createLog } from '../src/log.js'
+import { type Client, type Limits, type LimitsOptions, openLimits, type Verdict } from '../src/rate-limit/index.js'
 
 const silent = createLog('silent')
 const opened: Limits[] = []
@@ -532,7 +532,7 @@ describe.runIf(binary || testRedis)('Redis away', () => {
   it('after closing nothing is left to wait for, whether Redis is there or not', async () => {
     const exits = async (port: number) => {
       const script = `
-        const { openLimits } = await import('./src/limits.ts')
+        const { openLimits } = await import('./src/rate-limit/index.ts')
         const log = { warn() {}, info() {} }
         const limits = await openLimits({ redisUrl: 'redis://127.0.0.1:${port}', banAfter: 1, banSeconds: 1, log })
         await limits.take({ id: 'x', windows: [{ name: 'day', limit: 1, seconds: 1 }], bannable: true }, 1)

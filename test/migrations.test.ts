@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { StartupError } from '../src/config.js'
-import { type Embedded, openEmbedded } from '../src/embedded.js'
-import { migrate, readMigrations } from '../src/migrations.js'
+import { type Embedded, openEmbedded } from '../src/database/embedded.js'
+import { migrate, readMigrations } from '../src/database/migrations.js'
+import { StartupError } from '../src/settings.js'
 import { askPrisma } from './support/schema-engine.js'
 
 const server = process.env.TEST_DATABASE_URL

@@ -10,9 +10,9 @@ import { catalogue } from '../schema/errors.js'
 import { restSchema } from '../schema/index.js'
 import type { CodeSample } from '../src/openapi/code-samples.js'
 import type { OperationObject, ResponseObject, Schema } from '../src/openapi/document.js'
+import { createOpenApi } from '../src/openapi/index.js'
 import { sampleArgument } from '../src/openapi/samples.js'
-import { createOpenApi } from '../src/openapi.js'
-import { fill, operations } from '../src/operations.js'
+import { fill, operations } from '../src/rest/operations.js'
 
 const options = { baseUrl: 'https://api.test/v1', sunset: new Date('2031-02-03T00:00:00Z') }
 const document = createOpenApi(options)
@@ -395,7 +395,7 @@ describe('what the specification says of single operations', () => {
 
 test('the committed contract is what `npm run contract` writes', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'contract-'))
-  await promisify(execFile)(process.execPath, ['src/run.mjs', 'contract', folder])
+  await promisify(execFile)(process.execPath, ['src/run.mjs', 'admin/contract', folder])
   for (const file of ['openapi.yaml', 'schema.graphql'])
     expect(await readFile(file, 'utf8'), file).toBe(await readFile(join(folder, file), 'utf8'))
 }, 60_000)

@@ -2,8 +2,8 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { catalogue } from '../schema/errors.js'
-import { settings } from '../src/config.js'
-import { plans } from '../src/keys.js'
+import { plans } from '../src/auth/api-keys.js'
+import { settings } from '../src/settings.js'
 
 const readme = readFileSync('README.md', 'utf8')
 const packageJson = JSON.parse(readFileSync('package.json', 'utf8'))

@@ -99,7 +99,7 @@ describe('a start that cannot go on says why in one line, without a stack, and e
     const lines = await refused({ DATA_DIR, PORT: String(port) })
     expect(lines).toEqual([expect.stringContaining(`port ${port} is already in use`)])
     server.close()
-    expect(await runCommand(['cli', 'list'], { DATA_DIR })).toMatchObject({ code: 0, stderr: '' })
+    expect(await runCommand(['admin/keys', 'list'], { DATA_DIR })).toMatchObject({ code: 0, stderr: '' })
   })
 
   test('a DATABASE_URL that nobody answers, without its password', async () => {

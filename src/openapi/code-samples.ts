@@ -1,6 +1,6 @@
 import { inspect } from 'node:util'
 import { getNamedType } from 'graphql'
-import { fill, type Operation } from '../operations.js'
+import { fill, type Operation } from '../rest/operations.js'
 import { sample, sampleArgument } from './samples.js'
 import { bodyOf, resultOf } from './schemas.js'
 

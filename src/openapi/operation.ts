@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
 import { getNamedType, getNullableType, isEnumType, isListType } from 'graphql'
 import { catalogue, type ErrorCode } from '../../schema/errors.js'
-import { ADDRESS_LIMITED } from '../admission.js'
-import { deprecationHeaders } from '../headers.js'
-import { fill, MEDIA_TYPES, type Operation, operations } from '../operations.js'
+import { ADDRESS_LIMITED } from '../auth/authenticate.js'
+import { deprecationHeaders } from '../http/headers.js'
+import { fill, MEDIA_TYPES, type Operation, operations } from '../rest/operations.js'
 import { codeSamples } from './code-samples.js'
 import {
   type Header,

@@ -1,6 +1,6 @@
 import { catalogue, type ErrorCode } from '../../schema/errors.js'
 import { MAX_INT } from '../../schema/rules.js'
-import { EXPOSED, rateLimitHeaders } from '../headers.js'
+import { EXPOSED, rateLimitHeaders } from '../http/headers.js'
 import { type Header, type Reference, type ResponseObject, type Schema, schemaRef } from './document.js'
 import { NOW, windows } from './samples.js'
 

@@ -10,7 +10,7 @@ import {
   isObjectType,
 } from 'graphql'
 import { DEFAULT_LIMIT } from '../../schema/rules.js'
-import { plans } from '../keys.js'
+import { plans } from '../auth/api-keys.js'
 
 // Examples follow from types; only what a type cannot know stands in these tables. They agree with the sample data, so
 // that a request made of them works as it is.

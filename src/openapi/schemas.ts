@@ -15,7 +15,7 @@ import { z } from 'zod'
 import { catalogue, MAX_MESSAGE } from '../../schema/errors.js'
 import { restSchema } from '../../schema/index.js'
 import { MAX_INT } from '../../schema/rules.js'
-import { type Operation, operations } from '../operations.js'
+import { type Operation, operations } from '../rest/operations.js'
 import { type Schema, schemaRef } from './document.js'
 import { sample } from './samples.js'
 

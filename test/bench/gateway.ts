@@ -1,10 +1,10 @@
 import { createApp } from '../../src/app.js'
-import { readConfig } from '../../src/config.js'
-import { openDatabase } from '../../src/database.js'
-import { type Limits, openLimits } from '../../src/limits.js'
+import { openDatabase } from '../../src/database/index.js'
+import { endOfTurn } from '../../src/execute/turn.js'
+import { listen } from '../../src/http/server.js'
 import { createLog } from '../../src/log.js'
-import { listen } from '../../src/server.js'
-import { endOfTurn } from '../../src/turn.js'
+import { type Limits, openLimits } from '../../src/rate-limit/index.js'
+import { readConfig } from '../../src/settings.js'
 
 // The gateway as main.ts composes it; with LIMITS=none one that lets everybody in and counts nothing, against which the
 // price of the limits is measured. Same code, same headers, same answers. With LIMITS=gathered it waits for the end of

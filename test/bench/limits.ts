@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import autocannon from 'autocannon'
-import { plans } from '../../src/keys.js'
-import { type Client, openLimits } from '../../src/limits.js'
+import { plans } from '../../src/auth/api-keys.js'
 import { createLog } from '../../src/log.js'
+import { type Client, openLimits } from '../../src/rate-limit/index.js'
 import { benchDatabase, PETS, startRedis, startServer } from './servers.js'
 
 // `npm run bench:limits`: whether the limits are exact over several gateways, what they cost, and what a Redis that

@@ -2,7 +2,7 @@ import { type GraphQLOutputType, getNamedType, isObjectType } from 'graphql'
 import { stringify } from 'lossless-json'
 import { expect } from 'vitest'
 import type { PrismaClient } from '../../prisma/generated/client/client.js'
-import { fill, type Operation } from '../../src/operations.js'
+import { fill, type Operation } from '../../src/rest/operations.js'
 import type { Answer, Gateway } from './gateway.js'
 
 // Any operation, called with the same arguments through either surface. An integer past 2^53 is written as a bigint.

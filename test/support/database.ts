@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { cp, mkdtemp } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { inject } from 'vitest'
-import { type Database, openDatabase } from '../../src/database.js'
+import { type Database, openDatabase } from '../../src/database/index.js'
 import { asAdmin, databaseUrl, testDatabaseUrl } from './postgres.js'
 
 export interface TestDatabase extends Database {

@@ -1,4 +1,4 @@
-import type { WindowName } from '../../src/limits.js'
+import type { WindowName } from '../../src/rate-limit/index.js'
 
 // The rules of quotas and bans once more, as plainly as they can be put. When a request was judged is known only as
 // "between its sending and its answer", so every moment is a span, and what follows from it too. There is no other

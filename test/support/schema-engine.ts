@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { PrismaPg } from '@prisma/adapter-pg'
 import { bindMigrationAwareSqlAdapterFactory, ColumnTypeEnum, type SqlQuery } from '@prisma/driver-adapter-utils'
 import pg from 'pg'
-import { readMigrations } from '../../src/migrations.js'
+import { readMigrations } from '../../src/database/migrations.js'
 
 // Prisma's own opinion of a database: its schema engine, in the WebAssembly build, which needs no download.
 

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
-import { openDatabase } from '../../src/database.js'
+import { openDatabase } from '../../src/database/index.js'
 import { asAdmin, databaseUrl } from './postgres.js'
 
 declare module 'vitest' {
@@ -38,7 +38,7 @@ export default async function setup({ provide }: TestProject) {
 }
 
 async function make(): Promise<Made> {
-  execFileSync(process.execPath, ['src/run.mjs', 'cli', '--help'], { stdio: ['ignore', 'ignore', 'inherit'] })
+  execFileSync(process.execPath, ['src/run.mjs', 'admin/keys', '--help'], { stdio: ['ignore', 'ignore', 'inherit'] })
   const all = await mkdtemp(join(tmpdir(), 'petstore-tests-'))
   const folder = join(all, 'template')
   await (await openDatabase({ DATA_DIR: folder, EMBEDDED_DB_PORT: 0 })).close()

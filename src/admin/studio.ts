@@ -1,0 +1,28 @@
+import { spawn } from 'node:child_process'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { openDatabase } from '../database/index.js'
+import { readConfig, StartupError } from '../settings.js'
+
+// `npm run studio`: Prisma Studio on whichever database is configured, whether the service runs or not.
+
+async function studio() {
+  const database = await openDatabase(readConfig(), { join: true })
+  const require = createRequire(import.meta.url)
+  const prisma = join(dirname(require.resolve('prisma/package.json')), 'build/index.js')
+  const child = spawn(process.execPath, [prisma, 'studio', ...process.argv.slice(2)], {
+    stdio: 'inherit',
+    cwd: dirname(require.resolve('#package.json')),
+    env: { ...process.env, DATABASE_URL: database.url },
+  })
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill(signal))
+  child.on('exit', async (code) => {
+    await database.close()
+    process.exit(code ?? 0)
+  })
+}
+
+studio().catch((error) => {
+  process.stderr.write(`${error instanceof StartupError ? error.message : (error?.stack ?? error)}\n`)
+  process.exit(1)
+})

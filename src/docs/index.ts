@@ -1,0 +1,154 @@
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import { brotliCompress, constants, gzip } from 'node:zlib'
+import { type GraphQLSchema, printSchema } from 'graphql'
+import { ApiError } from '../../schema/errors.js'
+import type { GatewayPlugin } from '../http/context.js'
+import { createOpenApi, type Options, toYaml } from '../openapi/index.js'
+
+interface Page {
+  type: string
+  etag: string
+  headers: Record<string, string>
+  bodies: Record<'br' | 'gzip' | 'identity', Uint8Array>
+}
+
+export interface DocumentsOptions extends Options {
+  schema: GraphQLSchema
+}
+
+const HOUR = 'public, max-age=3600'
+// May be kept, but is asked for again, which the ETag makes cheap.
+const FRESH = 'public, no-cache'
+
+/** @param headers what else it carries, in lower case */
+async function page(text: string | Uint8Array, type: string, headers: Record<string, string> = {}): Promise<Page> {
+  const identity = Buffer.from(text)
+  const [br, zipped] = await Promise.all([
+    promisify(brotliCompress)(identity, { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } }),
+    promisify(gzip)(identity),
+  ])
+  const etag = `"${createHash('sha256').update(identity).digest('base64url').slice(0, 27)}"`
+  return {
+    type,
+    etag,
+    headers: { 'cache-control': FRESH, 'x-content-type-options': 'nosniff', ...headers },
+    bodies: { br, gzip: zipped, identity },
+  }
+}
+
+const require = createRequire(import.meta.url)
+const assets = {
+  // Swagger UI for its parts, without its style sheet.
+  'swagger-ui-bundle.js': { file: require.resolve('swagger-ui-dist/swagger-ui-bundle.js'), type: 'text/javascript' },
+  'reference.js': { file: ours('reference.js'), type: 'text/javascript' },
+  'reference.css': { file: ours('reference.css'), type: 'text/css' },
+}
+
+/** Read where they are written: the build has no part in what browsers run. */
+function ours(name: string) {
+  return join(dirname(require.resolve('#package.json')), 'src/docs', name)
+}
+
+const docsPage = (base: string) => `<!doctype html>
+<html lang="en">
+<head>
+  <meta charset="utf-8">
+  <meta name="viewport" content="width=device-width, initial-scale=1">
+  <meta name="color-scheme" content="light dark">
+  <title>Pet Store API reference</title>
+  <link rel="icon" href="data:,">
+  <link rel="stylesheet" href="${base}/docs/reference.css">
+  <script src="${base}/docs/swagger-ui-bundle.js" defer></script>
+  <script src="${base}/docs/reference.js" type="module"></script>
+</head>
+<body>
+  <div id="reference"></div>
+  <noscript>This page needs JavaScript. The same document is at <a href="${base}/openapi.yaml">openapi.yaml</a>.</noscript>
+</body>
+</html>
+`
+
+/** Nothing but what the gateway serves itself, and requests to where the document says that the API is. */
+const docsHeaders = (baseUrl: string) => ({
+  'content-security-policy': [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self' data:",
+    `connect-src 'self' ${new URL(baseUrl).origin}`,
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; '),
+  'referrer-policy': 'no-referrer',
+})
+
+/** What anybody may read: the reference, the documents that tools read, GraphiQL. Made once, at the first request. */
+export function useDocuments({ baseUrl, sunset, schema }: DocumentsOptions): GatewayPlugin {
+  const base = new URL(baseUrl).pathname.replace(/\/$/, '')
+  const openapi = () => createOpenApi({ baseUrl, sunset })
+  const makers: Record<string, () => Promise<Page>> = {
+    '/docs': () => page(docsPage(base), 'text/html; charset=utf-8', docsHeaders(baseUrl)),
+    ...Object.fromEntries(
+      Object.entries(assets).map(([name, { file, type }]) => [
+        `/docs/${name}`,
+        async () => page(await readFile(file), `${type}; charset=utf-8`),
+      ]),
+    ),
+    '/openapi.json': () => page(JSON.stringify(openapi(), null, 2), 'application/json'),
+    '/openapi.yaml': () => page(toYaml(openapi()), 'application/yaml'),
+    '/schema.graphql': () => page(`${printSchema(schema)}\n`, 'application/graphql; charset=utf-8'),
+    '/graphql': async () => {
+      // Nine megabytes of script, which a gateway that nobody browses never loads.
+      const { graphiql } = await import('../graphql/graphiql.js')
+      const { html, csp } = graphiql(base)
+      return page(html, 'text/html; charset=utf-8', { 'cache-control': HOUR, 'content-security-policy': csp })
+    },
+  }
+  const pages = new Map<string, Promise<Page>>()
+
+  return {
+    async onRequest({ request, serverContext: { exchange, req }, endResponse, fetchAPI }) {
+      const { path, method } = exchange
+      // As it was sent: in the path, what climbs out of the folder has been resolved already.
+      const target = req?.url ?? new URL(request.url).pathname
+      const isAsset = Boolean(path?.startsWith('/docs/'))
+      if (isAsset ? !Object.hasOwn(makers, path as string) : target.startsWith(`${base}/docs/`))
+        throw new ApiError('not_found')
+      if (path === null) return
+      const make = Object.hasOwn(makers, path) ? makers[path] : undefined
+      if (make || path === '/') exchange.allow = 'GET, HEAD'
+      if (method !== 'GET') return
+      if (path === '/')
+        return endResponse(new fetchAPI.Response(null, { status: 302, headers: { location: `${baseUrl}/docs` } }))
+      if (!make || (path === '/graphql' && !request.headers.get('accept')?.includes('text/html'))) return
+      const made =
+        pages.get(path) ??
+        make().catch((error) => {
+          pages.delete(path)
+          throw error
+        })
+      pages.set(path, made)
+      const { type, etag, headers: own, bodies } = await made
+      const headers = { ...own, etag, vary: 'Accept, Accept-Encoding' }
+      if (request.headers.get('if-none-match')?.includes(etag))
+        return endResponse(new fetchAPI.Response(null, { status: 304, headers }))
+      const accepted = request.headers.get('accept-encoding') ?? ''
+      const encoding = /\bbr\b/.test(accepted) ? 'br' : /\bgzip\b/.test(accepted) ? 'gzip' : 'identity'
+      endResponse(
+        new fetchAPI.Response(bodies[encoding] as BodyInit, {
+          headers: {
+            ...headers,
+            'content-type': type,
+            'content-length': String(bodies[encoding].length),
+            ...(encoding === 'identity' ? {} : { 'content-encoding': encoding }),
+          },
+        }),
+      )
+    },
+  }
+}

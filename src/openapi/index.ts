@@ -1,0 +1,66 @@
+import { stringify } from 'yaml'
+import type { Rest } from '../../schema/plugin.js'
+import { operations } from '../rest/operations.js'
+import { createRouter } from '../rest/sofa.js'
+import type { OpenApiDocument } from './document.js'
+import { guides } from './guides.js'
+import { createOperation, type Generated, type Options, sharedResponses } from './operation.js'
+import { headers } from './responses.js'
+import { createSchemas } from './schemas.js'
+
+export type { OpenApiDocument } from './document.js'
+export type { Options } from './operation.js'
+
+const tags: Record<Rest['tag'], string> = {
+  Pets: 'Animals, and the categories that group them.',
+  Store: 'Orders, the stock of each animal, and the quota of the calling key.',
+}
+
+const introduction = `Pets, the categories that group them, orders for pets, and the stock of each.
+
+The same operations are served as GraphQL under \`/graphql\`, with one set of keys, rules and quotas.`
+
+/**
+ * The OpenAPI description of the REST surface: SOFA's document, completed from the metadata of the fields, the bounds
+ * and the error catalogue that the service itself goes by. The same options always give the same document.
+ */
+export function createOpenApi(options: Options): OpenApiDocument {
+  const { baseUrl } = options
+  const generated = createRouter().openAPIDocument as unknown as Generated
+  const paths: OpenApiDocument['paths'] = {}
+  for (const operation of operations) {
+    const { path, method } = operation.rest
+    const completed = createOperation(operation, generated, options)
+    paths[path] = { ...paths[path], [method.toLowerCase()]: completed }
+  }
+  const document: OpenApiDocument = {
+    openapi: '3.0.3',
+    info: {
+      title: 'Pet Store',
+      version: '1.0.0',
+      description: `${introduction}\n\n${guides(options)}`,
+      contact: { name: 'Pet Store', url: `${baseUrl}/docs` },
+      license: { name: 'MIT', url: 'https://opensource.org/license/mit' },
+    },
+    servers: [{ url: baseUrl, 'x-internal': false }],
+    security: [{ bearer: [] }, { apiKey: [] }],
+    tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
+    'x-tagGroups': [{ name: 'Pet Store', tags: Object.keys(tags) }],
+    externalDocs: { description: 'The GraphQL schema of the same service', url: `${baseUrl}/schema.graphql` },
+    paths,
+    components: {
+      securitySchemes: {
+        bearer: { type: 'http', scheme: 'bearer', description: 'The API key as a bearer token.' },
+        apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key', description: 'The API key in a header of its own.' },
+      },
+      schemas: createSchemas(generated.components.schemas),
+      headers,
+      responses: sharedResponses,
+    },
+  }
+  // A plain tree: nothing undefined, and nothing shared, of which YAML would make anchors.
+  return JSON.parse(JSON.stringify(document))
+}
+
+/** Dates are quoted, because YAML 1.1 readers would take them for more than text; lines are not folded. */
+export const toYaml = (document: OpenApiDocument) => stringify(document, { compat: 'yaml-1.1', lineWidth: 0 })

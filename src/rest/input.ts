@@ -1,0 +1,87 @@
+import {
+  coerceInputValue,
+  type GraphQLArgument,
+  type GraphQLInputType,
+  getNamedType,
+  getNullableType,
+  isEnumType,
+  isInputObjectType,
+  isListType,
+} from 'graphql'
+import { ApiError, InvalidValue } from '../../schema/errors.js'
+import { MAX_INT } from '../../schema/rules.js'
+import { parseId } from '../../schema/scalars.js'
+
+const invalid = (message: string) => new ApiError('invalid_request', message)
+
+/** Text of a path or a query string as the value that its type would have in JSON. Nothing is guessed. */
+export function fromText(text: string, type: GraphQLInputType, name: string): unknown {
+  const named = getNamedType(type)
+  if (text === '') throw invalid(`${name} must not be empty.`)
+  switch (named.name) {
+    case 'Int64':
+      try {
+        return parseId(text)
+      } catch (error) {
+        throw invalid(`${name} ${(error as Error).message}.`)
+      }
+    case 'Int':
+      if (!/^-?\d+$/.test(text)) throw invalid(`${name} must be a whole number.`)
+      return Number(text)
+    case 'Boolean':
+      if (text !== 'true' && text !== 'false') throw invalid(`${name} must be true or false.`)
+      return text === 'true'
+  }
+  return text
+}
+
+/** The query string as arguments: every name known, none empty, none repeated but those of a list. */
+export function fromQuery(query: URLSearchParams, args: readonly GraphQLArgument[]) {
+  const values: Record<string, unknown> = {}
+  for (const name of new Set(query.keys())) {
+    const argument = args.find((candidate) => candidate.name === name)
+    if (!argument) {
+      const known = args.map((arg) => arg.name).join(', ')
+      throw invalid(`The query parameter ${name} is unknown${known && `; known are ${known}`}.`)
+    }
+    const texts = query.getAll(name)
+    const list = isListType(getNullableType(argument.type))
+    if (texts.length > 1 && !list) throw invalid(`The query parameter ${name} must not be repeated.`)
+    const parsed = texts.map((text) => fromText(text, argument.type, name))
+    values[name] = list ? parsed : parsed[0]
+  }
+  return values
+}
+
+/** What a wrong value should have been, in JSON's words. */
+function wanted(type: GraphQLInputType) {
+  const named = getNamedType(type)
+  if (isEnumType(named))
+    return `one of ${named
+      .getValues()
+      .map((value) => value.name)
+      .join(', ')}`
+  const words: Record<string, string> = {
+    String: 'a string',
+    Int: `a whole number up to ${MAX_INT}`,
+    Boolean: 'true or false',
+  }
+  return words[named.name] ?? (isInputObjectType(named) ? 'a JSON object' : undefined)
+}
+
+/** Judges a value by its GraphQL type and names the field that is wrong, as the caller wrote it. */
+export function check(value: unknown, { name, type }: GraphQLArgument) {
+  coerceInputValue(value, type, (path, _wrong, error) => {
+    const at = path.join('.') || (name === 'input' ? 'The body' : name)
+    if (error.originalError instanceof InvalidValue) throw invalid(`${at} ${error.originalError.message}.`)
+    const missing = /^Field "(\w+)" of required type/.exec(error.message)?.[1]
+    if (missing) throw invalid(`${[...path, missing].join('.')} is required.`)
+    const unknown = /^Field "(.*)" is not defined by type/s.exec(error.message)?.[1]
+    if (unknown !== undefined) throw invalid(`${[...path, unknown].join('.')} is unknown.`)
+    const field = path.reduce<GraphQLInputType | undefined>((parent, key) => {
+      const named = parent && getNamedType(parent)
+      return isInputObjectType(named) ? named.getFields()[String(key)]?.type : parent
+    }, type)
+    throw invalid(`${at} must be ${(field && wanted(field)) ?? 'of another type'}.`)
+  })
+}
