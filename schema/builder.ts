@@ -6,6 +6,7 @@ import type { PrismaClient } from '../prisma/generated/client/client.js'
 import type PrismaTypes from '../prisma/generated/pothos.js'
 import { getDatamodel } from '../prisma/generated/pothos.js'
 import { ApiError } from './errors.js'
+import type { Plan } from './plans.js'
 import './plugin.js'
 
 export interface QuotaWindow {
@@ -16,24 +17,24 @@ export interface QuotaWindow {
 }
 
 export interface Quota {
-  plan: 'Free' | 'Pro' | 'Business' | 'Enterprise'
+  plan: Plan
   minute: QuotaWindow
   day: QuotaWindow
 }
 
-/** What resolvers are given for one request. */
+/** The context of resolvers: one for each request. */
 export interface Context {
   prisma: PrismaClient
   /** The calling key's own quota, as it stands now. */
   quota(): Promise<Quota>
-  /** A root list tells here whether a further page follows. REST makes a Link of it. */
-  page?(more: boolean): void
+  /** Where the next page begins: set by a root list that has one. REST sends it as a Link. */
+  nextCursor?: bigint
 }
 
 const datamodel = getDatamodel()
 
 /** The `///` comment of a column, for an input that sets it. */
-export const documented = (model: keyof PrismaTypes, field: string) =>
+export const columnDescription = (model: keyof PrismaTypes, field: string) =>
   datamodel.datamodel.models[model]?.fields.find(({ name }) => name === field)?.documentation
 
 export const builder = new SchemaBuilder<{
@@ -55,21 +56,21 @@ export const builder = new SchemaBuilder<{
     // A resolver that forgets `query` would load nested fields one by one.
     onUnusedQuery: 'error',
   },
-  // REST sees every type, without the fields that lead from one resource to another (see graphOnly).
+  // REST sees every type, without the fields that lead from one resource to another (see graphqlOnly).
   subGraphs: { defaultForTypes: ['rest'], fieldsInheritFromTypes: true },
   validation: {
     validationError: ({ issues }) => {
-      const said = issues.map(({ path = [], message }) => {
+      const messages = issues.map(({ path = [], message }) => {
         const names = path.map((part) => String(typeof part === 'object' ? part.key : part))
         return `${names.filter((name) => name !== 'input').join('.')} ${message}`
       })
-      return new ApiError('invalid_request', `${said.join('; ')}.`)
+      return new ApiError('invalid_request', `${messages.join('; ')}.`)
     },
   },
 })
 
-/** The option of a field that GraphQL has and REST has not. */
-export const graphOnly = { subGraphs: [] }
+/** The option of a field that exists in GraphQL only. */
+export const graphqlOnly = { subGraphs: [] }
 
 builder.queryType({
   description: 'What can be read. A root field that is refused is null; the others keep their data.',

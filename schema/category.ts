@@ -1,15 +1,18 @@
-import { builder, documented, graphOnly } from './builder.js'
-import { ApiError, notFound, refusing } from './errors.js'
-import { afterArg, keyset, limitArg, page } from './lists.js'
-import { description, name } from './rules.js'
+import { builder, columnDescription, graphqlOnly } from './builder.js'
+import { ApiError, mapPrismaError, notFound } from './errors.js'
+import { afterArg, keyset, limitArg, page } from './pagination.js'
+import { description, name } from './validation.js'
 
 const Category = builder.prismaObject('Category', {
   fields: (t) => ({
-    id: t.expose('id', { type: 'Int64' }),
-    name: t.exposeString('name'),
-    description: t.exposeString('description', { nullable: true }),
+    id: t.expose('id', { type: 'Int64', example: 5 }),
+    name: t.exposeString('name', { example: 'Reptiles' }),
+    description: t.exposeString('description', {
+      nullable: true,
+      example: 'Geckos and tortoises, expected in spring.',
+    }),
     pets: t.relation('pets', {
-      ...graphOnly,
+      ...graphqlOnly,
       args: { limit: limitArg(t.arg), after: afterArg(t.arg) },
       query: keyset,
     }),
@@ -19,19 +22,19 @@ const Category = builder.prismaObject('Category', {
 const NewCategory = builder.inputType('NewCategory', {
   description: 'A category to create.',
   fields: (t) => ({
-    name: t.string({ required: true, validate: name, description: documented('Category', 'name') }),
-    description: t.string({ validate: description, description: documented('Category', 'description') }),
+    name: t.string({ required: true, validate: name, description: columnDescription('Category', 'name') }),
+    description: t.string({ validate: description, description: columnDescription('Category', 'description') }),
   }),
 })
 
 const CategoryUpdate = builder.inputType('CategoryUpdate', {
   description: 'What changes in a category. A field that is not sent stays as it is.',
   fields: (t) => ({
-    name: t.string({ validate: name, description: documented('Category', 'name') }),
+    name: t.string({ validate: name, description: columnDescription('Category', 'name') }),
     description: t.string({
-      clears: true,
+      nullable: true,
       validate: description,
-      description: `${documented('Category', 'description')} null clears it.`,
+      description: `${columnDescription('Category', 'description')} null clears it.`,
     }),
   }),
 })
@@ -44,14 +47,14 @@ builder.queryFields((t) => ({
     rest: { method: 'GET', path: '/categories', tag: 'Pets', summary: 'List categories' },
     args: { limit: limitArg(t.arg), after: afterArg(t.arg) },
     resolve: (query, _root, args, context) =>
-      page(context, args, (list) => context.prisma.category.findMany({ ...query, ...list })),
+      page(context, args, 'id', (list) => context.prisma.category.findMany({ ...query, ...list })),
   }),
   category: t.prismaField({
     type: Category,
     nullable: true,
     description: 'One category.',
     rest: { method: 'GET', path: '/categories/{categoryId}', tag: 'Pets', summary: 'Get a category' },
-    args: { categoryId: t.arg({ type: 'Int64', required: true, description: documented('Category', 'id') }) },
+    args: { categoryId: t.arg({ type: 'Int64', required: true, description: columnDescription('Category', 'id') }) },
     resolve: async (query, _root, { categoryId: id }, { prisma }) => {
       const category = await prisma.category.findUnique({ ...query, where: { id } })
       if (!category) throw notFound('category', id)
@@ -82,13 +85,13 @@ builder.mutationFields((t) => ({
     description: 'Changes the fields of a category that are sent.',
     rest: { method: 'PATCH', path: '/categories/{categoryId}', tag: 'Pets', summary: 'Update a category' },
     args: {
-      categoryId: t.arg({ type: 'Int64', required: true, description: documented('Category', 'id') }),
+      categoryId: t.arg({ type: 'Int64', required: true, description: columnDescription('Category', 'id') }),
       input: t.arg({ type: CategoryUpdate, required: true, description: 'What changes.' }),
     },
     resolve: (query, _root, { categoryId: id, input: { name, description } }, { prisma }) =>
       prisma.category
         .update({ ...query, where: { id }, data: { name: name ?? undefined, description } })
-        .catch(refusing({ P2025: () => notFound('category', id) })),
+        .catch(mapPrismaError({ P2025: () => notFound('category', id) })),
   }),
   deleteCategory: t.prismaField({
     type: Category,
@@ -102,10 +105,10 @@ builder.mutationFields((t) => ({
       status: 204,
       errors: ['conflict'],
     },
-    args: { categoryId: t.arg({ type: 'Int64', required: true, description: documented('Category', 'id') }) },
+    args: { categoryId: t.arg({ type: 'Int64', required: true, description: columnDescription('Category', 'id') }) },
     resolve: (query, _root, { categoryId: id }, { prisma }) =>
       prisma.category.delete({ ...query, where: { id } }).catch(
-        refusing({
+        mapPrismaError({
           P2025: () => notFound('category', id),
           P2003: () => new ApiError('conflict', `Category ${id} has pets. Delete or move them first.`),
         }),

@@ -112,7 +112,7 @@ export const unknownReference = (field: string, id: bigint | undefined) =>
  * Turns a refusal of the database into ours, by Prisma's own code: P2025 is a missing row, P2003 a foreign key that
  * does not hold. Everything else passes unchanged.
  */
-export const refusing = (refusals: { P2025?: () => ApiError; P2003?: () => ApiError }) => (error: unknown) => {
+export const mapPrismaError = (refusals: { P2025?: () => ApiError; P2003?: () => ApiError }) => (error: unknown) => {
   const code = (error as { code?: keyof typeof refusals } | null)?.code
   throw (code && refusals[code]?.()) || error
 }

@@ -1,20 +1,20 @@
-import { builder, documented, graphOnly } from './builder.js'
-import { notFound, refusing } from './errors.js'
-import { afterArg, limitArg, page } from './lists.js'
+import { builder, columnDescription, graphqlOnly } from './builder.js'
+import { mapPrismaError, notFound } from './errors.js'
+import { afterArg, limitArg, page } from './pagination.js'
 import { PetStatus } from './pet.js'
-import { stock } from './rules.js'
+import { stock } from './validation.js'
 
 const InventoryItem = builder.prismaObject('InventoryItem', {
   fields: (t) => ({
     petId: t.expose('petId', { type: 'Int64' }),
-    quantity: t.exposeInt('quantity'),
+    quantity: t.exposeInt('quantity', { example: 3 }),
     status: t.field({
       type: PetStatus,
       description: 'Sales status of the tracked animal.',
       select: { pet: { select: { status: true } } },
       resolve: ({ pet }) => pet.status,
     }),
-    pet: t.relation('pet', graphOnly),
+    pet: t.relation('pet', graphqlOnly),
   }),
 })
 
@@ -37,7 +37,7 @@ builder.queryFields((t) => ({
       status: t.arg({ type: PetStatus, description: 'Only entries of animals with this status.' }),
     },
     resolve: (query, _root, { status, ...args }, context) =>
-      page(context, args, ({ where: { id: petId }, take }) =>
+      page(context, args, 'petId', ({ where: { id: petId }, take }) =>
         context.prisma.inventoryItem.findMany({
           ...query,
           where: { petId, pet: status ? { status } : undefined },
@@ -51,7 +51,7 @@ builder.queryFields((t) => ({
     nullable: true,
     description: 'The inventory entry of one animal.',
     rest: { method: 'GET', path: '/inventory/{petId}', tag: 'Store', summary: 'Get the stock of a pet' },
-    args: { petId: t.arg({ type: 'Int64', required: true, description: documented('InventoryItem', 'petId') }) },
+    args: { petId: t.arg({ type: 'Int64', required: true, description: columnDescription('InventoryItem', 'petId') }) },
     resolve: async (query, _root, { petId }, { prisma }) => {
       const item = await prisma.inventoryItem.findUnique({ ...query, where: { petId } })
       if (!item) throw notFound('inventory entry for pet', petId)
@@ -73,12 +73,12 @@ builder.mutationFields((t) => ({
       stability: 'experimental',
     },
     args: {
-      petId: t.arg({ type: 'Int64', required: true, description: documented('InventoryItem', 'petId') }),
+      petId: t.arg({ type: 'Int64', required: true, description: columnDescription('InventoryItem', 'petId') }),
       input: t.arg({ type: InventoryUpdate, required: true, description: 'What changes.' }),
     },
     resolve: (query, _root, { petId, input: { quantity } }, { prisma }) =>
       prisma.inventoryItem
         .update({ ...query, where: { petId }, data: { quantity } })
-        .catch(refusing({ P2025: () => notFound('inventory entry for pet', petId) })),
+        .catch(mapPrismaError({ P2025: () => notFound('inventory entry for pet', petId) })),
   }),
 }))

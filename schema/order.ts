@@ -1,40 +1,40 @@
-import { builder, documented, graphOnly } from './builder.js'
-import { ApiError, notFound, refusing, unknownReference } from './errors.js'
-import { afterArg, limitArg, page } from './lists.js'
-import { orderQuantity } from './rules.js'
+import { builder, columnDescription, graphqlOnly } from './builder.js'
+import { ApiError, mapPrismaError, notFound, unknownReference } from './errors.js'
+import { afterArg, limitArg, page } from './pagination.js'
+import { orderQuantity } from './validation.js'
 
 const Order = builder.prismaObject('Order', {
   fields: (t) => ({
-    id: t.expose('id', { type: 'Int64' }),
-    petId: t.expose('petId', { type: 'Int64' }),
+    id: t.expose('id', { type: 'Int64', example: 3 }),
+    petId: t.expose('petId', { type: 'Int64', example: 2 }),
     quantity: t.exposeInt('quantity'),
-    shipDate: t.expose('shipDate', { type: 'DateTime', nullable: true }),
+    shipDate: t.expose('shipDate', { type: 'DateTime', nullable: true, example: '2026-12-01T10:00:00.000Z' }),
     complete: t.exposeBoolean('complete'),
-    pet: t.relation('pet', graphOnly),
+    pet: t.relation('pet', graphqlOnly),
   }),
 })
 
 const NewOrder = builder.inputType('NewOrder', {
   description: 'An order to create.',
   fields: (t) => ({
-    petId: t.field({ type: 'Int64', required: true, description: documented('Order', 'petId') }),
-    quantity: t.int({ defaultValue: 1, validate: orderQuantity, description: documented('Order', 'quantity') }),
-    shipDate: t.field({ type: 'DateTime', description: documented('Order', 'shipDate') }),
-    complete: t.boolean({ defaultValue: false, description: documented('Order', 'complete') }),
+    petId: t.field({ type: 'Int64', required: true, description: columnDescription('Order', 'petId') }),
+    quantity: t.int({ defaultValue: 1, validate: orderQuantity, description: columnDescription('Order', 'quantity') }),
+    shipDate: t.field({ type: 'DateTime', description: columnDescription('Order', 'shipDate') }),
+    complete: t.boolean({ defaultValue: false, description: columnDescription('Order', 'complete') }),
   }),
 })
 
 const OrderUpdate = builder.inputType('OrderUpdate', {
   description: 'What changes in an order. A field that is not sent stays as it is.',
   fields: (t) => ({
-    petId: t.field({ type: 'Int64', description: documented('Order', 'petId') }),
-    quantity: t.int({ validate: orderQuantity, description: documented('Order', 'quantity') }),
+    petId: t.field({ type: 'Int64', description: columnDescription('Order', 'petId') }),
+    quantity: t.int({ validate: orderQuantity, description: columnDescription('Order', 'quantity') }),
     shipDate: t.field({
       type: 'DateTime',
-      clears: true,
-      description: `${documented('Order', 'shipDate')} null clears it.`,
+      nullable: true,
+      description: `${columnDescription('Order', 'shipDate')} null clears it.`,
     }),
-    complete: t.boolean({ description: documented('Order', 'complete') }),
+    complete: t.boolean({ description: columnDescription('Order', 'complete') }),
   }),
 })
 
@@ -53,11 +53,11 @@ builder.queryFields((t) => ({
     args: {
       limit: limitArg(t.arg),
       after: afterArg(t.arg),
-      petId: t.arg({ type: 'Int64', description: 'Only orders for this animal.' }),
+      petId: t.arg({ type: 'Int64', description: 'Only orders for this animal.', example: 10 }),
       complete: t.arg.boolean({ description: 'Only orders that have been fulfilled, or only those that have not.' }),
     },
     resolve: (query, _root, { petId, complete, ...args }, context) =>
-      page(context, args, ({ where, ...list }) =>
+      page(context, args, 'id', ({ where, ...list }) =>
         context.prisma.order.findMany({
           ...query,
           ...list,
@@ -70,7 +70,7 @@ builder.queryFields((t) => ({
     nullable: true,
     description: 'One order.',
     rest: { method: 'GET', path: '/store/orders/{orderId}', tag: 'Store', summary: 'Get an order' },
-    args: { orderId: t.arg({ type: 'Int64', required: true, description: documented('Order', 'id') }) },
+    args: { orderId: t.arg({ type: 'Int64', required: true, description: columnDescription('Order', 'id') }) },
     resolve: async (query, _root, { orderId: id }, { prisma }) => {
       const order = await prisma.order.findUnique({ ...query, where: { id } })
       if (!order) throw notFound('order', id)
@@ -99,7 +99,7 @@ builder.mutationFields((t) => ({
           ...query,
           data: { petId, quantity: quantity ?? undefined, shipDate, complete: complete ?? undefined },
         })
-        .catch(refusing({ P2003: () => unknownReference('petId', petId) })),
+        .catch(mapPrismaError({ P2003: () => unknownReference('petId', petId) })),
   }),
   updateOrder: t.prismaField({
     type: Order,
@@ -113,7 +113,7 @@ builder.mutationFields((t) => ({
       stability: 'beta',
     },
     args: {
-      orderId: t.arg({ type: 'Int64', required: true, description: documented('Order', 'id') }),
+      orderId: t.arg({ type: 'Int64', required: true, description: columnDescription('Order', 'id') }),
       input: t.arg({ type: OrderUpdate, required: true, description: 'What changes.' }),
     },
     resolve: (query, _root, { orderId: id, input: { petId, quantity, shipDate, complete } }, { prisma }) =>
@@ -129,7 +129,7 @@ builder.mutationFields((t) => ({
           },
         })
         .catch(
-          refusing({
+          mapPrismaError({
             P2025: () => notFound('order', id),
             P2003: () => unknownReference('petId', petId ?? undefined),
           }),
@@ -147,12 +147,12 @@ builder.mutationFields((t) => ({
       status: 204,
       errors: ['conflict'],
     },
-    args: { orderId: t.arg({ type: 'Int64', required: true, description: documented('Order', 'id') }) },
+    args: { orderId: t.arg({ type: 'Int64', required: true, description: columnDescription('Order', 'id') }) },
     // One statement judges and deletes, so that no order completed in between is lost.
     resolve: (query, _root, { orderId: id }, { prisma }) =>
       prisma.order.delete({ ...query, where: { id, complete: false } }).catch(async (error) => {
         const complete = await prisma.order.findUnique({ where: { id } })
-        return refusing({
+        return mapPrismaError({
           P2025: () =>
             complete
               ? new ApiError('conflict', `Order ${id} is complete and cannot be deleted.`)

@@ -1,7 +1,7 @@
-import { builder, documented, graphOnly } from './builder.js'
-import { ApiError, notFound, refusing, unknownReference } from './errors.js'
-import { afterArg, keyset, limitArg, page } from './lists.js'
-import { ids, limit, MAX_LIMIT, name } from './rules.js'
+import { builder, columnDescription, graphqlOnly } from './builder.js'
+import { ApiError, mapPrismaError, notFound, unknownReference } from './errors.js'
+import { afterArg, keyset, limitArg, page } from './pagination.js'
+import { DEFAULT_LIMIT, ids, limit, MAX_LIMIT, name } from './validation.js'
 
 export const PetStatus = builder.enumType('PetStatus', {
   description: 'Sales status of an animal. Any status may follow any other.',
@@ -15,13 +15,13 @@ export const PetStatus = builder.enumType('PetStatus', {
 const Pet = builder.prismaObject('Pet', {
   fields: (t) => ({
     id: t.expose('id', { type: 'Int64' }),
-    name: t.exposeString('name'),
+    name: t.exposeString('name', { example: 'Rex' }),
     categoryId: t.expose('categoryId', { type: 'Int64' }),
     status: t.expose('status', { type: PetStatus }),
-    category: t.relation('category', graphOnly),
-    inventory: t.relation('inventory', { ...graphOnly, nullable: false, onNull: 'error' }),
+    category: t.relation('category', graphqlOnly),
+    inventory: t.relation('inventory', { ...graphqlOnly, nullable: false, onNull: 'error' }),
     orders: t.relation('orders', {
-      ...graphOnly,
+      ...graphqlOnly,
       args: { limit: limitArg(t.arg), after: afterArg(t.arg) },
       query: keyset,
     }),
@@ -31,18 +31,18 @@ const Pet = builder.prismaObject('Pet', {
 const NewPet = builder.inputType('NewPet', {
   description: 'A pet to create.',
   fields: (t) => ({
-    name: t.string({ required: true, validate: name, description: documented('Pet', 'name') }),
-    categoryId: t.field({ type: 'Int64', required: true, description: documented('Pet', 'categoryId') }),
-    status: t.field({ type: PetStatus, defaultValue: 'available', description: documented('Pet', 'status') }),
+    name: t.string({ required: true, validate: name, description: columnDescription('Pet', 'name') }),
+    categoryId: t.field({ type: 'Int64', required: true, description: columnDescription('Pet', 'categoryId') }),
+    status: t.field({ type: PetStatus, defaultValue: 'available', description: columnDescription('Pet', 'status') }),
   }),
 })
 
 const PetUpdate = builder.inputType('PetUpdate', {
   description: 'What changes in a pet. A field that is not sent stays as it is.',
   fields: (t) => ({
-    name: t.string({ validate: name, description: documented('Pet', 'name') }),
-    categoryId: t.field({ type: 'Int64', description: documented('Pet', 'categoryId') }),
-    status: t.field({ type: PetStatus, description: documented('Pet', 'status') }),
+    name: t.string({ validate: name, description: columnDescription('Pet', 'name') }),
+    categoryId: t.field({ type: 'Int64', description: columnDescription('Pet', 'categoryId') }),
+    status: t.field({ type: PetStatus, description: columnDescription('Pet', 'status') }),
   }),
 })
 
@@ -54,16 +54,22 @@ builder.queryFields((t) => ({
     rest: { method: 'GET', path: '/pets', tag: 'Pets', summary: 'List pets' },
     args: {
       limit: t.arg.int({
-        description: `The most items to return, 1 to ${MAX_LIMIT}: 20 unless given, or ${MAX_LIMIT} where \`id\` is given. A page with fewer is the last one.`,
+        description: `The most items to return, 1 to ${MAX_LIMIT}: ${DEFAULT_LIMIT} unless given, or ${MAX_LIMIT} where \`id\` is given. A page with fewer is the last one.`,
         validate: limit,
+        example: DEFAULT_LIMIT,
       }),
       after: afterArg(t.arg),
-      id: t.arg({ type: ['Int64'], validate: ids, description: `Only the pets with these ids, at most ${MAX_LIMIT}.` }),
+      id: t.arg({
+        type: ['Int64'],
+        validate: ids,
+        description: `Only the pets with these ids, at most ${MAX_LIMIT}.`,
+        example: [4, 5],
+      }),
       status: t.arg({ type: PetStatus, description: 'Only pets of this status.' }),
-      categoryId: t.arg({ type: 'Int64', description: 'Only pets of this category.' }),
+      categoryId: t.arg({ type: 'Int64', description: 'Only pets of this category.', example: 2 }),
     },
     resolve: (query, _root, { limit, after, id, status, categoryId }, context) =>
-      page(context, { limit: limit ?? (id ? MAX_LIMIT : undefined), after }, ({ where, ...list }) =>
+      page(context, { limit: limit ?? (id ? MAX_LIMIT : undefined), after }, 'id', ({ where, ...list }) =>
         context.prisma.pet.findMany({
           ...query,
           ...list,
@@ -90,7 +96,7 @@ builder.queryFields((t) => ({
         successor: '/pets?id={petId}',
       },
     },
-    args: { petId: t.arg({ type: 'Int64', required: true, description: documented('Pet', 'id') }) },
+    args: { petId: t.arg({ type: 'Int64', required: true, description: columnDescription('Pet', 'id') }) },
     resolve: async (query, _root, { petId: id }, { prisma }) => {
       const pet = await prisma.pet.findUnique({ ...query, where: { id } })
       if (!pet) throw notFound('pet', id)
@@ -116,7 +122,7 @@ builder.mutationFields((t) => ({
     resolve: (query, _root, { input: { name, categoryId, status } }, { prisma }) =>
       prisma.pet
         .create({ ...query, data: { name, categoryId, status: status ?? undefined } })
-        .catch(refusing({ P2003: () => unknownReference('categoryId', categoryId) })),
+        .catch(mapPrismaError({ P2003: () => unknownReference('categoryId', categoryId) })),
   }),
   updatePet: t.prismaField({
     type: Pet,
@@ -124,7 +130,7 @@ builder.mutationFields((t) => ({
     description: 'Changes the fields of a pet that are sent.',
     rest: { method: 'PATCH', path: '/pets/{petId}', tag: 'Pets', summary: 'Update a pet' },
     args: {
-      petId: t.arg({ type: 'Int64', required: true, description: documented('Pet', 'id') }),
+      petId: t.arg({ type: 'Int64', required: true, description: columnDescription('Pet', 'id') }),
       input: t.arg({ type: PetUpdate, required: true, description: 'What changes.' }),
     },
     resolve: (query, _root, { petId: id, input: { name, categoryId, status } }, { prisma }) =>
@@ -135,7 +141,7 @@ builder.mutationFields((t) => ({
           data: { name: name ?? undefined, categoryId: categoryId ?? undefined, status: status ?? undefined },
         })
         .catch(
-          refusing({
+          mapPrismaError({
             P2025: () => notFound('pet', id),
             P2003: () => unknownReference('categoryId', categoryId ?? undefined),
           }),
@@ -153,10 +159,10 @@ builder.mutationFields((t) => ({
       status: 204,
       errors: ['conflict'],
     },
-    args: { petId: t.arg({ type: 'Int64', required: true, description: documented('Pet', 'id') }) },
+    args: { petId: t.arg({ type: 'Int64', required: true, description: columnDescription('Pet', 'id') }) },
     resolve: (query, _root, { petId: id }, { prisma }) =>
       prisma.pet.delete({ ...query, where: { id } }).catch(
-        refusing({
+        mapPrismaError({
           P2025: () => notFound('pet', id),
           P2003: () => new ApiError('conflict', `Pet ${id} has orders. Delete or change them first.`),
         }),

@@ -12,12 +12,20 @@ import SchemaBuilder, {
 } from '@pothos/core'
 import { ApiError, type ErrorCode } from './errors.js'
 
+/** The navigation groups of the reference (specification, Endpoints). */
+export const tags = {
+  Pets: 'Animals, and the categories that group them.',
+  Store: 'Orders, the stock of each animal, and the quota of the calling key.',
+}
+
+export type Tag = keyof typeof tags
+
 /** The REST face of a root field, declared where the field is. Everything REST derives from it. */
 export interface Rest {
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   /** An OpenAPI path template. What it names are arguments of the field; so are the query parameters. */
   path: string
-  tag: 'Pets' | 'Store'
+  tag: Tag
   /** One line for lists of operations. */
   summary: string
   /** 200 unless it says otherwise. 204 sends no body. */
@@ -71,8 +79,22 @@ declare global {
       Type extends InputType<Types> | [InputType<Types>] = InputType<Types> | [InputType<Types>],
       Req extends FieldRequiredness<Type> = FieldRequiredness<Type>,
     > {
-      /** An explicit null clears the stored value. Without it null is refused, on both surfaces. */
-      clears?: true
+      /** An explicit null clears the stored value. Elsewhere null is refused, on both surfaces. */
+      nullable?: true
+      /** A value for examples, in the form of an answer. Types have one of their own. */
+      example?: unknown
+    }
+    export interface FieldOptions<
+      Types extends SchemaTypes = SchemaTypes,
+      ParentShape = unknown,
+      Type extends TypeParam<Types> = TypeParam<Types>,
+      Nullable extends FieldNullability<Type> = FieldNullability<Type>,
+      Args extends InputFieldMap = InputFieldMap,
+      ResolveShape = unknown,
+      ResolveReturnShape = unknown,
+    > {
+      /** A value for examples, in the form of an answer. Types have one of their own. */
+      example?: unknown
     }
   }
 }
@@ -80,9 +102,14 @@ declare global {
 declare module 'graphql' {
   interface GraphQLFieldExtensions<_TSource, _TContext, _TArgs> {
     rest?: Rest
+    example?: unknown
   }
   interface GraphQLInputFieldExtensions {
-    clears?: true
+    nullable?: true
+    example?: unknown
+  }
+  interface GraphQLArgumentExtensions {
+    example?: unknown
   }
 }
 
@@ -96,22 +123,21 @@ function refuseNulls(values: Record<string, unknown>, map: NullMap) {
   }
 }
 
-/** Carries `rest` and `clears` into the schema's extensions, and refuses null where it clears nothing. */
+/** Carries `rest`, `nullable` and `example` into the schema's extensions, and refuses null where it clears nothing. */
 class GatewayPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
   override onInputFieldConfig(config: PothosInputFieldConfig<Types>) {
-    return config.pothosOptions.clears
-      ? { ...config, extensions: { ...config.extensions, clears: true as const } }
-      : config
+    const { nullable, example } = config.pothosOptions
+    return { ...config, extensions: { ...config.extensions, nullable, example } }
   }
 
   override onOutputFieldConfig(config: PothosOutputFieldConfig<Types>) {
-    const { rest } = config.pothosOptions as { rest?: Rest | false }
+    const { rest, example } = config.pothosOptions as { rest?: Rest | false; example?: unknown }
     const nulls = mapInputFields(config.args, this.buildCache, (field) =>
-      field.extensions?.clears ? null : field.name,
+      field.extensions?.nullable ? null : field.name,
     ) as NullMap | null
     return {
       ...config,
-      extensions: rest ? { ...config.extensions, rest } : config.extensions,
+      extensions: { ...config.extensions, rest: rest || undefined, example },
       argMappers: nulls
         ? [
             (args: Record<string, unknown>) => {

@@ -1,21 +1,41 @@
 import { builder, type Quota as QuotaShape, type QuotaWindow as QuotaWindowShape } from './builder.js'
+import { plans } from './plans.js'
+
+/** The moment that every example shows: one request after the windows of a Free key began. Epoch milliseconds. */
+export const EXAMPLE_TIME = Date.UTC(2026, 10, 21, 12)
+
+const example = ({ limit, seconds }: { limit: number; seconds: number }): QuotaWindowShape => ({
+  limit,
+  remaining: limit - 1,
+  reset: EXAMPLE_TIME / 1000 + seconds,
+})
+const minute = example({ limit: plans.Free.minute, seconds: 60 })
+const day = example({ limit: plans.Free.day, seconds: 86_400 })
+
+const planValues = Object.entries(plans).map(([name, limits]) => [
+  name,
+  {
+    description: limits
+      ? `${limits.minute.toLocaleString('en')} requests per minute, ${limits.day.toLocaleString('en')} per day.`
+      : 'Limits of its own.',
+  },
+])
 
 const Plan = builder.enumType('Plan', {
   description: 'What a key may do in a minute and in a day.',
-  values: {
-    Free: { description: '60 requests per minute, 1,000 per day.' },
-    Pro: { description: '300 requests per minute, 10,000 per day.' },
-    Business: { description: '1,000 requests per minute, 100,000 per day.' },
-    Enterprise: { description: 'Limits of its own.' },
-  } as const,
+  values: Object.fromEntries(planValues) as Record<keyof typeof plans, { description: string }>,
 })
 
 const QuotaWindow = builder.objectRef<QuotaWindowShape>('QuotaWindow').implement({
   description: 'One window of a quota.',
   fields: (t) => ({
-    limit: t.exposeInt('limit', { description: 'Requests that the window allows.' }),
-    remaining: t.exposeInt('remaining', { description: 'Requests that are left in it.' }),
-    reset: t.expose('reset', { type: 'Int64', description: 'When it begins anew: Unix time in whole seconds.' }),
+    limit: t.exposeInt('limit', { description: 'Requests that the window allows.', example: minute.limit }),
+    remaining: t.exposeInt('remaining', { description: 'Requests that are left in it.', example: minute.remaining }),
+    reset: t.expose('reset', {
+      type: 'Int64',
+      description: 'When it begins anew: Unix time in whole seconds.',
+      example: minute.reset,
+    }),
   }),
 })
 
@@ -23,8 +43,8 @@ const Quota = builder.objectRef<QuotaShape>('Quota').implement({
   description: 'What is left to the calling key.',
   fields: (t) => ({
     plan: t.expose('plan', { type: Plan, description: "The key's plan." }),
-    minute: t.expose('minute', { type: QuotaWindow, description: 'The window of a minute.' }),
-    day: t.expose('day', { type: QuotaWindow, description: 'The window of a day.' }),
+    minute: t.expose('minute', { type: QuotaWindow, description: 'The window of a minute.', example: minute }),
+    day: t.expose('day', { type: QuotaWindow, description: 'The window of a day.', example: day }),
   }),
 })
 

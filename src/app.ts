@@ -1,116 +1,115 @@
-import { createServerAdapter } from '@whatwg-node/server'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Context } from '../schema/builder.js'
-import { ApiError } from '../schema/errors.js'
 import { schema } from '../schema/index.js'
-import { addressClient, KeyRing, windowSeconds } from './auth/api-keys.js'
-import { Admission } from './auth/authenticate.js'
+import {
+  ApiKeyCache,
+  addressSubject,
+  createAuthentication,
+  createQuota,
+  readQuota,
+  windowSeconds,
+} from './auth/index.js'
 import type { Database } from './database/index.js'
-import { useDocuments } from './docs/index.js'
-import { useGraphql } from './graphql/index.js'
-import { type Exchange, type GatewayPlugin, type ServerContext, useExchange } from './http/context.js'
+import { createDocs } from './docs/index.js'
+import { gatherReads } from './execute/gather.js'
+import { createGraphql } from './graphql/index.js'
+import { createContext, notHttp, type RequestContext, readTarget } from './http/context.js'
+import { preflight, setCorsHeaders } from './http/cors.js'
 import { errorResponse, toApiError } from './http/errors.js'
-import { useCors, useDeprecation, useRateLimitHeaders } from './http/headers.js'
-import { useOperational } from './http/health.js'
+import { createHealth } from './http/health.js'
+import { type HttpResponse, send } from './http/response.js'
 import type { Logger } from './log.js'
 import { createMetrics } from './metrics.js'
-import type { Limits } from './rate-limit/index.js'
-import { quotaOf } from './rate-limit/quota.js'
-import { useRest } from './rest/index.js'
-import type { Config } from './settings.js'
+import { type RateLimiter, rateLimitHeaders } from './rate-limit/index.js'
+import { setDeprecationHeaders } from './rest/deprecation.js'
+import { createRest, route } from './rest/index.js'
+import type { Settings } from './settings.js'
 
 export interface Dependencies {
-  config: Pick<Config, 'BASE_URL' | 'TRUST_PROXY' | 'CORS_ORIGINS' | 'MAX_BODY_BYTES' | 'PET_BY_ID_SUNSET'>
+  settings: Pick<Settings, 'BASE_URL' | 'TRUST_PROXY' | 'CORS_ORIGINS' | 'MAX_BODY_BYTES' | 'PET_BY_ID_SUNSET'>
   database: Pick<Database, 'prisma' | 'ping'>
-  limits: Limits
+  rateLimiter: RateLimiter
   log: Logger
-  /** How long a key's row is believed (see KeyRing). */
+  /** How long a key's row is trusted (see ApiKeyCache). */
   keyTtlMs?: number
   /** Lengths of the windows, where a test cannot wait for a minute. */
   seconds?: typeof windowSeconds
 }
 
-/** The gateway: neither listens nor reads the environment. `app.fetch(request)` answers without a socket too. */
-export function createApp({ config, database, limits, log, keyTtlMs, seconds = windowSeconds }: Dependencies) {
-  const { prisma } = database
-  const baseUrl = config.BASE_URL
+/** The gateway. It neither listens nor reads the environment. */
+export function createApp({ settings, database, rateLimiter, log, keyTtlMs, seconds = windowSeconds }: Dependencies) {
+  const { BASE_URL: baseUrl, PET_BY_ID_SUNSET: sunset, MAX_BODY_BYTES: maxBodyBytes } = settings
   const basePath = new URL(baseUrl).pathname.replace(/\/$/, '')
-  const sunset = config.PET_BY_ID_SUNSET
-  const maxBodyBytes = config.MAX_BODY_BYTES
-
-  const keys = new KeyRing({ prisma, log, ttlMs: keyTtlMs })
-  const admission = new Admission(keys, limits, seconds)
-  const metrics = createMetrics(limits)
   const state = { draining: false }
-  const context = (exchange: Exchange): Context => ({ prisma, quota: async () => quotaOf(exchange) })
-  const rest = useRest({ admission, context, baseUrl, sunset, maxBodyBytes })
-
-  // The order is the architecture: a request passes from the top to the bottom until one of them answers; every
-  // response passes all of them again, likewise from the top.
-  const plugins: GatewayPlugin[] = [
-    // who and where, and the id of it all
-    useExchange({ basePath, trustProxy: config.TRUST_PROXY }),
-    metrics.plugin(log),
-    rest.route,
-    // what every response carries
-    useCors(config.CORS_ORIGINS),
-    useRateLimitHeaders(limits, (address) => addressClient(address, seconds)),
-    useDeprecation({ baseUrl, sunset }),
-    // what needs no key
-    useOperational({ database, limits, state, metrics: metrics.registry }),
-    useDocuments({ baseUrl, sunset, schema }),
-    // what needs one
-    {
-      async onRequest({ request, serverContext }) {
-        await admission.identify(request, serverContext)
-      },
-    },
-    useGraphql({ schema, endpoint: `${basePath}/graphql`, admission, context, maxBodyBytes, log }),
-    rest.serve,
-  ]
-
-  const adapter = createServerAdapter<ServerContext>(() => errorNobodyAnswered(), {
-    plugins: plugins.map((plugin) => guarded(plugin, log)),
+  const prisma = gatherReads(database.prisma)
+  const createResolverContext = (context: RequestContext): Context => ({
+    prisma,
+    quota: async () => readQuota(context),
   })
 
+  const apiKeys = new ApiKeyCache({ prisma: database.prisma, log, ttlMs: keyTtlMs })
+  const metrics = createMetrics(rateLimiter, log)
+  const health = createHealth({ database, rateLimiter, state, metrics: metrics.registry })
+  const docs = createDocs({ baseUrl, sunset, schema })
+  const authenticate = createAuthentication({ apiKeys, rateLimiter, seconds })
+  const consume = createQuota({ apiKeys, rateLimiter })
+  const rest = createRest({ consume, createContext: createResolverContext, baseUrl, sunset, maxBodyBytes })
+  const graphql = createGraphql({ schema, consume, createContext: createResolverContext, maxBodyBytes, log })
+
+  /** The way of a request, until something answers it. */
+  async function respond(context: RequestContext): Promise<HttpResponse> {
+    readTarget(context, basePath)
+    route(context)
+    const open = preflight(context) ?? health(context) ?? docs(context)
+    if (open) return open
+    await authenticate(context)
+    return context.path === '/graphql' ? graphql(context) : rest(context)
+  }
+
+  /** The way back: what every response carries, refusals included. */
+  async function complete(context: RequestContext, response: HttpResponse): Promise<HttpResponse> {
+    const { headers, status } = response
+    headers['x-request-id'] = context.id
+    if (context.operational) return response
+    // A request that was not counted shows its key's windows, or the window of its address.
+    context.rateLimit ??= await rateLimiter.consume(context.subject ?? addressSubject(context.address, seconds), 0)
+    setCorsHeaders(headers, context, settings.CORS_ORIGINS)
+    setRateLimitHeaders(headers, context, status)
+    setDeprecationHeaders(headers, context, { baseUrl, sunset })
+    return response
+  }
+
+  /** Whatever a step throws becomes a response of the surface that was asked. */
+  const refuse = (error: unknown, context: RequestContext) => errorResponse(toApiError(error, log, context), context)
+
   return {
-    /** Answers a request. `context` may name the Node request it came in. */
-    fetch: (request: Request, context: Partial<ServerContext> = {}): Promise<Response> =>
-      Promise.resolve(adapter.fetch(request, context as ServerContext)),
-    listener: adapter.requestListener,
-    /** The answer to what is no HTTP at all. It costs nothing, and shows the window of the address. */
-    malformed: (remoteAddress: string | undefined) =>
-      Promise.resolve(adapter.fetch(new Request(baseUrl), { malformed: { remoteAddress } } as ServerContext)),
-    /** From now on /readyz says 503, so that balancers send nothing new. */
+    /** Answers a request. */
+    async handle(req: IncomingMessage, res: ServerResponse): Promise<void> {
+      const context = createContext(req, settings.TRUST_PROXY)
+      const response = await respond(context).catch((error) => refuse(error, context))
+      await complete(context, response)
+      metrics.observe(context, response.status)
+      send(res, response)
+    },
+    /** The answer to what is not HTTP at all. It costs nothing, and shows the window of the address. */
+    malformed(remoteAddress: string | undefined): Promise<HttpResponse> {
+      const context = createContext({ headers: {}, rawHeaders: [], socket: { remoteAddress } }, 0)
+      return complete(context, refuse(notHttp(), context))
+    },
+    /** From now on /readyz returns 503, so that load balancers send nothing new. */
     drain: () => {
       state.draining = true
     },
-    close: () => keys.close(),
+    close: () => apiKeys.close(),
   }
 }
 
 export type App = ReturnType<typeof createApp>
 
-/** Whatever a plugin throws becomes a response of the surface that was asked, which the rest of them still mark. */
-function guarded(plugin: GatewayPlugin, log: Logger): GatewayPlugin {
-  const { onRequest } = plugin
-  if (!onRequest) return plugin
-  return {
-    ...plugin,
-    onRequest(payload) {
-      const refuse = (error: unknown) => {
-        const { exchange } = payload.serverContext
-        payload.endResponse(errorResponse(toApiError(error, log, exchange), payload.request, exchange))
-      }
-      // Only what really waits makes the next plugin wait.
-      try {
-        return onRequest(payload)?.then(undefined, refuse)
-      } catch (error) {
-        refuse(error)
-      }
-    },
-  }
-}
-
-function errorNobodyAnswered(): never {
-  throw new ApiError('internal')
+/** Retry-After belongs to refusals alone: a banned key that reads its quota is not refused. */
+function setRateLimitHeaders(headers: HttpResponse['headers'], { rateLimit }: RequestContext, status: number) {
+  if (!rateLimit) return
+  const { 'retry-after': retryAfter, ...others } = rateLimitHeaders(rateLimit)
+  Object.assign(headers, others)
+  if (retryAfter && status === 429) headers['retry-after'] = retryAfter
 }

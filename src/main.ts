@@ -5,8 +5,8 @@ import { createApp } from './app.js'
 import { openDatabase } from './database/index.js'
 import { listen } from './http/server.js'
 import { createLog } from './log.js'
-import { openLimits } from './rate-limit/index.js'
-import { readConfig, StartupError } from './settings.js'
+import { openRateLimiter } from './rate-limit/index.js'
+import { readSettings, StartupError } from './settings.js'
 
 // What is open, in the order of opening.
 const open: (() => unknown)[] = []
@@ -16,8 +16,8 @@ async function closeAll() {
 }
 
 async function start() {
-  const config = readConfig()
-  const log = createLog(config.LOG_LEVEL)
+  const settings = readSettings()
+  const log = createLog(settings.LOG_LEVEL)
 
   let stopping = false
   async function stop(reason: string, code = 0) {
@@ -29,32 +29,34 @@ async function start() {
   }
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stop(signal))
 
-  const database = await openDatabase(config, { onLost: (error) => stop(`the database was lost: ${error.message}`, 1) })
+  const database = await openDatabase(settings, {
+    onLost: (error) => stop(`the database was lost: ${error.message}`, 1),
+  })
   open.push(() => database.close())
-  const limits = await openLimits({
-    redisUrl: config.REDIS_URL,
-    banAfter: config.BAN_AFTER,
-    banSeconds: config.BAN_SECONDS,
+  const rateLimiter = await openRateLimiter({
+    redisUrl: settings.REDIS_URL,
+    banAfter: settings.BAN_AFTER,
+    banSeconds: settings.BAN_SECONDS,
     log,
   })
-  open.push(() => limits.close())
+  open.push(() => rateLimiter.close())
   if (database.embedded) await seed(database.prisma)
 
-  const app = createApp({ config, database, limits, log })
+  const app = createApp({ settings, database, rateLimiter, log })
   open.push(() => app.close())
-  const server = await listen(app, { port: config.PORT, host: config.HOST })
+  const server = await listen(app, { port: settings.PORT, host: settings.HOST })
   open.push(
     () => server.close(),
-    () => delay(config.DRAIN_SECONDS * 1000),
+    () => delay(settings.DRAIN_SECONDS * 1000),
     () => app.drain(),
   )
 
-  const base = config.BASE_URL
+  const base = settings.BASE_URL
   const lines = [`Pet Store at ${base}`, `  reference  ${base}/docs`, `  GraphiQL   ${base}/graphql`]
-  if (limits.state === 'memory')
+  if (rateLimiter.state === 'memory')
     lines.push('  counters   in memory: they start anew with the process (set REDIS_URL to keep and share them)')
   if (database.embedded) {
-    const { Free } = await demoKeys(database.prisma, config.DATA_DIR)
+    const { Free } = await demoKeys(database.prisma, settings.DATA_DIR)
     lines.push('', 'Try it:', '', `curl -H "Authorization: Bearer ${Free}" "${base}/pets?limit=3"`)
   } else if ((await database.prisma.apiKey.count()) === 0)
     lines.push('', 'There are no keys yet. Make the first one: npm run keys -- create --name NAME --plan Free')

@@ -1,10 +1,13 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import type { GatewayPlugin } from './http/context.js'
+import type { RequestContext } from './http/context.js'
 import type { Logger } from './log.js'
-import type { Limits } from './rate-limit/index.js'
+import type { RateLimiter } from './rate-limit/index.js'
 
-/** What Prometheus is told, and the log line of each request (level debug). */
-export function createMetrics(limits: Limits) {
+// A client chooses its method: an unknown one must not make a series of its own.
+const METHODS = new Set(['GET', 'POST', 'PATCH', 'DELETE', 'OPTIONS', 'PUT'])
+
+/** Metrics for Prometheus, and the log line of each request (level debug). */
+export function createMetrics(rateLimiter: RateLimiter, log: Logger) {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const labels = ['surface', 'operation', 'method', 'status'] as const
@@ -16,42 +19,38 @@ export function createMetrics(limits: Limits) {
   })
   const duration = new Histogram({
     name: 'petstore_request_duration_seconds',
-    help: 'Time from the first byte understood to the answer made.',
+    help: 'Time from the head of the request to the complete answer.',
     labelNames: ['surface'] as const,
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
     registers: [registry],
   })
-  const verdicts = new Counter({
-    name: 'petstore_rate_limit_verdicts_total',
-    help: 'Decisions of the limits: allowed, limited, banned.',
+  const decisions = new Counter({
+    name: 'petstore_rate_limit_decisions_total',
+    help: 'Decisions of the rate limiter: allowed, limited, banned.',
     labelNames: ['outcome'] as const,
     registers: [registry],
   })
   new Gauge({
     name: 'petstore_limits_degraded',
-    help: '1 while Redis is configured but away, and this gateway counts alone.',
+    help: '1 while Redis is configured but unreachable, and this gateway counts alone.',
     registers: [registry],
     collect() {
-      this.set(limits.state === 'degraded' ? 1 : 0)
+      this.set(rateLimiter.state === 'degraded' ? 1 : 0)
     },
   })
 
-  const plugin = (log: Logger): GatewayPlugin => ({
-    onResponse({ response: { status }, serverContext: { exchange } }) {
-      if (exchange.operational) return
-      const { id, method, path, operation, key, verdict, started } = exchange
-      const surface = path === '/graphql' ? 'graphql' : operation ? 'rest' : 'other'
-      const ms = performance.now() - started
-      requests.inc({ surface, operation: operation?.name ?? '', method: known.has(method) ? method : 'other', status })
-      duration.observe({ surface }, ms / 1000)
-      if (verdict) verdicts.inc({ outcome: verdict.outcome })
-      if (log.isLevelEnabled('debug'))
-        log.debug({ requestId: id, method, path, status, ms: Math.round(ms * 10) / 10, key: key?.prefix }, 'request')
-    },
-  })
+  /** Counts an answered request. */
+  function observe(context: RequestContext, status: number): void {
+    if (context.operational) return
+    const { id, method, path, operation, key, rateLimit, startedAt } = context
+    const surface = path === '/graphql' ? 'graphql' : operation ? 'rest' : 'other'
+    const ms = performance.now() - startedAt
+    requests.inc({ surface, operation: operation?.name ?? '', method: METHODS.has(method) ? method : 'other', status })
+    duration.observe({ surface }, ms / 1000)
+    if (rateLimit) decisions.inc({ outcome: rateLimit.outcome })
+    if (log.isLevelEnabled('debug'))
+      log.debug({ requestId: id, method, path, status, ms: Math.round(ms * 10) / 10, key: key?.prefix }, 'request')
+  }
 
-  return { registry, plugin }
+  return { registry, observe }
 }
-
-// A client chooses its method: an unknown one must not make a series of its own.
-const known = new Set(['GET', 'POST', 'PATCH', 'DELETE', 'OPTIONS', 'PUT'])

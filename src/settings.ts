@@ -60,7 +60,7 @@ export const settings = z.object({
   DRAIN_SECONDS: number(0, 3600, 0),
 })
 
-export type Config = z.infer<typeof settings> & { BASE_URL: string }
+export type Settings = z.infer<typeof settings> & { BASE_URL: string }
 
 /**
  * The settings in an environment. An empty variable counts as absent. BASE_URL follows PORT unless it is
@@ -68,7 +68,7 @@ export type Config = z.infer<typeof settings> & { BASE_URL: string }
  *
  * @throws StartupError that names every bad setting, its value and what is allowed
  */
-export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config {
+export function readSettings(environment: NodeJS.ProcessEnv = process.env): Settings {
   const given = Object.fromEntries(
     Object.keys(settings.shape).flatMap((name) => (environment[name] ? [[name, environment[name]]] : [])),
   )

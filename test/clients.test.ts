@@ -5,7 +5,7 @@ import axiosRetry from 'axios-retry'
 import got from 'got'
 import ky from 'ky'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { KeyRing } from '../src/auth/api-keys.js'
+import { ApiKeyCache } from '../src/auth/index.js'
 import { createLog } from '../src/log.js'
 import { openTestDatabase, type TestDatabase } from './support/database.js'
 import { type Gateway, openGateway } from './support/gateway.js'
@@ -177,7 +177,7 @@ test.concurrent('a banned client works again once the ban is cleared from its ro
 
 test.concurrent('a key that is read from the database just when its ban is written there stays known', async () => {
   const { key, row } = await gateway.createKey()
-  const ring = new KeyRing({ prisma: database.prisma, log: createLog('silent'), ttlMs: 1 })
+  const ring = new ApiKeyCache({ prisma: database.prisma, log: createLog('silent'), ttlMs: 1 })
   for (let i = 0; i < 20; i++) {
     const banning = ring.ban(row, Date.now())
     expect(await ring.find(key)).toMatchObject({ id: row.id })

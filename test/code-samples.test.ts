@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { seed } from '../prisma/seed.js'
 import { codeSamples } from '../src/openapi/code-samples.js'
-import { sampleArgument } from '../src/openapi/samples.js'
+import { sampleParams } from '../src/openapi/schemas.js'
 import { fill, type Operation, operations } from '../src/rest/operations.js'
 import { type Gateway, openGateway } from './support/gateway.js'
 import { has, runPrograms } from './support/programs.js'
@@ -16,8 +16,7 @@ beforeEach(async () => {
   await seed(gateway.prisma)
 })
 
-const pathOf = ({ rest, field }: Operation) =>
-  fill(rest.path, Object.fromEntries(field.args.map((arg) => [arg.name, sampleArgument(arg)])))
+const pathOf = (operation: Operation) => fill(operation.rest.path, sampleParams(operation))
 
 // What is deleted is what the others show, so these begin with sample data of their own.
 const deleting = operations.filter(({ rest }) => rest.method === 'DELETE')

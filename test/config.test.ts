@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { readConfig, StartupError, settings } from '../src/settings.js'
+import { readSettings, StartupError, settings } from '../src/settings.js'
 
 const refused = (env: Record<string, string>) => {
   try {
-    readConfig(env)
+    readSettings(env)
   } catch (error) {
     expect(error).toBeInstanceOf(StartupError)
     return (error as Error).message.split('\n')
@@ -21,7 +21,7 @@ describe('settings', () => {
     ['BAN_SECONDS', 1, 86_400],
     ['DRAIN_SECONDS', 0, 3600],
   ] as const)('%s takes whole numbers from %i to %i and nothing else', (name, min, max) => {
-    for (const value of [min, max]) expect(readConfig({ [name]: String(value) })[name]).toBe(value)
+    for (const value of [min, max]) expect(readSettings({ [name]: String(value) })[name]).toBe(value)
     for (const value of [min - 1, max + 1, 1.5, '1e3', ' 5', 'x'])
       expect(refused({ [name]: String(value) })).toEqual([
         `${name} is "${value}"; it must be a whole number from ${min} to ${max}`,
@@ -59,14 +59,14 @@ describe('settings', () => {
 
   test('an empty one counts as absent', () => {
     const empty = Object.fromEntries(Object.keys(settings.shape).map((name) => [name, '']))
-    expect(readConfig(empty)).toEqual(readConfig({}))
+    expect(readSettings(empty)).toEqual(readSettings({}))
   })
 
   test('BASE_URL follows PORT, is written as URLs are, and loses a slash at its end', () => {
-    expect(readConfig({ PORT: '8080' }).BASE_URL).toBe('http://localhost:8080')
-    expect(readConfig({ BASE_URL: 'https://api.example.com/v1/' }).BASE_URL).toBe('https://api.example.com/v1')
+    expect(readSettings({ PORT: '8080' }).BASE_URL).toBe('http://localhost:8080')
+    expect(readSettings({ BASE_URL: 'https://api.example.com/v1/' }).BASE_URL).toBe('https://api.example.com/v1')
     const written = 'HTTPS://API.example.com/a\n b>"c/../v 1'
-    expect(readConfig({ BASE_URL: written }).BASE_URL).toBe('https://api.example.com/v%201')
+    expect(readSettings({ BASE_URL: written }).BASE_URL).toBe('https://api.example.com/v%201')
   })
 
   test('no setting is without a word of what it may be', () => {

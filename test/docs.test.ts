@@ -2,7 +2,7 @@ import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { brotliDecompressSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Gateway, openGateway } from './support/gateway.js'
+import { type Gateway, inject, openGateway } from './support/gateway.js'
 
 let gateway: Gateway
 let port: number
@@ -60,7 +60,8 @@ describe('the reference', () => {
     const etag = first.headers.get('etag') ?? ''
     expect((await get(`/docs${path}`, { 'if-none-match': etag })).status).toBe(304)
     expect((await get(`/docs${path}`, { 'if-none-match': '"another"' })).status).toBe(200)
-    const compressed = await gateway.app.fetch(
+    const compressed = await inject(
+      gateway.app,
       new Request(`https://api.example.com/v1/docs${path}`, { headers: { 'accept-encoding': 'br' } }),
     )
     expect(compressed.headers.get('content-encoding')).toBe('br')

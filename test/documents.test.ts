@@ -1,7 +1,7 @@
 import { getIntrospectionQuery, parse } from 'graphql'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { schema } from '../schema/index.js'
-import { price } from '../src/graphql/limits.js'
+import { KnownDocument } from '../src/graphql/documents.js'
 import { type Gateway, openGateway } from './support/gateway.js'
 
 let gateway: Gateway
@@ -21,7 +21,7 @@ const nest = (levels: number, inner: string, ...names: string[]) => {
 
 describe('the price of a document', () => {
   const cost = (query: string, variables = {}, operationName?: string) =>
-    price(schema, parse(query), operationName, variables).cost
+    new KnownDocument(schema, parse(query)).operation(operationName)?.cost(variables).cost
 
   test.each([
     ['one field', '{ pets { id } }', 1],
@@ -44,7 +44,6 @@ describe('the price of a document', () => {
     ['an unknown field', '{ dogs { id } }', 1],
     ['a fragment that is only itself', '{ ...F } fragment F on Query { ...F }', 1],
     ['an unknown directive on what is free', '{ __typename @free }', 1],
-    ['no operation', 'fragment F on Query { pets { id } }', 1],
     ['no such type of operation', 'subscription { a: pets { id } b: pets { id } }', 1],
     ['a skip without a value', 'query ($no: Boolean!) { a: pets @skip(if: $no) { id } b: pets { id } }', 1],
   ])('%s: %s costs %i', (_, query, expected) => {

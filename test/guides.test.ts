@@ -2,12 +2,14 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { seed } from '../prisma/seed.js'
 import { catalogue } from '../schema/errors.js'
-import { DEFAULT_LIMIT, MAX_LIMIT } from '../schema/rules.js'
-import { addressClient, plans } from '../src/auth/api-keys.js'
-import { rateLimitHeaders } from '../src/http/headers.js'
+import { plans } from '../schema/plans.js'
+import { EXAMPLE_TIME } from '../schema/quota.js'
+import { DEFAULT_LIMIT, MAX_LIMIT } from '../schema/validation.js'
+import { addressSubject } from '../src/auth/index.js'
 import { guides } from '../src/openapi/guides.js'
 import { stabilities } from '../src/openapi/operation.js'
-import { NOW, windows } from '../src/openapi/samples.js'
+import { windows } from '../src/openapi/samples.js'
+import { rateLimitHeaders } from '../src/rate-limit/index.js'
 import { DAY_MS, GRACE_MS, STRIKES_MS } from '../src/rate-limit/result.js'
 import { settings } from '../src/settings.js'
 import { resetStore } from './support/calls.js'
@@ -107,7 +109,9 @@ describe.concurrent('the examples work', () => {
     )
 
   test('the headers that they show are sent', async () => {
-    expect(headersOf('rate-limit-headers')).toEqual(rateLimitHeaders({ at: NOW, outcome: 'allowed', windows }))
+    expect(headersOf('rate-limit-headers')).toEqual(
+      rateLimitHeaders({ at: EXAMPLE_TIME, outcome: 'allowed', windows, refusedBy: [] }),
+    )
     const page = await gateway.get('/pets?limit=5')
     expect(Object.fromEntries(page.headers)).toMatchObject(headersOf('pagination'))
     const deprecated = await gateway.get('/pets/1')
@@ -134,7 +138,11 @@ const tooMuch = {
 describe('what they tell is what the service enforces: the figures', () => {
   test('of every plan', () => {
     const told = table(guide('limits')).filter(([plan]) => plan !== 'Enterprise')
-    expect(told).toEqual(Object.entries(plans).map(([plan, { minute, day }]) => [plan, figure(minute), figure(day)]))
+    expect(told).toEqual(
+      Object.entries(plans).flatMap(([plan, limits]) =>
+        limits ? [[plan, figure(limits.minute), figure(limits.day)]] : [],
+      ),
+    )
   })
 
   test('of every error', () => {
@@ -155,7 +163,7 @@ describe('what they tell is what the service enforces: the figures', () => {
       return figure(Number(/(?:at most|deeper than|more than) (\d+)/.exec(message)?.[1]))
     }
     const held: Record<string, string[]> = {
-      authentication: [`by address, ${addressClient('').windows[0]?.limit} a minute`, 'within 10 seconds'],
+      authentication: [`by address, ${addressSubject('').windows[0]?.limit} a minute`, 'within 10 seconds'],
       limits: ['A REST request costs 1.', `${MAX_BODY_BYTES / 2 ** 20} MiB`],
       'rate-limit-headers': ['where it is 0'],
       'backing-off': ['200 calls'],

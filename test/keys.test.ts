@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createSecret, KeyRing } from '../src/auth/api-keys.js'
+import { ApiKeyCache, createSecret } from '../src/auth/index.js'
 import { createLog } from '../src/log.js'
 import { openTestDatabase, type TestDatabase } from './support/database.js'
 import { type Gateway, openGateway } from './support/gateway.js'
@@ -198,7 +198,7 @@ describe('look-ups', () => {
   /** A ring of its own that believes a row for a minute, and the statements it has sent. */
   const open = () => {
     const { prisma } = gateway
-    return new KeyRing({ prisma, log: createLog('silent'), ttlMs: 60_000 })
+    return new ApiKeyCache({ prisma, log: createLog('silent'), ttlMs: 60_000 })
   }
   const counted = async (work: () => Promise<unknown>) => {
     const before = statements.length
@@ -230,7 +230,7 @@ describe('look-ups', () => {
 })
 
 test('the last use of a key is written, with one statement for all', async () => {
-  const ring = new KeyRing({ prisma: gateway.prisma, log: createLog('silent') })
+  const ring = new ApiKeyCache({ prisma: gateway.prisma, log: createLog('silent') })
   const keys = await Promise.all(Array.from({ length: 3 }, () => gateway.createKey()))
   const unused = await gateway.createKey()
   for (const { key } of keys) await ring.find(key)

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { createLog } from '../src/log.js'
-import { type Client, type Limits, openLimits } from '../src/rate-limit/index.js'
+import { type Client, openRateLimiter, type RateLimiter } from '../src/rate-limit/index.js'
 
 const run = promisify(execFile)
 const installed = ['redis-server', 'redis-cli'].every((name) => spawnSync(name, ['--version']).status === 0)
@@ -23,7 +23,7 @@ const key = (id: number): Client => ({
 
 describe.runIf(installed || process.env.TEST_REDIS_URL)('quotas in a Redis cluster of three', () => {
   const nodes: ChildProcess[] = []
-  const gateways: Limits[] = []
+  const gateways: RateLimiter[] = []
   let ports: number[] = []
   let home = ''
 
@@ -56,7 +56,7 @@ describe.runIf(installed || process.env.TEST_REDIS_URL)('quotas in a Redis clust
     await vi.waitFor(agreed, { timeout: 5000 })
     const redisUrl = addresses.map((address) => `redis://${address}`).join(', ')
     const options = { redisUrl, banAfter: 10, banSeconds: 300, log: createLog('silent') }
-    gateways.push(...(await Promise.all([openLimits(options), openLimits(options)])))
+    gateways.push(...(await Promise.all([openRateLimiter(options), openRateLimiter(options)])))
   }, 20_000)
 
   afterAll(async () => {

@@ -7,12 +7,24 @@ import fc from 'fast-check'
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest'
 import { createLog } from '../src/log.js'
-import { type Client, type Limits, type LimitsOptions, openLimits, type Verdict } from '../src/rate-limit/index.js'
+import {
+  type Client,
+  openRateLimiter,
+  type RateLimiter,
+  type RateLimiterOptions,
+  type Verdict,
+} from '../src/rate-limit/index.js'
 
 const silent = createLog('silent')
-const opened: Limits[] = []
-const open = async (options: Partial<LimitsOptions> = {}) => {
-  const limits = await openLimits({ banAfter: 10, banSeconds: 300, log: silent, keyPrefix: randomUUID(), ...options })
+const opened: RateLimiter[] = []
+const open = async (options: Partial<RateLimiterOptions> = {}) => {
+  const limits = await openRateLimiter({
+    banAfter: 10,
+    banSeconds: 300,
+    log: silent,
+    keyPrefix: randomUUID(),
+    ...options,
+  })
   opened.push(limits)
   return limits
 }
@@ -48,7 +60,7 @@ const stores: { store: string; redisUrl?: string }[] = [{ store: 'memory' }]
 if (testRedis) stores.push({ store: 'redis', redisUrl: testRedis })
 
 describe.each(stores)('quotas in $store', ({ store, redisUrl }) => {
-  const gateway = (options: Partial<LimitsOptions> = {}) =>
+  const gateway = (options: Partial<RateLimiterOptions> = {}) =>
     open({ redisUrl, keyPrefix: `${prefix}-${randomUUID()}`, ...options })
 
   it.concurrent('says which store it counts in', async () => {
@@ -145,7 +157,7 @@ describe.each(stores)('quotas in $store', ({ store, redisUrl }) => {
   })
 
   describe('bans', () => {
-    const exhausted = async (options: Partial<LimitsOptions>, client = key(1)) => {
+    const exhausted = async (options: Partial<RateLimiterOptions>, client = key(1)) => {
       const limits = await gateway(options)
       await limits.take(client, 1)
       const refuse = () => limits.take(client, 1)
@@ -337,7 +349,7 @@ describe('quotas in memory, over time', () => {
 })
 
 describe.runIf(testRedis)('gateways that share a Redis', () => {
-  const gateways = (options: Partial<LimitsOptions> = {}) => {
+  const gateways = (options: Partial<RateLimiterOptions> = {}) => {
     const keyPrefix = `${prefix}-${randomUUID()}`
     return Promise.all(Array.from({ length: 4 }, () => open({ redisUrl: testRedis, keyPrefix, ...options })))
   }
@@ -428,11 +440,11 @@ describe.runIf(binary || testRedis)('Redis away', () => {
     for (const server of servers) server.kill('SIGKILL')
   })
 
-  const watched = async (port: number, options: Partial<LimitsOptions> = {}) => {
+  const watched = async (port: number, options: Partial<RateLimiterOptions> = {}) => {
     const lines: string[] = []
     const log = createLog('info', { write: (line) => void lines.push(JSON.parse(line).msg) })
     const limits = await open({ redisUrl: `redis://127.0.0.1:${port}`, log, ...options })
-    const become = (state: Limits['state']) =>
+    const become = (state: RateLimiter['state']) =>
       vi.waitFor(() => expect(limits.state).toBe(state), { timeout: 4000, interval: 20 })
     const timed = async (client: Client, count = 1) => {
       const began = performance.now()
@@ -532,9 +544,9 @@ describe.runIf(binary || testRedis)('Redis away', () => {
   it('after closing nothing is left to wait for, whether Redis is there or not', async () => {
     const exits = async (port: number) => {
       const script = `
-        const { openLimits } = await import('./src/rate-limit/index.ts')
+        const { openRateLimiter } = await import('./src/rate-limit/index.ts')
         const log = { warn() {}, info() {} }
-        const limits = await openLimits({ redisUrl: 'redis://127.0.0.1:${port}', banAfter: 1, banSeconds: 1, log })
+        const limits = await openRateLimiter({ redisUrl: 'redis://127.0.0.1:${port}', banAfter: 1, banSeconds: 1, log })
         await limits.take({ id: 'x', windows: [{ name: 'day', limit: 1, seconds: 1 }], bannable: true }, 1)
         await limits.close()
         console.log((await limits.take({ id: 'x', windows: [], bannable: true }, 1)).outcome)`

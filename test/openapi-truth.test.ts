@@ -5,7 +5,7 @@ import { createLog } from '../src/log.js'
 import type { OperationObject, ResponseObject, Schema } from '../src/openapi/document.js'
 import { createOpenApi } from '../src/openapi/index.js'
 import { fill, operations } from '../src/rest/operations.js'
-import { readConfig } from '../src/settings.js'
+import { readSettings } from '../src/settings.js'
 import { resolved } from './support/contract.js'
 import { openTestDatabase, type TestDatabase } from './support/database.js'
 import { type Answer, Gateway, openGateway } from './support/gateway.js'
@@ -15,7 +15,7 @@ import { watched } from './support/statements.js'
 // happen is made to happen. All of it follows from the document, so that a new operation is held to it as well.
 // Headers and schemas are held to it with every answer of every test (see support/contract.ts).
 
-const { BASE_URL: baseUrl, PET_BY_ID_SUNSET: sunset } = readConfig({})
+const { BASE_URL: baseUrl, PET_BY_ID_SUNSET: sunset } = readSettings({})
 const document = createOpenApi({ baseUrl, sunset })
 
 interface Described {
@@ -101,7 +101,7 @@ beforeAll(async () => {
 
   const { prisma } = watched({ url: 'postgresql://127.0.0.1:1/nowhere' })
   const { config, limits } = gateway
-  const app = createApp({ config, limits, database: { ...database, prisma }, log: createLog('silent') })
+  const app = createApp({ settings: config, rateLimiter: limits, database: { ...database, prisma }, log: createLog('silent') })
   away = new Gateway({ ...gateway, app })
 })
 afterAll(async () => {

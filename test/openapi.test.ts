@@ -324,7 +324,7 @@ describe.each(operations)('$name', ({ name, rest, field }) => {
     ])
     for (const { source } of samples) {
       expect(source).toContain(
-        options.baseUrl + fill(rest.path, Object.fromEntries(field.args.map((arg) => [arg.name, sampleArgument(arg)]))),
+        options.baseUrl + fill(rest.path, sampleParams(operation)),
       )
       expect(source).toContain('PETSTORE_KEY')
     }

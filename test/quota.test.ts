@@ -332,7 +332,12 @@ describe('every response', () => {
       async () => {
         const { prisma } = watched({ url: 'postgresql://127.0.0.1:1/nowhere' })
         const { config, limits } = gateway
-        const app = createApp({ config, database: { ...database, prisma }, limits, log: createLog('silent') })
+        const app = createApp({
+          settings: config,
+          database: { ...database, prisma },
+          rateLimiter: limits,
+          log: createLog('silent'),
+        })
         onTestFinished(() => app.close())
         return new Gateway({ ...gateway, app }).get('/store/orders')
       },

@@ -2,7 +2,7 @@ import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import type { PrismaClient } from '../../prisma/generated/client/client.js'
-import { createSecret } from '../auth/api-keys.js'
+import { createSecret } from '../auth/index.js'
 import { StartupError } from '../settings.js'
 
 const file = z.object({ Free: z.string(), Pro: z.string(), Business: z.string(), Enterprise: z.string() })

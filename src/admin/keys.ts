@@ -1,10 +1,10 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
 import type { ApiKey } from '../../prisma/generated/client/client.js'
-import { createSecret, keyClient } from '../auth/api-keys.js'
+import { createSecret, keySubject } from '../auth/index.js'
 import { type Database, openDatabase } from '../database/index.js'
 import { createLog } from '../log.js'
-import { openLimits } from '../rate-limit/index.js'
-import { readConfig, StartupError } from '../settings.js'
+import { openRateLimiter } from '../rate-limit/index.js'
+import { readSettings, StartupError } from '../settings.js'
 import { bar, type Fields, print, text } from './table.js'
 
 // `npm run keys`: what admins do with keys. Every verb prints a table for people, and JSON with --json.
@@ -59,7 +59,7 @@ function state(key: ApiKey) {
 /** A key as it is shown: everything but its hash. */
 function shown(key: ApiKey): Fields {
   const { hash: _, ...fields } = key
-  const [minute, day] = keyClient(key).windows
+  const [minute, day] = keySubject(key).windows
   return {
     ...fields,
     minuteLimit: minute?.limit,
@@ -154,15 +154,15 @@ const verbs: Record<string, Action> = {
     print(await update(database, id, { bannedUntil: null }), json)
   },
   async usage({ prisma }, { json }) {
-    const config = readConfig()
+    const config = readSettings()
     const keys = await prisma.apiKey.findMany({ orderBy: { id: 'asc' } })
     const limits = config.REDIS_URL
-      ? await openLimits({ redisUrl: config.REDIS_URL, banAfter: 1, banSeconds: 1, log: createLog('silent') })
+      ? await openRateLimiter({ redisUrl: config.REDIS_URL, banAfter: 1, banSeconds: 1, log: createLog('silent') })
       : undefined
     const counted = limits?.state === 'redis' ? limits : undefined
     const rows = await Promise.all(
       keys.map(async (key) => {
-        const verdict = await counted?.take(keyClient(key), 0)
+        const verdict = await counted?.consume(keySubject(key), 0)
         const windows = verdict?.windows.map(({ name, limit, remaining }) =>
           json ? [name, { limit, used: limit - remaining }] : [name, bar(limit - remaining, limit)],
         )
@@ -193,7 +193,7 @@ function run(verb: string) {
   return async (...args: unknown[]) => {
     const command = args.at(-1) as Command
     const [which = '', plan = ''] = command.processedArgs as string[]
-    const database = await openDatabase(readConfig(), { join: true })
+    const database = await openDatabase(readSettings(), { join: true })
     try {
       await verbs[verb]?.(database, command.opts(), which, plan)
     } finally {

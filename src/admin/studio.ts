@@ -2,12 +2,12 @@ import { spawn } from 'node:child_process'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { openDatabase } from '../database/index.js'
-import { readConfig, StartupError } from '../settings.js'
+import { readSettings, StartupError } from '../settings.js'
 
 // `npm run studio`: Prisma Studio on whichever database is configured, whether the service runs or not.
 
 async function studio() {
-  const database = await openDatabase(readConfig(), { join: true })
+  const database = await openDatabase(readSettings(), { join: true })
   const require = createRequire(import.meta.url)
   const prisma = join(dirname(require.resolve('prisma/package.json')), 'build/index.js')
   const child = spawn(process.execPath, [prisma, 'studio', ...process.argv.slice(2)], {

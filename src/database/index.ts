@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { PrismaPg } from '@prisma/adapter-pg'
 import { PrismaClient } from '../../prisma/generated/client/client.js'
-import { type Config, StartupError } from '../settings.js'
+import { type Settings, StartupError } from '../settings.js'
 import { type Embedded, openEmbedded } from './embedded.js'
 import { CONNECT_TIMEOUT, migrate } from './migrations.js'
 
@@ -24,14 +24,14 @@ export interface DatabaseOptions {
   onConnectionError?: (error: Error) => void
 }
 
-type Settings = Pick<Config, 'DATABASE_URL' | 'DATA_DIR' | 'EMBEDDED_DB_PORT'>
+type DatabaseSettings = Pick<Settings, 'DATABASE_URL' | 'DATA_DIR' | 'EMBEDDED_DB_PORT'>
 
 /**
  * Connects to the configured PostgreSQL, or opens the embedded one, and applies the migrations that it lacks.
  *
  * @throws StartupError in one line that names the database and what is wrong, and never the password
  */
-export async function openDatabase(config: Settings, options: DatabaseOptions = {}): Promise<Database> {
+export async function openDatabase(config: DatabaseSettings, options: DatabaseOptions = {}): Promise<Database> {
   const { DATABASE_URL: url, DATA_DIR: dataDir, EMBEDDED_DB_PORT } = config
   if (url) {
     await migrate(url).catch((error) => {

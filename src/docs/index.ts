@@ -6,7 +6,8 @@ import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import { type GraphQLSchema, printSchema } from 'graphql'
 import { ApiError } from '../../schema/errors.js'
-import type { GatewayPlugin } from '../http/context.js'
+import type { RequestContext, RequestHead } from '../http/context.js'
+import type { HttpResponse } from '../http/response.js'
 import { createOpenApi, type Options, toYaml } from '../openapi/index.js'
 
 interface Page {
@@ -88,67 +89,72 @@ const docsHeaders = (baseUrl: string) => ({
 })
 
 /** What anybody may read: the reference, the documents that tools read, GraphiQL. Made once, at the first request. */
-export function useDocuments({ baseUrl, sunset, schema }: DocumentsOptions): GatewayPlugin {
+export function createDocs({ baseUrl, sunset, schema }: DocumentsOptions) {
   const base = new URL(baseUrl).pathname.replace(/\/$/, '')
   const openapi = () => createOpenApi({ baseUrl, sunset })
-  const makers: Record<string, () => Promise<Page>> = {
-    '/docs': () => page(docsPage(base), 'text/html; charset=utf-8', docsHeaders(baseUrl)),
-    ...Object.fromEntries(
-      Object.entries(assets).map(([name, { file, type }]) => [
-        `/docs/${name}`,
-        async () => page(await readFile(file), `${type}; charset=utf-8`),
-      ]),
+  const makers = new Map<string, () => Promise<Page>>([
+    ['/docs', () => page(docsPage(base), 'text/html; charset=utf-8', docsHeaders(baseUrl))],
+    ...Object.entries(assets).map(
+      ([name, { file, type }]) =>
+        [`/docs/${name}`, async () => page(await readFile(file), `${type}; charset=utf-8`)] as const,
     ),
-    '/openapi.json': () => page(JSON.stringify(openapi(), null, 2), 'application/json'),
-    '/openapi.yaml': () => page(toYaml(openapi()), 'application/yaml'),
-    '/schema.graphql': () => page(`${printSchema(schema)}\n`, 'application/graphql; charset=utf-8'),
-    '/graphql': async () => {
-      // Nine megabytes of script, which a gateway that nobody browses never loads.
-      const { graphiql } = await import('../graphql/graphiql.js')
-      const { html, csp } = graphiql(base)
-      return page(html, 'text/html; charset=utf-8', { 'cache-control': HOUR, 'content-security-policy': csp })
-    },
-  }
+    ['/openapi.json', () => page(JSON.stringify(openapi(), null, 2), 'application/json')],
+    ['/openapi.yaml', () => page(toYaml(openapi()), 'application/yaml')],
+    ['/schema.graphql', () => page(`${printSchema(schema)}\n`, 'application/graphql; charset=utf-8')],
+    [
+      '/graphql',
+      async () => {
+        // Nine megabytes of script, which a gateway that nobody browses never loads.
+        const { graphiql } = await import('../graphql/graphiql.js')
+        const { html, csp } = graphiql(base)
+        return page(html, 'text/html; charset=utf-8', { 'cache-control': HOUR, 'content-security-policy': csp })
+      },
+    ],
+  ])
   const pages = new Map<string, Promise<Page>>()
 
-  return {
-    async onRequest({ request, serverContext: { exchange, req }, endResponse, fetchAPI }) {
-      const { path, method } = exchange
-      // As it was sent: in the path, what climbs out of the folder has been resolved already.
-      const target = req?.url ?? new URL(request.url).pathname
-      const isAsset = Boolean(path?.startsWith('/docs/'))
-      if (isAsset ? !Object.hasOwn(makers, path as string) : target.startsWith(`${base}/docs/`))
-        throw new ApiError('not_found')
-      if (path === null) return
-      const make = Object.hasOwn(makers, path) ? makers[path] : undefined
-      if (make || path === '/') exchange.allow = 'GET, HEAD'
-      if (method !== 'GET') return
-      if (path === '/')
-        return endResponse(new fetchAPI.Response(null, { status: 302, headers: { location: `${baseUrl}/docs` } }))
-      if (!make || (path === '/graphql' && !request.headers.get('accept')?.includes('text/html'))) return
-      const made =
-        pages.get(path) ??
-        make().catch((error) => {
-          pages.delete(path)
-          throw error
-        })
-      pages.set(path, made)
-      const { type, etag, headers: own, bodies } = await made
-      const headers = { ...own, etag, vary: 'Accept, Accept-Encoding' }
-      if (request.headers.get('if-none-match')?.includes(etag))
-        return endResponse(new fetchAPI.Response(null, { status: 304, headers }))
-      const accepted = request.headers.get('accept-encoding') ?? ''
-      const encoding = /\bbr\b/.test(accepted) ? 'br' : /\bgzip\b/.test(accepted) ? 'gzip' : 'identity'
-      endResponse(
-        new fetchAPI.Response(bodies[encoding] as BodyInit, {
-          headers: {
-            ...headers,
-            'content-type': type,
-            'content-length': String(bodies[encoding].length),
-            ...(encoding === 'identity' ? {} : { 'content-encoding': encoding }),
-          },
-        }),
-      )
-    },
+  function makeOnce(path: string, make: () => Promise<Page>) {
+    const made =
+      pages.get(path) ??
+      make().catch((error) => {
+        pages.delete(path)
+        throw error
+      })
+    pages.set(path, made)
+    return made
+  }
+
+  function respond({ type, etag, headers: own, bodies }: Page, { headers: asked }: RequestHead): HttpResponse {
+    const headers = { ...own, etag, vary: 'Accept, Accept-Encoding' }
+    if (asked['if-none-match']?.includes(etag)) return { status: 304, headers }
+    const accepted = String(asked['accept-encoding'] ?? '')
+    const encoding = /\bbr\b/.test(accepted) ? 'br' : /\bgzip\b/.test(accepted) ? 'gzip' : 'identity'
+    return {
+      status: 200,
+      headers: {
+        ...headers,
+        'content-type': type,
+        ...(encoding === 'identity' ? {} : { 'content-encoding': encoding }),
+      },
+      body: bodies[encoding],
+    }
+  }
+
+  /**
+   * The answer to a request for a page; undefined for any other request.
+   *
+   * @throws ApiError not_found, for what lies below /docs/ and is no asset
+   */
+  return (context: RequestContext): HttpResponse | Promise<HttpResponse> | undefined => {
+    const { path, method, head } = context
+    const make = path === null ? undefined : makers.get(path)
+    // As it was sent: in the path, what climbs out of the folder has been resolved already.
+    const below = path?.startsWith('/docs/') || head.url?.startsWith(`${base}/docs/`)
+    if (below && !(make && path?.startsWith('/docs/'))) throw new ApiError('not_found')
+    if (make || path === '/') context.allow = 'GET, HEAD'
+    if (method !== 'GET' || path === null) return
+    if (path === '/') return { status: 302, headers: { location: `${baseUrl}/docs` } }
+    if (!make || (path === '/graphql' && !head.headers.accept?.includes('text/html'))) return
+    return makeOnce(path, make).then((made) => respond(made, head))
   }
 }

@@ -1,175 +1,97 @@
-import { type ExecutionResult, GraphQLError, type GraphQLSchema, getOperationAST, parse } from 'graphql'
-import { createYoga, type GraphQLParams, type Plugin } from 'graphql-yoga'
-import { LRUCache } from 'lru-cache'
+import { type ExecutionResult, GraphQLError, type GraphQLSchema } from 'graphql'
+import { createYoga, type Plugin } from 'graphql-yoga'
 import type { Context } from '../../schema/builder.js'
 import { ApiError } from '../../schema/errors.js'
-import type { Admission } from '../auth/authenticate.js'
-import { parseJson, readJson } from '../http/body.js'
-import type { Exchange, GatewayPlugin } from '../http/context.js'
+import type { RequestContext } from '../http/context.js'
 import { graphqlMediaType, toApiError } from '../http/errors.js'
+import { type HttpResponse, jsonResponse } from '../http/response.js'
 import type { Logger } from '../log.js'
-import { MEDIA_TYPES } from '../rest/operations.js'
-import { assertWithinLimits, MAX_TOKENS, price } from './limits.js'
-
-interface GraphqlContext {
-  exchange: Exchange
-  params: GraphQLParams
-}
+import { Documents } from './documents.js'
+import { type GraphqlParameters, readParameters } from './parameters.js'
 
 export interface GraphqlOptions {
   schema: GraphQLSchema
-  /** The path that clients ask for, base path included. */
-  endpoint: string
-  admission: Admission
-  context: (exchange: Exchange) => Context
+  consume: (context: RequestContext, cost: number, answersBanned?: boolean) => Promise<void>
+  createContext: (context: RequestContext) => Context
   maxBodyBytes: number
   log: Logger
 }
 
-const invalid = (message: string) => new ApiError('invalid_request', message)
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
-function fromJson(text: string | undefined, name: string) {
-  if (!text) return undefined
-  try {
-    return parseJson(text)
-  } catch {
-    throw invalid(`${name} is not valid JSON.`)
-  }
-}
-
-function fromQuery(query: URLSearchParams) {
-  const { variables, extensions, operationName, ...params } = Object.fromEntries(query)
-  return {
-    ...params,
-    operationName: operationName || undefined,
-    variables: fromJson(variables, 'variables'),
-    extensions: fromJson(extensions, 'extensions'),
-  }
-}
-
-/** The parameters of a GraphQL request (GraphQL over HTTP, section 5), judged. */
-async function readParams(request: Request, { method, query }: Exchange, max: number): Promise<GraphQLParams> {
-  if (method !== 'GET' && method !== 'POST')
-    throw new ApiError('method_not_allowed', 'GraphQL takes GET and POST.', { allow: 'GET, HEAD, POST' })
-  const params = method === 'GET' ? fromQuery(query) : await readJson(request, { max, types: MEDIA_TYPES.POST ?? [] })
-  if (!isObject(params)) throw invalid('The body must be a JSON object with a query; batches are not taken.')
-  const { query: document, operationName, variables, extensions, ...others } = params
-  const unknown = Object.keys(others)
-  if (unknown.length > 0) throw invalid(`The parameter ${unknown[0]} is unknown.`)
-  if (typeof document !== 'string') throw invalid('query must be a string.')
-  if (operationName != null && typeof operationName !== 'string') throw invalid('operationName must be a string.')
-  if (variables != null && !isObject(variables)) throw invalid('variables must be an object.')
-  if (extensions != null && !isObject(extensions)) throw invalid('extensions must be an object.')
-  return {
-    query: document,
-    operationName: operationName ?? undefined,
-    variables: (variables as Record<string, unknown>) ?? undefined,
-  }
-}
-
 /** An error as GraphQL shows it: where it happened, and the catalogue's code and status. */
-function publicError(error: unknown, log: Logger, exchange: Exchange): GraphQLError {
-  const { message, code, status } = toApiError(error, log, exchange)
-  const { nodes, source, positions, path, extensions } = error instanceof GraphQLError ? error : ({} as GraphQLError)
-  return new GraphQLError(message, {
-    nodes,
-    source,
-    positions,
-    path,
-    extensions: { code, status, ...(extensions?.http ? { http: extensions.http } : {}) },
-  })
+function publicError(error: GraphQLError, log: Logger, context: RequestContext) {
+  const { message, code, status } = toApiError(error, log, context)
+  const { nodes, source, positions, path } = error
+  return new GraphQLError(message, { nodes, source, positions, path, extensions: { code, status } })
 }
 
-/** The GraphQL surface: Yoga behind the same admission as REST. */
-export function useGraphql({ schema, endpoint, admission, context, maxBodyBytes, log }: GraphqlOptions): GatewayPlugin {
-  // Parsed once for its price and its execution. Bounded by size: a document may be as large as a body.
-  const documents = new LRUCache<string, ReturnType<typeof parse>>({
-    maxSize: 8_388_608,
-    sizeCalculation: (_document, source) => source.length + 1,
-  })
+/** Yoga runs what is known of a document instead of its own functions. */
+const useKnownDocuments = (documents: Documents): Plugin<Context & { params: GraphqlParameters }> => ({
+  onParse: ({ setParseFn }) => setParseFn((source) => documents.get(String(source)).node),
+  onValidate: ({ context, setResult }) => setResult(documents.get(context.params.query).errors),
+  onExecute: ({ args, context, setExecuteFn }) => {
+    const operation = documents.get(context.params.query).operation(args.operationName ?? undefined)
+    if (operation) setExecuteFn((run) => operation.execute(run.contextValue, run.variableValues))
+  },
+})
 
-  function parsed(source: string) {
-    const known = documents.get(source)
-    if (known) return known
-    try {
-      const document = parse(source, { maxTokens: MAX_TOKENS })
-      documents.set(source, document)
-      return document
-    } catch (error) {
-      // Refused like any other limit: with 400, whatever media type the client accepts.
-      if ((error as Error).message.startsWith('Syntax Error: Document contains more'))
-        throw invalid(`The document has more than ${MAX_TOKENS} tokens.`)
-      throw error
-    }
-  }
-
-  const rules: Plugin<GraphqlContext> = {
-    onRequestParse: ({ serverContext, setRequestParser }) =>
-      setRequestParser(() => (serverContext as unknown as GraphqlContext).params),
-    onParse: ({ setParseFn }) => setParseFn(parsed),
-    onExecute({ args, setResultAndStopExecution }) {
-      const operation = getOperationAST(args.document, args.operationName)
-      try {
-        if (operation) assertWithinLimits(args.schema, args.document, operation, args.variableValues ?? {})
-      } catch (error) {
-        setResultAndStopExecution({ errors: [withStatus(error as ApiError)] })
-      }
-    },
-    onResultProcess({ result, setResult, serverContext }) {
-      const { errors, ...rest } = result as ExecutionResult
-      const { exchange } = serverContext as unknown as GraphqlContext
-      if (errors) setResult({ errors: errors.map((error) => publicError(error, log, exchange)), ...rest })
-    },
-  }
-
-  const yoga = createYoga<GraphqlContext, Context>({
+/** The GraphQL surface: Yoga is asked for the result of parameters that have been read, priced and admitted. */
+export function createGraphql({ schema, consume, createContext, maxBodyBytes, log }: GraphqlOptions) {
+  const documents = new Documents(schema)
+  const yoga = createYoga<object, Context>({
     schema,
-    graphqlEndpoint: endpoint,
-    plugins: [rules],
-    context: ({ exchange }) => context(exchange),
-    parserAndValidationCache: { documentCache: documents, errorCache: new LRUCache({ max: 1 }) },
-    // What Yoga would add here, the plugins of the gateway do for both surfaces.
+    plugins: [useKnownDocuments(documents)],
+    parserAndValidationCache: false,
+    // What Yoga would add here, the steps in app.ts do for both surfaces.
     maskedErrors: false,
     graphiql: false,
     landingPage: false,
     cors: false,
     multipart: false,
     maxRequestBodySize: false,
-    healthCheckEndpoint: '\0',
     logging: false,
   })
 
-  return {
-    async onRequest({ request, serverContext, endResponse, fetchAPI }) {
-      const { exchange } = serverContext
-      if (exchange.path !== '/graphql') return
-      let params: GraphQLParams = {}
-      let priced = { cost: 1, onlyQuota: false }
-      let refusal: unknown
-      try {
-        params = await readParams(request, exchange, maxBodyBytes)
-        priced = price(schema, parsed(params.query as string), params.operationName, params.variables)
-      } catch (error) {
-        refusal = error
-      }
-      // What cannot be priced costs 1. A syntax error goes on to Yoga, which tells what is wrong and where.
-      await admission.admit(exchange, priced.cost, priced.onlyQuota)
-      if (refusal instanceof ApiError) throw refusal
-      // All that Yoga still asks of the request. It would answer any other Accept with an empty 406.
-      const { method } = exchange
-      const asked = new fetchAPI.Request(request.url, { method, headers: { accept: graphqlMediaType(request) } })
-      endResponse(await yoga.handleRequest(asked, { exchange, params }))
-    },
+  /** Refuses what the document itself shows to be wrong, once it has been paid for. */
+  function findOperation(parameters: GraphqlParameters, method: string) {
+    const document = documents.get(parameters.query)
+    const operation = document.operation(parameters.operationName)
+    if (!operation) throw new ApiError('invalid_request', 'Could not determine what operation to execute.')
+    if (operation.definition.operation === 'mutation' && method === 'GET')
+      throw new ApiError('method_not_allowed', 'A mutation must be sent by POST.', { allow: 'POST' })
+    if (document.errors.length === 0) operation.assertWithinLimits(parameters.variables)
   }
-}
 
-/** Carries the HTTP status to Yoga, which else chooses one by the media type that the client accepts. */
-function withStatus(error: ApiError) {
-  return new GraphQLError(error.message, {
-    originalError: error,
-    extensions: { ...error.extensions, http: { status: error.status } },
-  })
+  function respond({ errors, ...result }: ExecutionResult, context: RequestContext): HttpResponse {
+    const mediaType = graphqlMediaType(context)
+    const shown = errors && { errors: errors.map((error) => publicError(error, log, context)) }
+    // GraphQL over HTTP, section 6.4: the status of a request error shows in GraphQL's own media type alone.
+    const status = errors && !('data' in result) && mediaType !== 'application/json' ? 400 : 200
+    return jsonResponse(JSON.stringify({ ...shown, ...result }), status, {
+      'content-type': `${mediaType}; charset=utf-8`,
+    })
+  }
+
+  return async function answer(context: RequestContext): Promise<HttpResponse> {
+    let parameters: GraphqlParameters | undefined
+    let cost = { cost: 1, onlyQuota: false }
+    let refusal: unknown
+    try {
+      parameters = await readParameters(context, maxBodyBytes)
+      cost = documents.get(parameters.query).operation(parameters.operationName)?.cost(parameters.variables) ?? cost
+    } catch (error) {
+      refusal = error
+    }
+    // What has no cost that could be told costs 1.
+    await consume(context, cost.cost, cost.onlyQuota)
+    if (refusal instanceof GraphQLError && !(refusal instanceof ApiError))
+      return respond({ errors: [refusal] }, context)
+    if (refusal || !parameters) throw refusal
+    findOperation(parameters, context.method)
+    const result = await yoga.getResultForParams(
+      // No plugin in use reads the request.
+      { params: parameters, request: undefined as unknown as Request },
+      createContext(context),
+    )
+    return respond(result as ExecutionResult, context)
+  }
 }

@@ -9,7 +9,6 @@ import {
   getArgumentValues,
   getNamedType,
   getNullableType,
-  getOperationAST,
   getVariableValues,
   isListType,
   isObjectType,
@@ -17,14 +16,14 @@ import {
   type OperationDefinitionNode,
   SchemaMetaFieldDef,
   TypeMetaFieldDef,
-  validate,
   visit,
 } from 'graphql'
 // graphql-js' own account of what an operation selects: fragments spread, @skip and @include obeyed, equal keys merged.
 import { collectFields, collectSubfields } from 'graphql/execution/collectFields.js'
 import { ApiError } from '../../schema/errors.js'
-import { DEFAULT_LIMIT } from '../../schema/rules.js'
+import { DEFAULT_LIMIT } from '../../schema/validation.js'
 import { operations } from '../rest/operations.js'
+import type { KnownDocument } from './documents.js'
 
 export const MAX_TOKENS = 2_000
 const MAX_ALIASES = 100
@@ -49,28 +48,33 @@ const fieldOf = (type: GraphQLObjectType, name: string) => type.getFields()[name
 const rootType = (schema: GraphQLSchema, { operation }: OperationDefinitionNode) =>
   schema.getRootType(operation) as GraphQLObjectType | undefined
 
+export interface Cost {
+  /** Requests of the quota. */
+  cost: number
+  /** The operation asks for nothing but the caller's quota. */
+  onlyQuota: boolean
+}
+
 /**
- * What a document costs of the quota: the number of distinct root response keys of the operation that would run.
- * What cannot be priced costs 1. `onlyQuota`: it asks for nothing but the caller's quota.
+ * What an operation costs: the number of its distinct root response keys. What cannot be priced costs 1.
  */
-export function price(
+export function costOf(
   schema: GraphQLSchema,
-  document: DocumentNode,
-  operationName: string | undefined,
+  document: KnownDocument,
+  operation: OperationDefinitionNode,
   variables: Record<string, unknown> | undefined,
-): { cost: number; onlyQuota: boolean } {
+): Cost {
   const unpriced = { cost: 1, onlyQuota: false }
-  const operation = getOperationAST(document, operationName)
-  const type = operation && rootType(schema, operation)
-  if (!operation || !type) return unpriced
+  const type = rootType(schema, operation)
+  if (!type) return unpriced
   try {
     const { coerced } = getVariableValues(schema, operation.variableDefinitions ?? [], variables ?? {})
     if (!coerced) return unpriced
-    const fields = collectFields(schema, fragmentsOf(document), coerced, type, operation.selectionSet)
+    const fields = collectFields(schema, fragmentsOf(document.node), coerced, type, operation.selectionSet)
     const names = [...fields.values()].map(([node]) => (node as FieldNode).name.value)
     const cost = names.filter((name) => !free.has(name)).length
     // Free is what can run; a document that is only refused is not.
-    if (cost === 0 && validate(schema, document).length > 0) return unpriced
+    if (cost === 0 && document.errors.length > 0) return unpriced
     return {
       cost,
       onlyQuota: names.includes('quota') && names.every((name) => name === 'quota' || name === '__typename'),

@@ -1,25 +1,29 @@
+import type { IncomingMessage } from 'node:http'
 import { parse as parseLossless } from 'lossless-json'
 import { ApiError } from '../../schema/errors.js'
 
 const tooLarge = (max: number) =>
-  // What is left of the body is not read, so the connection cannot serve another request.
+  // The rest of the body is not read, so the connection cannot serve another request.
   new ApiError('payload_too_large', `The body must not be larger than ${max} bytes.`, { connection: 'close' })
 
-/** The bytes of a body. A declared length is believed (HTTP delivers no more); without one they are counted. */
-async function readBytes(request: Request, max: number): Promise<Uint8Array> {
-  const declared = request.headers.get('content-length')
-  if (Number(declared) > max) throw tooLarge(max)
-  if (declared !== null) return new Uint8Array(await request.arrayBuffer())
-  const chunks: Uint8Array[] = []
-  let size = 0
-  // Not `for await`: leaving it cancels the stream, and with it the connection that the refusal has to take.
-  const reader = request.body?.getReader()
-  for (let read = await reader?.read(); read?.value; read = await reader?.read()) {
-    size += read.value.length
-    if (size > max) throw tooLarge(max)
-    chunks.push(read.value)
-  }
-  return Buffer.concat(chunks)
+/** The bytes of a body, counted whether or not it declares a length. */
+function readBytes(req: IncomingMessage, max: number): Promise<Buffer> {
+  if (Number(req.headers['content-length']) > max) return Promise.reject(tooLarge(max))
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let size = 0
+    const incomplete = () => reject(new ApiError('invalid_request', 'The body could not be read to its end.'))
+    req.on('data', (chunk: Buffer) => {
+      size += chunk.length
+      chunks.push(chunk)
+      if (size <= max) return
+      req.pause()
+      reject(tooLarge(max))
+    })
+    req.on('end', () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)))
+    req.on('error', incomplete)
+    req.on('close', incomplete)
+  })
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
@@ -36,31 +40,34 @@ const lossless = {
 
 /** Throws a SyntaxError as JSON.parse does. */
 export function parseJson(text: string): unknown {
-  // Only a number of many digits can lose any, and the exact parser is the slower one.
+  // Only a number of many digits can lose any, and the exact parser is slower.
   return /\d{16}/.test(text) ? parseLossless(text, undefined, lossless) : JSON.parse(text)
+}
+
+/** @throws ApiError unsupported_media_type, invalid_request */
+function assertJson({ headers }: IncomingMessage, empty: boolean, types: readonly string[]) {
+  const contentType = headers['content-type'] ?? ''
+  if (!types.includes(contentType)) {
+    const [type = '', ...parameters] = contentType.toLowerCase().split(';')
+    const charset = parameters.map((parameter) => /^\s*charset="?([^"]*?)"?\s*$/.exec(parameter)?.[1]).find(Boolean)
+    if (empty && !type) throw new ApiError('invalid_request', 'A JSON body is required.')
+    if (!types.includes(type.trim()) || (charset && charset !== 'utf-8' && charset !== 'utf8'))
+      throw new ApiError('unsupported_media_type', `The Content-Type must be ${types.join(' or ')}, in UTF-8.`)
+  }
+  const encoding = headers['content-encoding']
+  if (encoding && encoding.toLowerCase() !== 'identity')
+    throw new ApiError('unsupported_media_type', 'The body must not have a Content-Encoding.')
 }
 
 /**
  * The JSON body of a request.
  *
- * @param types media types that are taken
+ * @param types the media types that are accepted
  * @throws ApiError payload_too_large, unsupported_media_type, invalid_request
  */
-export async function readJson(request: Request, { max, types }: { max: number; types: string[] }): Promise<unknown> {
-  let bytes: Uint8Array
-  try {
-    bytes = await readBytes(request, max)
-  } catch (error) {
-    if (error instanceof ApiError) throw error
-    throw new ApiError('invalid_request', 'The body could not be read to its end.')
-  }
-  const [type = '', ...parameters] = (request.headers.get('content-type') ?? '').toLowerCase().split(';')
-  const charset = parameters.map((parameter) => /^\s*charset="?([^"]*?)"?\s*$/.exec(parameter)?.[1]).find(Boolean)
-  if (bytes.length === 0 && !type) throw new ApiError('invalid_request', 'A JSON body is required.')
-  if (!types.includes(type.trim()) || (charset && charset !== 'utf-8' && charset !== 'utf8'))
-    throw new ApiError('unsupported_media_type', `The Content-Type must be ${types.join(' or ')}, in UTF-8.`)
-  if (!/^(identity)?$/i.test(request.headers.get('content-encoding') ?? ''))
-    throw new ApiError('unsupported_media_type', 'The body must not have a Content-Encoding.')
+export async function readJson(req: IncomingMessage, max: number, types: readonly string[]): Promise<unknown> {
+  const bytes = await readBytes(req, max)
+  assertJson(req, bytes.length === 0, types)
   try {
     return parseJson(utf8.decode(bytes))
   } catch (error) {

@@ -1,50 +1,54 @@
 import { randomUUID } from 'node:crypto'
-import type { IncomingMessage } from 'node:http'
-import type { ServerAdapterPlugin } from '@whatwg-node/server'
+import type { IncomingHttpHeaders } from 'node:http'
 import ipaddr from 'ipaddr.js'
 import type { ApiKey } from '../../prisma/generated/client/client.js'
 import { ApiError } from '../../schema/errors.js'
-import type { Client, Verdict } from '../rate-limit/index.js'
+import type { RateLimitResult, Subject } from '../rate-limit/index.js'
 import type { Operation } from '../rest/operations.js'
 
-/** What is known of one request, filled in by the plugins as it passes them. */
-export interface Exchange {
+/** The head of a request: as much of Node's IncomingMessage as the steps read. */
+export interface RequestHead {
+  method?: string
+  url?: string
+  httpVersion?: string
+  headers: IncomingHttpHeaders
+  /** Names and values in turn, as they arrived: here a header that was sent twice is seen twice. */
+  rawHeaders: string[]
+  socket: { remoteAddress?: string }
+}
+
+/** What is known of one request. The steps in app.ts fill it in, in their order. */
+export interface RequestContext {
+  readonly head: RequestHead
   /** X-Request-Id. */
-  id: string
-  started: number
-  /** HEAD is answered as GET, without the body. */
-  method: string
-  /** The path below the base URL; null for one that lies outside of it. */
+  readonly id: string
+  /** By performance.now(). */
+  readonly startedAt: number
+  /** HEAD is answered like GET, without the body. */
+  readonly method: string
+  /** The path below the base URL; null for one outside of it. */
   path: string | null
-  query: URLSearchParams
-  /** The client's address as far as TRUST_PROXY says that it can be believed. */
+  /** The path as it was asked for, at the root of the server. */
+  pathname: string
+  /** The query string, without the question mark. */
+  search: string
+  /** The client's address, as far as TRUST_PROXY allows to believe it. */
   readonly address: string
   /** Not part of an API surface: neither counted nor marked. */
   operational?: true
-  /** The REST operation that the path and the method name, and the text in the path's places. */
+  /** The REST operation that path and method name, and the text in the path's parameters. */
   operation?: Operation
-  params?: Record<string, string>
-  /** The methods of a known path that is no operation. */
+  params?: Record<string, string | undefined>
+  /** The methods of a path that is no REST operation. */
   allow?: string
   key?: ApiKey
-  client?: Client
-  verdict?: Verdict
+  subject?: Subject
+  rateLimit?: RateLimitResult
 }
-
-/** What the HTTP adapter hands from plugin to plugin. `req` is absent where `fetch` was called without a socket. */
-export interface ServerContext {
-  req?: IncomingMessage
-  /** What arrived on this connection was no HTTP. */
-  malformed?: { remoteAddress: string | undefined }
-  exchange: Exchange
-}
-
-/** One behaviour of the gateway. The plugins' order, in app.ts, is the architecture. */
-export type GatewayPlugin = ServerAdapterPlugin<ServerContext>
 
 const printable = /^[\x21-\x7e]{1,128}$/
 
-/** The address to count, whole for IPv4, by /64 for IPv6, where a client holds at least that much. */
+/** The address to count: whole for IPv4, by /64 for IPv6, where a client holds at least that much. */
 export function countedAddress(text: string | undefined): string {
   if (!text || !ipaddr.isValid(text)) return 'unknown'
   const address = ipaddr.process(text)
@@ -53,44 +57,74 @@ export function countedAddress(text: string | undefined): string {
   return `${ipaddr.fromByteArray(network).toString()}/64`
 }
 
-/** The nearest address that `hops` trusted proxies do not answer for. */
-function clientAddress(req: IncomingMessage | undefined, hops: number) {
-  const forwarded = hops > 0 ? String(req?.headers['x-forwarded-for'] ?? '').split(',') : []
-  const chain = [req?.socket.remoteAddress, ...forwarded.map((part) => part.trim()).reverse()]
-  return countedAddress(chain.filter(Boolean)[Math.min(hops, chain.filter(Boolean).length - 1)])
+/** The nearest address that none of `hops` trusted proxies added. */
+function clientAddress({ headers, socket }: RequestHead, hops: number) {
+  const forwarded = hops > 0 ? String(headers['x-forwarded-for'] ?? '').split(',') : []
+  const chain = [socket.remoteAddress, ...forwarded.map((part) => part.trim()).reverse()].filter(Boolean)
+  return countedAddress(chain[Math.min(hops, chain.length - 1)])
 }
 
-/** Where the request goes. A target keeps leading slashes, which a URL would read as a host. */
-const target = (request: Request, req: IncomingMessage | undefined) =>
-  new URL(req?.url ? `http://localhost${req.url}` : request.url)
-
-/** Begins each exchange: its id, where it goes, who sent it. */
-export function useExchange({ basePath, trustProxy }: { basePath: string; trustProxy: number }): GatewayPlugin {
+/** Begins a request: its id, its method, its client. */
+export function createContext(head: RequestHead, trustProxy: number): RequestContext {
+  const given = head.headers['x-request-id']
+  const { method = 'GET' } = head
   return {
-    onRequest({ request, serverContext }) {
-      const { req, malformed } = serverContext
-      const given = request.headers.get('x-request-id')
-      const exchange: Exchange = {
-        id: given && printable.test(given) ? given : randomUUID(),
-        started: performance.now(),
-        method: request.method === 'HEAD' ? 'GET' : request.method,
-        path: null,
-        query: new URLSearchParams(),
-        get address() {
-          return malformed ? countedAddress(malformed.remoteAddress) : clientAddress(req, trustProxy)
-        },
-      }
-      serverContext.exchange = exchange
-      if (malformed) throw new ApiError('invalid_request', 'This is not valid HTTP.', { connection: 'close' })
-      const { pathname, searchParams } = target(request, req)
-      exchange.query = searchParams
-      if (pathname === basePath) exchange.path = '/'
-      else if (pathname.startsWith(`${basePath}/`)) exchange.path = pathname.slice(basePath.length)
-      if (!basePath) exchange.path = pathname
-    },
-    onResponse({ request, response, serverContext, setResponse, fetchAPI }) {
-      response.headers.set('x-request-id', serverContext.exchange.id)
-      if (request.method === 'HEAD') setResponse(new fetchAPI.Response(null, response))
+    head,
+    id: typeof given === 'string' && printable.test(given) ? given : randomUUID(),
+    startedAt: performance.now(),
+    method: method === 'HEAD' ? 'GET' : method,
+    path: null,
+    pathname: '',
+    search: '',
+    get address() {
+      return clientAddress(head, trustProxy)
     },
   }
 }
+
+const isHost = (text: string) => /^[^\s/?#@\\]+$/.test(text) && URL.canParse(`http://${text}`)
+const sameHost = { valid: '' }
+
+/** Exactly one Host, which HTTP/1.0 alone may leave out (RFC 9112, section 3.2). */
+function hasHost({ headers: { host }, rawHeaders, httpVersion }: RequestHead): boolean {
+  if (host === undefined) return httpVersion === '1.0'
+  let count = 0
+  for (let i = 0; i < rawHeaders.length; i += 2) if (rawHeaders[i]?.toLowerCase() === 'host') count++
+  if (count > 1) return false
+  if (host === sameHost.valid) return true
+  if (!isHost(host)) return false
+  // Nearly all requests name the same one, and parsing a URL is slow.
+  sameHost.valid = host
+  return true
+}
+
+/** A target in which nothing needs to be normalized. */
+const plain = /^((?:\/[\w~-][\w.~-]*)+|\/)(?:\?([^#]*))?$/
+
+/**
+ * Where the request goes. A target in absolute form, as a proxy sends it, counts by its path.
+ *
+ * @throws ApiError invalid_request
+ */
+export function readTarget(context: RequestContext, basePath: string): void {
+  const { head } = context
+  const { url = '' } = head
+  const found = plain.exec(url)
+  if (!hasHost(head)) throw notHttp()
+  if (found) {
+    context.pathname = found[1] as string
+    context.search = found[2] ?? ''
+  } else {
+    const absolute = url.startsWith('/') ? `http://localhost${url}` : /^https?:/i.test(url) ? url : ''
+    if (!URL.canParse(absolute)) throw notHttp()
+    const { pathname, search } = new URL(absolute)
+    context.pathname = pathname
+    context.search = search.slice(1)
+  }
+  const { pathname } = context
+  if (!basePath) context.path = pathname
+  else if (pathname === basePath) context.path = '/'
+  else if (pathname.startsWith(`${basePath}/`)) context.path = pathname.slice(basePath.length)
+}
+
+export const notHttp = () => new ApiError('invalid_request', 'This is not valid HTTP.', { connection: 'close' })

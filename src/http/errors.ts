@@ -1,8 +1,8 @@
-import { Response } from '@whatwg-node/fetch'
 import { GraphQLError } from 'graphql'
 import { ApiError, InvalidValue } from '../../schema/errors.js'
 import type { Logger } from '../log.js'
-import type { Exchange } from './context.js'
+import type { RequestContext } from './context.js'
+import { type HttpResponse, jsonResponse } from './response.js'
 
 /** Seconds after which a client may try again when the database was away. */
 const RETRY_UNAVAILABLE = '5'
@@ -29,42 +29,38 @@ const rootCause = (error: unknown): unknown =>
  * What a caller may know of an error. Ours pass as they are; what GraphQL itself refuses is `invalid_request`; a
  * database out of reach is `unavailable`; all else is logged, with the request's id, and answered `internal`.
  */
-export function toApiError(error: unknown, log: Logger, exchange?: Exchange): ApiError {
+export function toApiError(error: unknown, log: Logger, context?: RequestContext): ApiError {
   if (error instanceof ApiError) return error
   if (error instanceof GraphQLError) {
     const cause = rootCause(error)
     // GraphQL's own refusals, of which the outermost says which value it was. What a resolver threw is judged itself.
     const own = cause instanceof InvalidValue || (cause instanceof GraphQLError && !(cause instanceof ApiError))
-    if (!own) return toApiError(cause, log, exchange)
+    if (!own) return toApiError(cause, log, context)
     return new ApiError(error.extensions.http?.status === 405 ? 'method_not_allowed' : 'invalid_request', error.message)
   }
   if (isAway(error)) {
-    log.warn({ err: error, requestId: exchange?.id }, 'the database cannot be reached')
+    log.warn({ err: error, requestId: context?.id }, 'the database cannot be reached')
     return new ApiError('unavailable', undefined, { 'retry-after': RETRY_UNAVAILABLE })
   }
   // What a nested field would have read is gone: deleted by another request, or by this very mutation.
   if ((error as { code?: string } | null)?.code === 'P2025')
     return new ApiError('not_found', 'It was deleted meanwhile.')
-  log.error({ err: error, requestId: exchange?.id }, 'unexpected error')
+  log.error({ err: error, requestId: context?.id }, 'unexpected error')
   return new ApiError('internal')
 }
 
-/** What GraphQL answers in: its own media type where the client names it, else JSON, whatever Accept says. */
-export const graphqlMediaType = ({ headers }: Request) =>
-  headers.get('accept')?.includes('application/graphql-response+json')
+/** GraphQL's own media type where the client names it, else JSON, whatever Accept says. */
+export const graphqlMediaType = ({ head }: RequestContext) =>
+  head.headers.accept?.includes('application/graphql-response+json')
     ? 'application/graphql-response+json'
     : 'application/json'
 
-/** The response of a request that got no further than the plugins: GraphQL's shape on /graphql, else the Error object. */
-export function errorResponse(error: ApiError, request: Request, exchange: Exchange | undefined): Response {
-  const { code, message, status, headers } = error
-  const graphql = exchange?.path === '/graphql'
-  const body = graphql ? { errors: [{ message, extensions: { code, status } }] } : { code, message, status }
-  return new Response(JSON.stringify(body), {
-    status,
-    headers: {
-      'content-type': graphql ? `${graphqlMediaType(request)}; charset=utf-8` : 'application/json',
-      ...headers,
-    },
+/** The response to a refused request: GraphQL's shape on /graphql, elsewhere the Error object. */
+export function errorResponse({ code, message, status, headers }: ApiError, context: RequestContext): HttpResponse {
+  if (context.path !== '/graphql') return jsonResponse(JSON.stringify({ code, message, status }), status, headers)
+  const body = JSON.stringify({ errors: [{ message, extensions: { code, status } }] })
+  return jsonResponse(body, status, {
+    'content-type': `${graphqlMediaType(context)}; charset=utf-8`,
+    ...headers,
   })
 }

@@ -1,54 +1,47 @@
-import { Response } from '@whatwg-node/fetch'
 import type { Registry } from 'prom-client'
 import type { Database } from '../database/index.js'
-import type { Limits } from '../rate-limit/index.js'
-import type { GatewayPlugin } from './context.js'
+import type { RateLimiter } from '../rate-limit/index.js'
+import type { RequestContext } from './context.js'
+import { type HttpResponse, jsonResponse } from './response.js'
 
-export interface OperationalOptions {
+export interface HealthOptions {
   database: Pick<Database, 'ping'>
-  limits: Limits
+  rateLimiter: RateLimiter
   state: { draining: boolean }
   metrics: Registry
 }
 
-/** Is it alive, is it ready, how does it do: always at the root, never counted, never marked. */
-export function useOperational({ database, limits, state, metrics }: OperationalOptions): GatewayPlugin {
-  const json = (body: object, status = 200) =>
-    new Response(JSON.stringify(body), {
-      status,
-      headers: { 'content-type': 'application/json', 'cache-control': 'no-store' },
-    })
+const NO_STORE = { 'cache-control': 'no-store' }
 
-  const endpoints: Record<string, () => Promise<Response>> = {
-    '/healthz': async () => json({ status: 'ok' }),
-    '/readyz': async () => {
-      const reached = await database.ping().then(
-        () => true,
-        () => false,
-      )
-      const ready = reached && !state.draining
-      const status = state.draining
-        ? 'draining'
-        : !reached
-          ? 'unavailable'
-          : limits.state === 'degraded'
-            ? 'degraded'
-            : 'ok'
-      return json({ status, database: reached ? 'ok' : 'away', limits: limits.state }, ready ? 200 : 503)
-    },
-    '/metrics': async () =>
-      new Response(await metrics.metrics(), {
-        headers: { 'content-type': metrics.contentType, 'cache-control': 'no-store' },
-      }),
+/** Liveness, readiness and metrics: always at the root, neither counted nor marked. */
+export function createHealth({ database, rateLimiter, state, metrics }: HealthOptions) {
+  async function readiness() {
+    const reached = await database.ping().then(
+      () => true,
+      () => false,
+    )
+    const degraded = rateLimiter.state === 'degraded'
+    const status = state.draining ? 'draining' : !reached ? 'unavailable' : degraded ? 'degraded' : 'ok'
+    const body = { status, database: reached ? 'ok' : 'away', limits: rateLimiter.state }
+    return jsonResponse(JSON.stringify(body), reached && !state.draining ? 200 : 503, NO_STORE)
   }
 
-  return {
-    async onRequest({ url, serverContext: { exchange }, endResponse }) {
-      const endpoint =
-        exchange.method === 'GET' && Object.hasOwn(endpoints, url.pathname) ? endpoints[url.pathname] : undefined
-      if (!endpoint) return
-      exchange.operational = true
-      endResponse(await endpoint())
-    },
+  const endpoints = new Map<string, () => Promise<HttpResponse>>([
+    ['/healthz', async () => jsonResponse('{"status":"ok"}', 200, NO_STORE)],
+    ['/readyz', readiness],
+    [
+      '/metrics',
+      async () => ({
+        status: 200,
+        headers: { 'content-type': metrics.contentType, ...NO_STORE },
+        body: await metrics.metrics(),
+      }),
+    ],
+  ])
+
+  return (context: RequestContext): Promise<HttpResponse> | undefined => {
+    const endpoint = context.method === 'GET' ? endpoints.get(context.pathname) : undefined
+    if (endpoint) context.operational = true
+    return endpoint?.()
   }
 }

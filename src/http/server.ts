@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
+import { createServer, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { App } from '../app.js'
 import { StartupError } from '../settings.js'
@@ -8,42 +8,13 @@ const GRACE_MS = 10_000
 /** How often connections are looked at that keep a stop waiting. */
 const IDLE_MS = 50
 
-const isHost = (text: string) => /^[^\s/?#@\\]+$/.test(text) && URL.canParse(`http://${text}`)
-
-/**
- * Whether a request says where it goes (RFC 9112, 3.2): one Host, which HTTP/1.0 alone may leave out, and a target. One
- * of absolute form, as a proxy sends it, counts by its path.
- */
-function isAddressed(req: IncomingMessage): boolean {
-  const { url = '', httpVersion, headersDistinct } = req
-  const { host: hosts = [] } = headersDistinct
-  if (hosts.length === 0 ? httpVersion !== '1.0' : hosts.length > 1 || !hosts.every(isHost)) return false
-  if (url.startsWith('/')) return URL.canParse(`http://localhost${url}`)
-  if (!/^https?:/i.test(url) || !URL.canParse(url)) return false
-  const { pathname, search } = new URL(url)
-  req.url = pathname + search
-  return true
-}
-
-/** What Node takes for a request, and the gateway does not, is answered in its turn. */
-async function refuse(app: App, req: IncomingMessage, res: ServerResponse) {
-  const { status, headers, body } = await refusal(app, req.socket)
-  res.writeHead(status, headers).end(body)
-}
-
-/** What Node itself refuses passes no plugin: it is answered here, in the shape of all others. */
+/** Answers what Node refuses by itself, in the shape and with the headers of every other refusal. */
 async function refuseMalformed(app: App, socket: Socket) {
   if (!socket.writable || socket.writableLength > 0) return socket.destroy()
-  const { status, headers, body } = await refusal(app, socket)
+  const { status, headers, body = '' } = await app.malformed(socket.remoteAddress)
+  headers['content-length'] = String(Buffer.byteLength(body))
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
   socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`)
-}
-
-async function refusal(app: App, { remoteAddress }: Socket) {
-  const response = await app.malformed(remoteAddress)
-  const body = await response.text()
-  const headers = { ...Object.fromEntries(response.headers), 'content-length': String(Buffer.byteLength(body)) }
-  return { status: response.status, headers, body }
 }
 
 export interface Server {
@@ -57,10 +28,7 @@ export async function listen(app: App, { port, host }: { port: number; host: str
   const server = createServer(
     // A missing Host is refused here instead, with the headers that every response carries.
     { requireHostHeader: false, requestTimeout: 30_000, headersTimeout: 15_000, keepAliveTimeout: 65_000 },
-    (req, res) => {
-      if (isAddressed(req)) app.listener(req, res)
-      else void refuse(app, req, res).catch(() => req.socket.destroy())
-    },
+    (req, res) => void app.handle(req, res).catch(() => req.socket.destroy()),
   )
   server.on(
     'clientError',

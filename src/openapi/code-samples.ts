@@ -2,7 +2,7 @@ import { inspect } from 'node:util'
 import { getNamedType } from 'graphql'
 import { fill, type Operation } from '../rest/operations.js'
 import { sample, sampleArgument } from './samples.js'
-import { bodyOf, resultOf } from './schemas.js'
+import { inputOf, resultOf, sampleParams } from './schemas.js'
 
 /** One entry of `x-codeSamples`, as Redoc, Scalar and others read it. */
 export interface CodeSample {
@@ -23,17 +23,15 @@ interface Call {
 /** The call that an operation's samples make: its examples, but of the query only what does not name single things. */
 function sampleCall(operation: Operation, baseUrl: string): Call {
   const { rest, field } = operation
-  const body = bodyOf(operation)
-  const values = field.args.filter(({ name }) => name !== body?.name)
+  const input = inputOf(operation)
   const query = new URLSearchParams()
-  for (const arg of values)
-    if (!rest.path.includes(`{${arg.name}}`) && getNamedType(arg.type).name !== 'Int64')
-      query.append(arg.name, String(sampleArgument(arg)))
-  const path = fill(rest.path, Object.fromEntries(values.map((arg) => [arg.name, sampleArgument(arg)])))
+  for (const arg of operation.queryArguments)
+    if (getNamedType(arg.type).name !== 'Int64') query.append(arg.name, String(sampleArgument(arg, field.type)))
+  const path = fill(rest.path, sampleParams(operation))
   return {
     method: rest.method,
     url: `${baseUrl}${path}${query.size > 0 ? `?${query}` : ''}`,
-    body: body && sample(body.input, resultOf(operation)),
+    body: input && sample(input, resultOf(operation)),
     answers: rest.status !== 204,
   }
 }

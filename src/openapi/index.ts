@@ -1,5 +1,5 @@
 import { stringify } from 'yaml'
-import type { Rest } from '../../schema/plugin.js'
+import { tags } from '../../schema/plugin.js'
 import { operations } from '../rest/operations.js'
 import { createRouter } from '../rest/sofa.js'
 import type { OpenApiDocument } from './document.js'
@@ -10,11 +10,6 @@ import { createSchemas } from './schemas.js'
 
 export type { OpenApiDocument } from './document.js'
 export type { Options } from './operation.js'
-
-const tags: Record<Rest['tag'], string> = {
-  Pets: 'Animals, and the categories that group them.',
-  Store: 'Orders, the stock of each animal, and the quota of the calling key.',
-}
 
 const introduction = `Pets, the categories that group them, orders for pets, and the stock of each.
 

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import { getNamedType, getNullableType, isEnumType, isListType } from 'graphql'
 import { catalogue, type ErrorCode } from '../../schema/errors.js'
-import { ADDRESS_LIMITED } from '../auth/authenticate.js'
-import { deprecationHeaders } from '../http/headers.js'
+import { ADDRESS_LIMITED } from '../auth/index.js'
+import { deprecationHeaders } from '../rest/deprecation.js'
 import { fill, MEDIA_TYPES, type Operation, operations } from '../rest/operations.js'
 import { codeSamples } from './code-samples.js'
 import {
@@ -15,7 +15,7 @@ import {
 } from './document.js'
 import { commonHeaders, errorContent, errorResponses, MAX_HEAD, optional, text } from './responses.js'
 import { sample, sampleArgument } from './samples.js'
-import { bodyOf, bounds, listName, resultOf } from './schemas.js'
+import { bounds, inputOf, listName, resultOf, sampleParams } from './schemas.js'
 
 export interface Options {
   baseUrl: string
@@ -34,7 +34,7 @@ export interface Generated {
 /** The codes that an operation can refuse with, in the catalogue's order. */
 function errorCodes(operation: Operation): ErrorCode[] {
   const { path, deprecation, cost, errors = [] } = operation.rest
-  const fields = Object.values(bodyOf(operation)?.input.getFields() ?? {})
+  const fields = Object.values(inputOf(operation)?.getFields() ?? {})
   const possible: Partial<Record<ErrorCode, boolean>> = {
     invalid_request: true,
     unauthorized: true,
@@ -64,7 +64,7 @@ export const sharedResponses: Record<string, ResponseObject> = Object.fromEntrie
 function parameters(operation: Operation, generated: GeneratedParameter[] = []) {
   return operation.field.args.flatMap((arg): Parameter[] => {
     const found = generated.find(({ name }) => name === arg.name)
-    if (!found || arg.name === bodyOf(operation)?.name) return []
+    if (!found || arg === operation.body) return []
     const type = getNullableType(arg.type)
     // The description belongs to the parameter, not to the schema of its values.
     const { description: _, ...schema } = isEnumType(type) ? schemaRef(type.name) : found.schema
@@ -76,7 +76,7 @@ function parameters(operation: Operation, generated: GeneratedParameter[] = []) 
         required: found.in === 'path',
         ...(isListType(type) && { style: 'form', explode: true }),
         schema: { ...schema, ...bounds(arg), default: arg.defaultValue },
-        example: sampleArgument(arg),
+        example: sampleArgument(arg, operation.field.type),
       },
     ]
   })
@@ -107,10 +107,10 @@ function success(operation: Operation, baseUrl: string): ResponseObject {
   }
 }
 
-function deprecationResponseHeaders({ field, rest }: Operation, options: Options): Record<string, Header> {
-  if (!rest.deprecation) return {}
-  const params = Object.fromEntries(field.args.map((arg) => [arg.name, String(sampleArgument(arg))]))
-  const sent = deprecationHeaders(rest.deprecation, { ...options, params })
+function deprecationResponseHeaders(operation: Operation, options: Options): Record<string, Header> {
+  const { deprecation } = operation.rest
+  if (!deprecation) return {}
+  const sent = deprecationHeaders(deprecation, { ...options, params: sampleParams(operation) })
   return {
     Deprecation: text('Since when the operation is deprecated, in Unix seconds (RFC 9745).', sent.deprecation, {
       pattern: '^@\\d+$',
@@ -147,8 +147,8 @@ export function createOperation(operation: Operation, generated: Generated, opti
   const found = generated.paths[path]?.[method.toLowerCase()]
   if (!found) throw new Error(`SOFA describes no ${method} ${path}`)
 
-  const body = bodyOf(operation)
-  const media = body && { schema: schemaRef(body.input.name), example: sample(body.input, resultOf(operation)) }
+  const input = inputOf(operation)
+  const media = input && { schema: schemaRef(input.name), example: sample(input, resultOf(operation)) }
   const sunset = options.sunset.toISOString().slice(0, 10)
   // Every response of a deprecated operation says so, refusals included.
   const own = deprecationResponseHeaders(operation, options)
@@ -174,7 +174,7 @@ export function createOperation(operation: Operation, generated: Generated, opti
     'x-codeSamples': codeSamples(operation, options.baseUrl),
     parameters: found.parameters && parameters(operation, found.parameters),
     requestBody: media && {
-      description: body.description ?? undefined,
+      description: operation.body?.description ?? undefined,
       required: true,
       content: Object.fromEntries((MEDIA_TYPES[method] ?? []).map((type) => [type, media])),
     },

@@ -14,10 +14,10 @@ import {
 import { z } from 'zod'
 import { catalogue, MAX_MESSAGE } from '../../schema/errors.js'
 import { restSchema } from '../../schema/index.js'
-import { MAX_INT } from '../../schema/rules.js'
+import { MAX_INT } from '../../schema/validation.js'
 import { type Operation, operations } from '../rest/operations.js'
 import { type Schema, schemaRef } from './document.js'
-import { sample } from './samples.js'
+import { sample, sampleArgument } from './samples.js'
 
 const KEYWORDS = ['minimum', 'maximum', 'minLength', 'maxLength', 'pattern', 'minItems', 'maxItems'] as const
 
@@ -40,13 +40,12 @@ const answered: Record<string, Schema> = {
   'QuotaWindow.remaining': { minimum: 0, maximum: MAX_INT },
 }
 
-/** The argument that is the whole body, and the input type that it has. */
-export function bodyOf({ field }: Operation) {
-  for (const { name, description, type } of field.args) {
-    const input = getNamedType(type)
-    if (isInputObjectType(input)) return { name, description, input }
-  }
-}
+/** The input type of an operation's body. */
+export const inputOf = ({ body }: Operation) => body && (getNamedType(body.type) as GraphQLInputObjectType)
+
+/** An example of each value in the path. */
+export const sampleParams = ({ pathArguments, field }: Operation) =>
+  Object.fromEntries(pathArguments.map((arg) => [arg.name, String(sampleArgument(arg, field.type))]))
 
 export const resultOf = ({ field }: Operation) => getNamedType(field.type) as GraphQLObjectType
 
@@ -58,11 +57,11 @@ export const listName = ({ name, field }: Operation) =>
 const inputs = new Map<GraphQLInputObjectType, GraphQLObjectType>()
 const stored = new Map<string, Schema>()
 for (const operation of operations) {
-  const body = bodyOf(operation)
-  if (!body) continue
+  const input = inputOf(operation)
+  if (!input) continue
   const result = resultOf(operation)
-  inputs.set(body.input, result)
-  for (const field of Object.values(body.input.getFields())) stored.set(`${result.name}.${field.name}`, bounds(field))
+  inputs.set(input, result)
+  for (const field of Object.values(input.getFields())) stored.set(`${result.name}.${field.name}`, bounds(field))
 }
 
 /** What the specification does not mark as required, although every answer has it. */
@@ -85,7 +84,7 @@ function completeObject(type: GraphQLObjectType | GraphQLInputObjectType, genera
       ...of,
       ...limits,
       description: description ?? undefined,
-      ...('args' in field ? {} : { default: field.defaultValue, nullable: field.extensions.clears }),
+      ...('args' in field ? {} : { default: field.defaultValue, nullable: field.extensions.nullable }),
       example: example[name],
     }
   }

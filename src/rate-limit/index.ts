@@ -1,20 +1,28 @@
-import { endOfTurn } from '../execute/turn.js'
 import type { Logger } from '../log.js'
 import { MemoryQuota } from './memory.js'
 import { connect, RedisQuota } from './redis.js'
-import { type Client, Judged, type Verdict } from './result.js'
+import { type Client, Judged, type WindowName, type WindowState } from './result.js'
 
-export type { Client, Verdict, WindowName, WindowState } from './result.js'
+export { bindingWindow, rateLimitHeaders } from './headers.js'
+export type { Client as Subject, WindowName, WindowState } from './result.js'
 
-export interface Limits {
+export interface RateLimitResult {
+  outcome: 'allowed' | 'limited' | 'banned'
+  at: number
+  windows: WindowState[]
+  refusedBy: WindowName[]
+  bannedUntil?: number
+}
+
+export interface RateLimiter {
   /** Judges a request of `cost` (0 looks and takes nothing, and is never limited). Never rejects, never waits longer than 100 ms for Redis. */
-  take(client: Client, cost: number): Promise<Verdict>
+  consume(client: Client, cost: number): Promise<RateLimitResult>
   /** `degraded`: Redis is configured but away, and this gateway counts alone. */
   readonly state: 'memory' | 'redis' | 'degraded'
   close(): Promise<void>
 }
 
-export interface LimitsOptions {
+export interface RateLimiterOptions {
   /** Without it counters live in memory. Several URLs, with commas between them, are the nodes of a cluster. */
   redisUrl?: string
   /** Strikes within a minute that ban a client, and the length of its first ban. */
@@ -27,7 +35,7 @@ export interface LimitsOptions {
 }
 
 /** Redis that cannot be reached is no error: counting begins in memory, and moves to Redis when it appears. */
-export const openLimits = async (options: LimitsOptions): Promise<Limits> => {
+export const openRateLimiter = async (options: RateLimiterOptions): Promise<RateLimiter> => {
   const { redisUrl, banAfter, banSeconds, log, banCarrySeconds = 5, keyPrefix = 'petstore' } = options
   const ban = { after: banAfter, seconds: banSeconds, carrySeconds: banCarrySeconds }
   const memory = new MemoryQuota(keyPrefix, ban)
@@ -35,15 +43,22 @@ export const openLimits = async (options: LimitsOptions): Promise<Limits> => {
   await redis?.open()
 
   return {
-    async take(client, cost) {
+    async consume(client, cost) {
       // The braces are a hash tag: whatever belongs to a client stays in one slot of a cluster.
       const key = `{${client.id}}`
       const result: unknown = redis
         ? await redis.consume(key, cost, { client }).catch((refusal) => refusal)
         : memory.decide(key, cost, client)
-      // The answers of Redis come together by themselves.
-      if (!redis || redis.away) await endOfTurn()
-      if (result instanceof Judged) return result.verdict
+      if (result instanceof Judged) {
+        const { verdict: v } = result
+        return {
+          outcome: v.outcome,
+          at: v.at,
+          windows: v.windows,
+          refusedBy: v.outcome === 'limited' ? v.refusedBy : [],
+          bannedUntil: v.outcome === 'banned' ? v.until : v.outcome === 'limited' ? v.bannedUntil : undefined,
+        }
+      }
       throw result
     },
     get state() {

@@ -9,8 +9,8 @@ import {
   isListType,
 } from 'graphql'
 import { ApiError, InvalidValue } from '../../schema/errors.js'
-import { MAX_INT } from '../../schema/rules.js'
 import { parseId } from '../../schema/scalars.js'
+import { MAX_INT } from '../../schema/validation.js'
 
 const invalid = (message: string) => new ApiError('invalid_request', message)
 
@@ -35,9 +35,17 @@ export function fromText(text: string, type: GraphQLInputType, name: string): un
   return text
 }
 
-/** The query string as arguments: every name known, none empty, none repeated but those of a list. */
-export function fromQuery(query: URLSearchParams, args: readonly GraphQLArgument[]) {
-  const values: Record<string, unknown> = {}
+/** A path parameter as the value of its argument. */
+export const readPath = (text: string, argument: GraphQLArgument) =>
+  coerce(fromText(text, argument.type, argument.name), argument)
+
+/**
+ * Reads the query string into arguments: every name known, none empty, none repeated but those of a list.
+ *
+ * @throws ApiError invalid_request
+ */
+export function readQuery(into: Record<string, unknown>, search: string, args: readonly GraphQLArgument[]): void {
+  const query = new URLSearchParams(search)
   for (const name of new Set(query.keys())) {
     const argument = args.find((candidate) => candidate.name === name)
     if (!argument) {
@@ -47,10 +55,9 @@ export function fromQuery(query: URLSearchParams, args: readonly GraphQLArgument
     const texts = query.getAll(name)
     const list = isListType(getNullableType(argument.type))
     if (texts.length > 1 && !list) throw invalid(`The query parameter ${name} must not be repeated.`)
-    const parsed = texts.map((text) => fromText(text, argument.type, name))
-    values[name] = list ? parsed : parsed[0]
+    const values = texts.map((text) => fromText(text, argument.type, name))
+    into[name] = coerce(list ? values : values[0], argument)
   }
-  return values
 }
 
 /** What a wrong value should have been, in JSON's words. */
@@ -69,10 +76,14 @@ function wanted(type: GraphQLInputType) {
   return words[named.name] ?? (isInputObjectType(named) ? 'a JSON object' : undefined)
 }
 
-/** Judges a value by its GraphQL type and names the field that is wrong, as the caller wrote it. */
-export function check(value: unknown, { name, type }: GraphQLArgument) {
-  coerceInputValue(value, type, (path, _wrong, error) => {
-    const at = path.join('.') || (name === 'input' ? 'The body' : name)
+/**
+ * The value of an argument in the form that resolvers take.
+ *
+ * @throws ApiError invalid_request, which names the wrong field as the caller wrote it
+ */
+export function coerce(value: unknown, { name, type }: GraphQLArgument): unknown {
+  return coerceInputValue(value, type, (path, _wrong, error) => {
+    const at = path.join('.') || (isInputObjectType(getNamedType(type)) ? 'The body' : name)
     if (error.originalError instanceof InvalidValue) throw invalid(`${at} ${error.originalError.message}.`)
     const missing = /^Field "(\w+)" of required type/.exec(error.message)?.[1]
     if (missing) throw invalid(`${[...path, missing].join('.')} is required.`)

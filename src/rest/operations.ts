@@ -1,4 +1,11 @@
-import { type GraphQLField, getNullableType, isListType } from 'graphql'
+import {
+  type GraphQLArgument,
+  type GraphQLField,
+  getNamedType,
+  getNullableType,
+  isInputObjectType,
+  isListType,
+} from 'graphql'
 import { restSchema } from '../../schema/index.js'
 import type { Rest } from '../../schema/plugin.js'
 
@@ -6,11 +13,16 @@ import type { Rest } from '../../schema/plugin.js'
 export interface Operation {
   /** The field's name. */
   name: string
-  /** What generated clients call it: listPets, getPet. A mutation's name has its verb already. */
+  /** The name in generated clients: listPets, getPet. A mutation's name begins with its verb already. */
   operationId: string
   type: 'Query' | 'Mutation'
   field: GraphQLField<unknown, unknown>
   rest: Rest
+  /** The argument that is the whole body. */
+  body?: GraphQLArgument
+  /** The arguments that the path names, and all others. */
+  pathArguments: GraphQLArgument[]
+  queryArguments: GraphQLArgument[]
 }
 
 function operationId(type: Operation['type'], { name, type: result }: GraphQLField<unknown, unknown>) {
@@ -18,21 +30,35 @@ function operationId(type: Operation['type'], { name, type: result }: GraphQLFie
   return (isListType(getNullableType(result)) ? 'list' : 'get') + name.charAt(0).toUpperCase() + name.slice(1)
 }
 
-/** Every operation of the service, in the order of the schema. Whatever REST is, derives from this list. */
+function createOperation(type: Operation['type'], field: GraphQLField<unknown, unknown>, rest: Rest): Operation {
+  const body = field.args.find((arg) => isInputObjectType(getNamedType(arg.type)))
+  const inPath = ({ name }: GraphQLArgument) => rest.path.includes(`{${name}}`)
+  return {
+    name: field.name,
+    operationId: operationId(type, field),
+    type,
+    field,
+    rest,
+    body,
+    pathArguments: field.args.filter(inPath),
+    queryArguments: field.args.filter((arg) => arg !== body && !inPath(arg)),
+  }
+}
+
+/** Every operation of the service, in the order of the schema. REST derives from this list alone. */
 export const operations: Operation[] = [restSchema.getQueryType(), restSchema.getMutationType()].flatMap((type) =>
   Object.values(type?.getFields() ?? {}).flatMap((field) => {
     const { rest } = field.extensions
-    const root = type?.name as Operation['type']
-    return rest ? [{ name: field.name, operationId: operationId(root, field), type: root, field, rest }] : []
+    return rest ? [createOperation(type?.name as Operation['type'], field, rest)] : []
   }),
 )
 
-/** What a body may be: RFC 8259, and RFC 7396 for changes. */
+/** The media types of a body: RFC 8259, and RFC 7396 for changes. */
 export const MEDIA_TYPES: Partial<Record<Rest['method'], string[]>> = {
   POST: ['application/json'],
   PATCH: ['application/json', 'application/merge-patch+json'],
 }
 
-/** A path template filled in: `/pets/{id}` and `{ id: 7 }` make `/pets/7`. */
+/** A path template with its values: `/pets/{id}` and `{ id: 7 }` give `/pets/7`. */
 export const fill = (template: string, values: Record<string, unknown>) =>
   template.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(values[name])))

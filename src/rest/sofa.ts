@@ -1,16 +1,12 @@
-import type { ExecutionArgs, ExecutionResult } from 'graphql'
+import type { DocumentNode, ExecutionArgs } from 'graphql'
 import { createSofa, createSofaRouter } from 'sofa-api'
 import { restSchema } from '../../schema/index.js'
 import { MAX_DATE_TIME } from '../../schema/scalars.js'
-import { operations } from './operations.js'
+import { type Operation, operations } from './operations.js'
 
 type SofaConfig = Parameters<typeof createSofa>[0]
 
-export interface RouterOptions extends Pick<SofaConfig, 'context' | 'errorHandler'> {
-  execute?(args: ExecutionArgs): ExecutionResult | Promise<ExecutionResult>
-}
-
-/** An OpenAPI path template as SOFA's and find-my-way's routers write it: `/pets/{petId}` is `/pets/:petId`. */
+/** An OpenAPI path template in the syntax of SOFA's and find-my-way's routers: `/pets/{petId}` is `/pets/:petId`. */
 export const routePath = (template: string) => template.replace(/\{(\w+)\}/g, ':$1')
 
 const routes = Object.fromEntries(
@@ -41,7 +37,29 @@ const customScalars = {
  * SOFA's router over the REST schema: a route in `__routes` for each operation, and in `openAPIDocument` its own
  * description of them. It also has webhook routes, which nothing here may serve or describe.
  */
-export const createRouter = (options: RouterOptions = {}) =>
+export const createRouter = (execute?: (args: ExecutionArgs) => unknown) =>
   createSofaRouter(
-    createSofa({ schema: restSchema, basePath: '/', routes, customScalars, ...(options as Partial<SofaConfig>) }),
+    createSofa({ schema: restSchema, basePath: '/', routes, customScalars, ...({ execute } as Partial<SofaConfig>) }),
   )
+
+/** The GraphQL document that SOFA prepared for each operation. Its handler is asked once, and never by a request. */
+async function readDocuments(): Promise<Map<Operation, DocumentNode>> {
+  let prepared: DocumentNode | undefined
+  const router = createRouter((args) => {
+    prepared = args.document
+    return { data: {} }
+  })
+  const documents = new Map<Operation, DocumentNode>()
+  for (const operation of operations) {
+    const { method, path } = operation.rest
+    const route = router.__routes.find((route) => route.method === method && route.path === routePath(path))
+    const handler = route?.handler as ((request: object, context: object) => unknown) | undefined
+    prepared = undefined
+    await handler?.({ url: '', body: null, params: {} }, {})
+    if (!prepared) throw new Error(`SOFA prepared no document for ${operation.name}`)
+    documents.set(operation, prepared)
+  }
+  return documents
+}
+
+export const documents = await readDocuments()

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import autocannon from 'autocannon'
-import { plans } from '../../src/auth/api-keys.js'
+import { plans } from '../../src/auth/index.js'
 import { createLog } from '../../src/log.js'
-import { type Client, openLimits } from '../../src/rate-limit/index.js'
+import { type Client, openRateLimiter } from '../../src/rate-limit/index.js'
 import { benchDatabase, PETS, startRedis, startServer } from './servers.js'
 
 // `npm run bench:limits`: whether the limits are exact over several gateways, what they cost, and what a Redis that
@@ -103,7 +103,7 @@ async function throughput(what: string, path: () => string, variants: Variant[])
 
 /** Processor time of a decision in memory, by itself: the ratios above are coarser than what it costs. */
 async function decision() {
-  const limits = await openLimits({ banAfter: 10, banSeconds: 300, log: createLog('silent') })
+  const limits = await openRateLimiter({ banAfter: 10, banSeconds: 300, log: createLog('silent') })
   const windows = [
     { name: 'minute', limit: 2_000_000_000, seconds: 60 },
     { name: 'day', limit: 2_000_000_000, seconds: 86_400 },

@@ -5,7 +5,7 @@ import { createServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { Client } from 'pg'
-import { createSecret } from '../../src/auth/api-keys.js'
+import { createSecret } from '../../src/auth/index.js'
 import { migrate } from '../../src/database/migrations.js'
 
 // What the benches have in common: a database of their own with many pets, servers started one after the other.

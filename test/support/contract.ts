@@ -23,7 +23,7 @@ interface Answered {
 export type Contract = (asked: Asked, answered: Answered) => void
 
 /** What frames any HTTP message. OpenAPI leaves Content-Type to `content`, and the rest to HTTP. */
-const framing = new Set(['content-type', 'content-length', 'connection'])
+const framing = new Set(['content-type', 'content-length', 'connection', 'date'])
 
 const operational = new Set(['/healthz', '/readyz', '/metrics'])
 
@@ -188,7 +188,7 @@ export const contractOf = ({ BASE_URL, PET_BY_ID_SUNSET }: { BASE_URL: string; P
 export function overheard(app: App, baseUrl: string, hold: Contract): App {
   return {
     ...app,
-    listener(req, res, ...context) {
+    handle(req, res) {
       const { method = '', url } = req
       const chunks: Buffer[] = []
       const keep = (chunk: unknown) => {
@@ -215,13 +215,13 @@ export function overheard(app: App, baseUrl: string, hold: Contract): App {
         )
         return end.apply(res, args)
       }) as typeof end
-      return app.listener(req, res, ...context)
+      return app.handle(req, res)
     },
     async malformed(remoteAddress) {
       const response = await app.malformed(remoteAddress)
-      const text = await response.text()
-      hold({ method: 'GET', url: baseUrl }, { status: response.status, headers: response.headers, text })
-      return new Response(text, response)
+      const { status, headers, body } = response
+      hold({ method: 'GET', url: baseUrl }, { status, headers: Object.entries(headers), text: String(body) })
+      return response
     },
   }
 }

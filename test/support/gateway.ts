@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto'
+import lightMyRequest from 'light-my-request'
 import { onTestFinished } from 'vitest'
 import type { ApiKey } from '../../prisma/generated/client/client.js'
 import { type App, createApp } from '../../src/app.js'
-import { createSecret } from '../../src/auth/api-keys.js'
+import { createSecret } from '../../src/auth/index.js'
 import { listen, type Server } from '../../src/http/server.js'
 import { createLog } from '../../src/log.js'
-import { type Limits, openLimits } from '../../src/rate-limit/index.js'
-import { type Config, readConfig } from '../../src/settings.js'
+import { openRateLimiter, type RateLimiter } from '../../src/rate-limit/index.js'
+import { readSettings, type Settings } from '../../src/settings.js'
 import { type Contract, contractOf, overheard } from './contract.js'
 import { openTestDatabase, type TestDatabase } from './database.js'
 
@@ -21,6 +22,20 @@ export interface Answer {
   text: string
 }
 
+/** Sends a request to the app without a socket. */
+export async function inject(app: App, request: Request): Promise<Response> {
+  const { method, url, body } = request
+  const response = await lightMyRequest((req, res) => void app.handle(req, res), {
+    method: method as 'GET',
+    url,
+    headers: Object.fromEntries(request.headers),
+    payload: body ? Buffer.from(await request.arrayBuffer()) : undefined,
+  })
+  const { statusCode: status, rawPayload } = response
+  const headers = Object.entries(response.headers).map(([name, value]) => [name, String(value)] as [string, string])
+  return new Response(status === 204 || status === 304 ? null : new Uint8Array(rawPayload), { status, headers })
+}
+
 export interface Call {
   key?: string | null
   headers?: Record<string, string>
@@ -30,10 +45,10 @@ export interface Call {
 
 /** Holds every response that it gives to the OpenAPI document. */
 export class Gateway {
-  readonly config: Config
+  readonly config: Settings
   readonly app: App
   readonly database: TestDatabase
-  readonly limits: Limits
+  readonly limits: RateLimiter
   readonly logged: string[]
   /** A key that no limit stops, for tests that are not about limits. */
   readonly key: string
@@ -72,7 +87,7 @@ export class Gateway {
       },
       body: body === undefined ? undefined : raw ? (body as string) : JSON.stringify(body),
     })
-    const response = await this.app.fetch(request)
+    const response = await inject(this.app, request)
     const text = await response.text()
     this.#contract(request, { status: response.status, headers: response.headers, text })
     const json = /json/.test(response.headers.get('content-type') ?? '') && text !== ''
@@ -153,18 +168,18 @@ export interface GatewayOptions {
 /** A gateway of its own, over a database of its own unless one is given, and TEST_REDIS_URL where that is set. */
 export async function openGateway(options: GatewayOptions = {}): Promise<Gateway> {
   const { env = {}, redisUrl = testRedisUrl, keyPrefix = `test-${randomUUID()}`, keyTtlMs, seconds } = options
-  const config = readConfig(env)
+  const config = readSettings(env)
   const database = options.database ?? (await openTestDatabase())
   const logged: string[] = []
   const log = createLog('debug', { write: (line) => void logged.push(line) })
-  const limits = await openLimits({
+  const limits = await openRateLimiter({
     redisUrl,
     banAfter: config.BAN_AFTER,
     banSeconds: config.BAN_SECONDS,
     log,
     keyPrefix,
   })
-  const app = createApp({ config, database, limits, log, keyTtlMs, seconds })
+  const app = createApp({ settings: config, database, rateLimiter: limits, log, keyTtlMs, seconds })
   const { key } = await createKey(database, {
     name: 'unlimited',
     plan: 'Enterprise',

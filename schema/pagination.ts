@@ -1,8 +1,8 @@
 import type { builder, Context } from './builder.js'
-import { DEFAULT_LIMIT, limit, MAX_LIMIT } from './rules.js'
+import { DEFAULT_LIMIT, limit, MAX_LIMIT } from './validation.js'
 
-// Lists are in ascending order of id and paged by keyset: `after` names the last item seen, so that a page costs the
-// same however deep it lies, and nothing is skipped or repeated when rows come and go.
+// Lists are in ascending order of id and paged by keyset: `after` names the last item seen. A page costs the same
+// however deep it lies, and rows that come and go cause no item to be skipped or repeated.
 
 type ArgBuilder = Parameters<Parameters<typeof builder.queryField>[1]>[0]['arg']
 
@@ -11,6 +11,7 @@ export const limitArg = (arg: ArgBuilder) =>
     defaultValue: DEFAULT_LIMIT,
     description: `The most items to return, 1 to ${MAX_LIMIT}. A page with fewer is the last one.`,
     validate: limit,
+    example: DEFAULT_LIMIT,
   })
 
 export const afterArg = (arg: ArgBuilder, of = 'id') =>
@@ -27,14 +28,21 @@ export const keyset = ({ limit, after }: Page) => ({
   take: limit ?? DEFAULT_LIMIT,
 })
 
-/** A root list. Fetches one row more than asked for, to tell whether a further page follows. */
-export async function page<Row>(
+/**
+ * A root list. Fetches one row more than asked for, to learn whether a further page follows.
+ *
+ * @param cursor the column that the list is ordered by
+ */
+export async function page<Column extends string, Row extends Record<Column, bigint>>(
   context: Context,
   { limit, after }: Page,
+  cursor: Column,
   find: (list: ReturnType<typeof keyset>) => Promise<Row[]>,
-) {
+): Promise<Row[]> {
   const size = limit ?? DEFAULT_LIMIT
   const rows = await find(keyset({ limit: size + 1, after }))
-  context.page?.(rows.length > size)
-  return rows.slice(0, size)
+  if (rows.length <= size) return rows
+  rows.length = size
+  context.nextCursor = rows.at(-1)?.[cursor]
+  return rows
 }

@@ -1,0 +1,46 @@
+import { hash, randomBytes } from 'node:crypto'
+import { crc32 } from 'node:zlib'
+import type { ApiKey } from '../../prisma/generated/client/client.js'
+import { plans } from '../../schema/plans.js'
+import type { Subject } from '../rate-limit/index.js'
+
+/** Lengths of the windows in seconds. Only tests have others. */
+export const windowSeconds = { minute: 60, day: 86_400, address: 60 }
+
+const checksum = (text: string) => crc32(text).toString(16).padStart(8, '0')
+
+/**
+ * A new secret: `petstore_`, 160 random bits and a CRC-32, both in hexadecimal. Secret scanners recognize it, and a
+ * mistyped one is refused without a database look-up. The prefix tells keys apart in lists.
+ */
+export function createSecret() {
+  const random = `petstore_${randomBytes(20).toString('hex')}`
+  const key = random + checksum(random)
+  return { key, prefix: key.slice(0, 17), hash: hashSecret(key) }
+}
+
+export const hashSecret = (secret: string) => hash('sha256', secret, 'hex')
+
+/** Whether a text has the form and the checksum of a secret. */
+export const isSecret = (text: string) =>
+  /^petstore_[0-9a-f]{48}$/.test(text) && checksum(text.slice(0, -8)) === text.slice(-8)
+
+/** The subject and windows of a key's requests. */
+export function keySubject({ id, plan, minuteLimit, dayLimit }: ApiKey, seconds = windowSeconds): Subject {
+  const limits = plans[plan] ?? { minute: minuteLimit ?? 0, day: dayLimit ?? 0 }
+  return {
+    id: `key:${id}`,
+    bannable: true,
+    windows: [
+      { name: 'minute', limit: limits.minute, seconds: seconds.minute },
+      { name: 'day', limit: limits.day, seconds: seconds.day },
+    ],
+  }
+}
+
+/** Requests that need a key and have none count by address, so that keys cannot be guessed at speed. */
+export const addressSubject = (address: string, seconds = windowSeconds): Subject => ({
+  id: `address:${address}`,
+  bannable: false,
+  windows: [{ name: 'address', limit: 60, seconds: seconds.address }],
+})

@@ -1,0 +1,43 @@
+import type { RequestContext } from './context.js'
+import type { HttpResponse } from './response.js'
+
+/** The headers that scripts in browsers may read. */
+export const EXPOSED = [
+  'X-RateLimit-Limit',
+  'X-RateLimit-Remaining',
+  'X-RateLimit-Reset',
+  'RateLimit',
+  'RateLimit-Policy',
+  'Retry-After',
+  'Link',
+  'ETag',
+  'Deprecation',
+  'Sunset',
+  'Location',
+  'X-Request-Id',
+].join(', ')
+
+/** The answer to a CORS preflight (Fetch standard), which browsers keep for a day; undefined for any other request. */
+export function preflight({ method, head: { headers } }: RequestContext): HttpResponse | undefined {
+  if (method !== 'OPTIONS' || !headers.origin || headers['access-control-request-method'] === undefined) return
+  return {
+    status: 204,
+    headers: {
+      'access-control-allow-methods': 'GET, HEAD, POST, PATCH, DELETE, OPTIONS',
+      'access-control-allow-headers':
+        headers['access-control-request-headers'] ?? 'Authorization, X-API-Key, Content-Type',
+      'access-control-max-age': '86400',
+    },
+  }
+}
+
+/** Marks a response: any origin may read it unless CORS_ORIGINS names some. Never with credentials. */
+export function setCorsHeaders(headers: HttpResponse['headers'], { head }: RequestContext, origins: string[]): void {
+  const { origin } = head.headers
+  if (origins.includes('*')) headers['access-control-allow-origin'] = '*'
+  else {
+    headers.vary = headers.vary ? `${headers.vary}, Origin` : 'Origin'
+    if (origin && origins.includes(origin)) headers['access-control-allow-origin'] = origin
+  }
+  headers['access-control-expose-headers'] = EXPOSED
+}
