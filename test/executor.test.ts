@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events'
 import fc from 'fast-check'
 import {
   buildSchema,
@@ -5,10 +6,12 @@ import {
   type ExecutionResult,
   execute,
   type GraphQLAbstractType,
+  type GraphQLFieldResolver,
   type GraphQLObjectType,
   type GraphQLOutputType,
   type GraphQLResolveInfo,
   type GraphQLScalarType,
+  getIntrospectionQuery,
   getNamedType,
   getNullableType,
   getVariableValues,
@@ -36,6 +39,7 @@ const parameters = '(x: Int = 3, n: Int! = 2, filter: Filter, color: Color = RED
 const takesArguments = (field: string) => !field.startsWith('p') || Number(field.slice(1)) % 4 === 0
 const names = ['p', 'm', 'r'].flatMap((way) => types.map((_, i) => way + i))
 const typeOf = (field: string) => types[Number(field.slice(1))] as string
+const namedTypeOf = (field: string) => typeOf(field).replace(/[[\]!]/g, '')
 const fields = names.map((name) => `${name}${takesArguments(name) ? parameters : ''}: ${typeOf(name)}`).join('\n')
 const schema = buildSchema(`
   scalar Json
@@ -55,6 +59,7 @@ for (const type of ['Node', 'Leaf', 'Query', 'Mutation']) {
     if (name.startsWith('r')) field.resolve = (_source, args, run: Run, info) => run.resolve(args, info)
   }
 }
+const composites = names.filter((name) => isCompositeType(schema.getType(namedTypeOf(name))))
 objectType('Leaf').isTypeOf = (value, run: Run) => run.isLeaf(value as Source)
 ;(schema.getType('Thing') as GraphQLAbstractType).resolveType = (value, run: Run) => run.nameOf(value as Source)
 const picky = schema.getType('Picky') as GraphQLScalarType
@@ -153,12 +158,17 @@ class Run {
       if (failure === 'error') return new Error(`Error at ${key}`)
       if (failure === 'null') return null
       if (failure === 'undefined') return undefined
-      return this.pick(`${key} odd`, ['odd', 1.5, { then: 7 }, Number.NaN, '', true, Symbol.iterator])
+      return this.pick(`${key} odd`, ['odd', 1.5, { a: 7 }, Number.NaN, '', true, Symbol.iterator])
     }
     const nullable = getNullableType(type)
     if (isListType(nullable)) return this.list(nullable.ofType, key)
     if (isCompositeType(nullable)) return this.object(key)
-    const values: Data = { Int: [0, '12'], String: ['', 5], Color: ['RED', 'GREEN'], Json: [{ a: null, b: [null] }, 'x'] }
+    const values: Data = {
+      Int: [0, '12'],
+      String: ['', 5],
+      Color: ['RED', 'GREEN'],
+      Json: [{ a: null, b: [null] }, 'x'],
+    }
     return this.pick(key, (values[getNamedType(type).name] as unknown[]) ?? [1, 2, 3])
   }
 
@@ -184,7 +194,8 @@ class Run {
   object(key: string): unknown {
     const get = (_: object, name: string | symbol): unknown => {
       if (name === 'key') return key
-      if (name === '__typename') return this.pick(key, this.fails(`${key} name`) ? ['Nope', 'Color', 'Query'] : ['Node', 'Leaf', undefined])
+      if (name === '__typename')
+        return this.pick(key, this.fails(`${key} name`) ? ['Nope', 'Color', 'Query'] : ['Node', 'Leaf', undefined])
       if (typeof name === 'symbol' || !names.includes(name) || name.startsWith('r')) return undefined
       const type = objectType('Node').getFields()[name]?.type as GraphQLOutputType
       const isMethod = name.startsWith('m') !== this.roll(`${key}/${name} exchanged`) < 0.1
@@ -225,17 +236,29 @@ const choiceOf = (depth: number): fc.Arbitrary<Choice> =>
     alias: fc.nat(0xffff),
     args: fc.nat(0xffff),
     directive: fc.nat(0xffff),
-    children: depth > 0 ? fc.array(choiceOf(depth - 1), { maxLength: 4 }) : fc.constant([]),
+    children: depth > 0 ? fc.array(choiceOf(depth - 1), { maxLength: 3 }) : fc.constant([]),
   })
-const choice = choiceOf(4)
+const choice = choiceOf(3)
 
 const at = <T>(values: readonly T[], index: number) => values[index % values.length] as T
 const ARGUMENTS = [
-  ...['', '', '(x: 5)', '(x: null, n: 4)', '(x: $i)', '(n: $n)', '(n: $i)', '(x: $j, n: $j)', '(color: $color)'],
-  ...['(color: GREEN)', '(filter: $filter)', '(filter: { tags: ["a"], color: $color })', '(filter: { min: $n })'],
-  ...['(filter: { inner: { tags: "b" } })', '(picky: 12)', '(picky: 13)', '(filter: null)'],
+  ...['', '', '', '(x: 5)', '(x: null, n: 4)', '(x: $i)', '(x: $i)', '(n: $n)', '(n: $i)', '(x: $j, n: $n)', '(n: $j)'],
+  ...[
+    '(color: $color)',
+    '(color: GREEN)',
+    '(filter: $filter)',
+    '(filter: { tags: ["a"], color: $color })',
+    '(picky: 12)',
+  ],
+  ...[
+    '(filter: { min: $n })',
+    '(filter: { inner: { tags: "b" } })',
+    '(picky: 12, x: 1)',
+    '(picky: 13)',
+    '(filter: null)',
+  ],
 ]
-const NO_DIRECTIVES: string[] = new Array(12).fill('')
+const NO_DIRECTIVES: string[] = new Array(20).fill('')
 const DIRECTIVES = [
   ...NO_DIRECTIVES,
   ...['@include(if: true)', '@include(if: false)', '@skip(if: true)', '@skip(if: false)', '@skip(if: $b)'],
@@ -254,11 +277,14 @@ function printDocument(isMutation: boolean, choices: Choice[]) {
   }
   const selection = (type: string, { pick, alias, args, directive, children }: Choice): string => {
     const suffix = at(DIRECTIVES, directive)
-    const kind = pick % 10
+    const kind = pick % 16
     const isAbstract = type === 'Thing' || type === 'Named'
     if (kind === 0) return `... ${suffix} ${select(type, children)}`
-    if (kind === 1 || (kind < 7 && type === 'Thing')) {
-      const on = at(isAbstract ? ['Node', 'Leaf', 'Named'] : type === 'Node' || type === 'Leaf' ? [type, 'Named'] : [type], alias)
+    if (kind === 1 || (kind < 10 && type === 'Thing')) {
+      const on = at(
+        isAbstract ? ['Node', 'Leaf', 'Named'] : type === 'Node' || type === 'Leaf' ? [type, 'Named'] : [type],
+        alias,
+      )
       return `... on ${on} ${suffix} ${select(on, children)}`
     }
     if (kind === 2) {
@@ -270,12 +296,11 @@ function printDocument(isMutation: boolean, choices: Choice[]) {
       return `...${name} ${suffix}`
     }
     if (kind === 3 || type === 'Thing') return `${at(['', 'name: '], alias)}__typename ${suffix}`
-    const name = at(names, pick >> 4)
+    const name = at(children.length > 0 ? composites : names, pick >> 4)
     const given = takesArguments(name) ? args % ARGUMENTS.length : 0
     const key = at(['', `${name}_${given}: `, `a${name}_${given}: `], given ? 1 + (alias % 2) : alias)
     const prefix = name === 'p2' && alias % 4 === 0 ? '__proto__: ' : key
-    const named = typeOf(name).replace(/[[\]!]/g, '')
-    const below = isCompositeType(schema.getType(named)) ? select(named, children) : ''
+    const below = composites.includes(name) ? select(namedTypeOf(name), children) : ''
     return `${prefix}${name}${ARGUMENTS[given]} ${suffix} ${below}`
   }
   const body = select(isMutation ? 'Mutation' : 'Query', choices)
@@ -286,21 +311,28 @@ function printDocument(isMutation: boolean, choices: Choice[]) {
 }
 
 const documents = fc
-  .record({ isMutation: fc.boolean(), choices: fc.array(choice, { minLength: 1, maxLength: 6 }) })
+  .record({ isMutation: fc.boolean(), choices: fc.array(choice, { minLength: 1, maxLength: 3 }) })
   .map(({ isMutation, choices }) => printDocument(isMutation, choices))
-const oneOf = <T>(...values: T[]) => fc.constantFrom(...values)
-const variables = fc.record(
+const values = fc.record(
   {
-    b: oneOf<unknown>(true, false, true, false, true, false, null),
-    c: oneOf<unknown>(true, false, null),
-    i: oneOf<unknown>(1, 2, null, 'bad'),
-    j: oneOf<unknown>(8, 9, 8, 9, null),
-    n: oneOf<unknown>(5, 6, 5, 6, 5, 6, null),
-    color: oneOf<unknown>('RED', 'GREEN', null, 'RED', 'GREEN', 'BLUE'),
-    filter: oneOf<unknown>({}, { tags: 'a' }, null, { min: 3, inner: { tags: ['x', 'y'] } }, { min: 'x', tags: [1, 2] }),
+    b: fc.boolean(),
+    c: fc.constantFrom(true, false, true, false, true, false, null),
+    i: fc.constantFrom(1, 2, 3, null),
+    j: fc.constantFrom(8, 9, 10, null),
+    n: fc.constantFrom(5, 6),
+    color: fc.constantFrom('RED', 'GREEN', null),
+    filter: fc.constantFrom<unknown>({}, { tags: 'a' }, null, { min: 3, inner: { tags: ['x', 'y'] } }),
   },
   { requiredKeys: ['b', 'n'] },
 )
+const WRONG: Data[] = [
+  { i: 'bad' },
+  { color: 'BLUE' },
+  { filter: { min: 'x', tags: [1, 2] } },
+  { n: null },
+  { b: null },
+]
+const variables = fc.tuple(values, fc.nat(50)).map(([good, wrong]): Data => ({ ...good, ...WRONG[wrong] }))
 const calls = fc.array(fc.record({ seed: fc.integer(), raw: variables, coerced: fc.boolean() }), {
   minLength: 2,
   maxLength: 3,
@@ -311,17 +343,20 @@ let unhandled = 0
 const count = () => {
   unhandled++
 }
+const { stackTraceLimit } = Error
 let listeners: NodeJS.UnhandledRejectionListener[] = []
 beforeAll(() => {
   listeners = process.listeners('unhandledRejection')
   process.removeAllListeners('unhandledRejection')
   process.on('unhandledRejection', count)
   isExecuting = true
+  Error.stackTraceLimit = 0 // traces take most of the time where errors are many
 })
 afterAll(() => {
   process.removeListener('unhandledRejection', count)
   for (const listener of listeners) process.on('unhandledRejection', listener)
   isExecuting = false
+  Error.stackTraceLimit = stackTraceLimit
 })
 beforeEach(() => {
   unhandled = 0
@@ -333,7 +368,7 @@ async function outcomeOf(run: Run, start: () => ExecutionResult | Promise<Execut
   const before = unhandled
   const returned = start()
   const isSync = !(returned instanceof Promise)
-  let result = isSync ? returned : undefined
+  let result: ExecutionResult | undefined = isSync ? returned : undefined
   if (!isSync) {
     returned.then((value) => {
       result = value
@@ -345,7 +380,8 @@ async function outcomeOf(run: Run, start: () => ExecutionResult | Promise<Execut
     run.waiting.shift()?.settle()
     await turn()
   }
-  return { result: result as ExecutionResult | undefined, isSync, log: run.log, unhandled: unhandled - before }
+  if (!result) throw new Error('The execution does not end')
+  return { result, isSync, log: run.log, unhandled: unhandled - before }
 }
 
 function requestOf(document: DocumentNode, raw: Data, coerced: boolean): ExecutionRequest['variables'] {
@@ -359,17 +395,18 @@ const parseValid = (text: string) => {
   isExecuting = false
   const errors = validate(schema, document)
   isExecuting = true
-  expect(errors, text).toEqual([])
+  if (errors.length > 0) throw new Error(`${errors[0]?.message} in ${text}`)
   return document
 }
+
+type Outcome = Awaited<ReturnType<typeof outcomeOf>>
 
 /** Both executors' outcomes for each call of a document. */
 async function compare(
   text: string,
   requests: { seed: number; raw: Data; coerced: boolean }[],
-  oneByOne: boolean,
-  check: (ours: Awaited<ReturnType<typeof outcomeOf>>, theirs: Awaited<ReturnType<typeof outcomeOf>>) => void,
-  nulls?: 'omit',
+  { oneByOne, nulls }: { oneByOne: boolean; nulls?: 'omit' },
+  check: (ours: Outcome, theirs: Outcome) => void,
 ) {
   const document = parseValid(text)
   const operation = prepare(schema, document, undefined, { nulls })
@@ -387,35 +424,226 @@ async function compare(
 
 /** Where in the data each error shows: the shallowest null on its path, and the error itself if it is there alone. */
 function positionsOf({ data, errors = [] }: ExecutionResult) {
-  return new Set(
+  const positions = new Set(
     errors.map((error) => {
       const path = error.path ?? []
       let value: unknown = data
       let depth = 0
-      while (value !== null && value !== undefined && depth < path.length) value = (value as Data)[path[depth++] as string]
+      while (value !== null && value !== undefined && depth < path.length)
+        value = (value as Data)[path[depth++] as string]
       return JSON.stringify(depth === path.length ? error : path.slice(0, depth))
     }),
   )
+  return [...positions].toSorted()
 }
 
-const stripNulls = (value: unknown): unknown => {
-  if (Array.isArray(value)) return value.map(stripNulls)
+const withoutNulls = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(withoutNulls)
   // graphql-js makes its objects without a prototype; any other is the value of a scalar.
   if (typeof value !== 'object' || value === null || Object.getPrototypeOf(value) !== null) return value
   const kept = Object.entries(value).filter(([, each]) => each !== null)
-  return Object.assign(Object.create(null), Object.fromEntries(kept.map(([key, each]) => [key, stripNulls(each)])))
+  return Object.assign(Object.create(null), Object.fromEntries(kept.map(([key, each]) => [key, withoutNulls(each)])))
 }
 
 describe('any document over any resolvers', () => {
   it('has the data, errors and side effects of graphql-js, in their order, and leaves no rejection unhandled', async () => {
+    let theirUnhandled = 0
     const property = fc.asyncProperty(documents, calls, (text, requests) =>
-      compare(text, requests, true, (ours, theirs) => {
-        expect(JSON.stringify(ours.result, null, 1)).toBe(JSON.stringify(theirs.result, null, 1))
-        expect(ours.log).toEqual(theirs.log)
-        expect(ours.isSync).toBe(theirs.isSync)
-        expect(ours.unhandled).toBe(0)
+      compare(text, requests, { oneByOne: true }, (ours, theirs) => {
+        expect(JSON.stringify(ours, null, 1)).toBe(JSON.stringify({ ...theirs, unhandled: 0 }, null, 1))
+        theirUnhandled += theirs.unhandled
       }),
     )
-    await fc.assert(property, { numRuns: 2_000 })
+    await fc.assert(property, { numRuns: 1_500 })
+    expect(theirUnhandled).toBeGreaterThan(0)
+  })
+
+  // Of several errors below one null, the first wins, and the others may be reported or not: that is a matter of turns.
+  it('differs from graphql-js only in which of several errors wins, if promises settle at their own pace', async () => {
+    const property = fc.asyncProperty(documents, calls, (text, requests) =>
+      compare(text, requests, { oneByOne: false }, (ours, theirs) => {
+        const normal = ({ result, log }: Outcome) => [result.data, positionsOf(result), log.toSorted()]
+        expect(JSON.stringify([...normal(ours), ours.unhandled])).toBe(JSON.stringify([...normal(theirs), 0]))
+      }),
+    )
+    await fc.assert(property, { numRuns: 400 })
+  })
+
+  it('has no key whose value is null, if nulls are omitted; null items, and nulls in scalars, stay', async () => {
+    const property = fc.asyncProperty(documents, calls, (text, requests) =>
+      compare(text, requests, { oneByOne: true, nulls: 'omit' }, (ours, theirs) => {
+        const expected = [withoutNulls(theirs.result.data), theirs.result.errors]
+        expect(JSON.stringify([ours.result.data, ours.result.errors])).toBe(JSON.stringify(expected))
+      }),
+    )
+    await fc.assert(property, { numRuns: 300 })
+  })
+})
+
+/** Prepares an operation over a small schema, with a resolver for each field that has one. */
+function prepared(sdl: string, resolvers: Record<string, GraphQLFieldResolver<unknown, unknown>>, text: string) {
+  const small = buildSchema(sdl)
+  for (const [name, resolve] of Object.entries(resolvers)) {
+    const [type, field] = name.split('.') as [string, string]
+    Object.assign((small.getType(type) as GraphQLObjectType).getFields()[field] ?? {}, { resolve })
+  }
+  const document = parse(text)
+  const theirs = () => execute({ schema: small, document })
+  return { operation: prepare(small, document), theirs, schema: small, document }
+}
+const none = { variables: { raw: null } }
+
+describe('a rejection that graphql-js leaves unhandled', () => {
+  const sdl = 'type Query { items: [Item!] } type Item { id: Int! }'
+  const fail = () => {
+    throw new Error('broken')
+  }
+  const lists = {
+    'of an item that is pending when another throws': () => [{ id: () => turn().then(fail) }, { id: fail }],
+    'of an item that comes after the one that throws': () => [{ id: fail }, turn().then(fail)],
+    'of an item that is pending when the list ends in an error': function* () {
+      yield turn().then(fail)
+      fail()
+    },
+  }
+  for (const [name, items] of Object.entries(lists)) {
+    it(`is handled: ${name}`, async () => {
+      const { operation, theirs } = prepared(sdl, { 'Query.items': items }, '{ items { id } }')
+      const settled = async (result: unknown) => {
+        unhandled = 0
+        const json = JSON.stringify(await result)
+        await turn()
+        await turn()
+        return { json, unhandled }
+      }
+      const expected = await settled(theirs())
+      const actual = await settled(operation(none))
+      expect(expected.unhandled).toBe(1)
+      expect(actual).toEqual({ json: expected.json, unhandled: 0 })
+    })
+  }
+})
+
+describe('a prepared operation', () => {
+  it('gives children the very path object that the parent resolver had, through lists', () => {
+    const paths: GraphQLResolveInfo['path'][] = []
+    const push =
+      (value: unknown) =>
+      (_source: unknown, _args: unknown, _context: unknown, { path }: GraphQLResolveInfo) => {
+        paths.push(path)
+        return value
+      }
+    const resolvers = { 'Query.items': push([[{}]]), 'Item.id': push(1) }
+    const sdl = 'type Query { items: [[Item]] } type Item { id: Int }'
+    prepared(sdl, resolvers, '{ items { id } }').operation(none)
+    expect(paths[1]?.prev?.prev?.prev).toBe(paths[0])
+    expect(paths[1]).toMatchObject({ key: 'id', typename: 'Item', prev: { key: 0, typename: undefined } })
+  })
+
+  it('is synchronous if its resolvers are, and takes a thenable for a promise', async () => {
+    // biome-ignore lint/suspicious/noThenProperty: as Prisma's queries are
+    const thenable = { then: (resolve: (value: unknown) => void) => Promise.resolve(2).then(resolve) }
+    const { operation } = prepared('type Query { a: Int b: Int }', {}, '{ a b }')
+    expect(operation({ ...none, rootValue: { a: 1, b: 2 } })).toEqual({ data: { a: 1, b: 2 } })
+    const result = operation({ ...none, rootValue: { a: thenable, b: 1 } })
+    expect(result).toBeInstanceOf(Promise)
+    expect(JSON.stringify(await result)).toBe('{"data":{"a":2,"b":1}}')
+  })
+
+  it('executes mutations one after the other, and stops at one that must not be null', async () => {
+    const order: string[] = []
+    const step = (name: string) => async () => {
+      order.push(`${name} starts`)
+      await turn()
+      order.push(`${name} ends`)
+      return name === 'c' ? null : name
+    }
+    const root = Object.fromEntries(['a', 'b', 'c', 'd'].map((name) => [name, step(name)]))
+    const sdl = 'type Query { a: String } type Mutation { a: String b: String c: String! d: String }'
+    const { operation } = prepared(sdl, {}, 'mutation { a b c d }')
+    expect(await operation({ ...none, rootValue: root })).toMatchObject({ data: null, errors: [{ path: ['c'] }] })
+    expect(order).toEqual(['a starts', 'a ends', 'b starts', 'b ends', 'c starts', 'c ends'])
+  })
+
+  it('answers introspection as graphql-js does', () => {
+    const { operation, theirs } = prepared('type Query { a: Int }', {}, getIntrospectionQuery())
+    expect(JSON.stringify(operation(none))).toBe(JSON.stringify(theirs()))
+  })
+
+  it('takes coerced variables as they are, and reports what is wrong with raw ones without data', () => {
+    const sdl = 'type Query { a(x: Int!): Int }'
+    const resolvers = { 'Query.a': (_source: unknown, { x }: { x?: unknown }) => x }
+    const { operation } = prepared(sdl, resolvers as never, 'query ($x: Int!) { a(x: $x) }')
+    expect(operation({ variables: { coerced: { x: '5' } } })).toEqual({ data: { a: 5 } })
+    const refused = operation({ variables: { raw: { x: '5' } } }) as ExecutionResult
+    expect(refused).not.toHaveProperty('data')
+    expect(refused.errors).toMatchObject([{ message: expect.stringContaining('Variable "$x" got invalid value "5"') }])
+  })
+
+  it('selects by its variables, however many combinations of conditions there are', () => {
+    const letters = [...'abcdef']
+    const declared = letters.map((name) => `$${name}: Boolean!`).join()
+    const body = letters.map((name) => `${name} @include(if: $${name})`).join(' ')
+    const fields = letters.map((name) => `${name}: Int`).join(' ')
+    const { operation } = prepared(`type Query { z: Int ${fields} }`, {}, `query (${declared}) { z ${body} }`)
+    for (let round = 0; round < 2; round++) {
+      for (let bits = 0; bits < 64; bits++) {
+        const raw = Object.fromEntries(letters.map((name, i) => [name, (bits & (1 << i)) > 0]))
+        const selected = ['z', ...letters.filter((name) => raw[name])]
+        const { data } = operation({ variables: { raw } }) as ExecutionResult
+        expect(Object.keys(data ?? {})).toEqual(selected)
+      }
+    }
+  })
+
+  it.each([
+    ['{ a }', 'Other', 'Unknown operation named "Other".'],
+    ['query A { a } query B { a }', undefined, 'Must provide operation name if query contains multiple operations.'],
+    ['fragment F on Query { a }', undefined, 'Must provide an operation.'],
+    ['mutation { a }', undefined, 'Schema is not configured to execute mutation operation.'],
+  ])('cannot be prepared if %s has no operation %s that the schema knows', (text, name, message) => {
+    const small = buildSchema('type Query { a: Int }')
+    expect(() => prepare(small, parse(text), name)).toThrow(message)
+    expect(execute({ schema: small, document: parse(text), operationName: name })).toMatchObject({
+      errors: [{ message }],
+    })
+  })
+})
+
+describe('an aborted execution', () => {
+  const sdl = 'type Query { a: Item b: Int } type Item { id: Int }'
+
+  it('rejects with the reason at once, and calls no further resolver', async () => {
+    const controller = new AbortController()
+    let release = (_: unknown) => {}
+    const called: string[] = []
+    const root = {
+      a: () => new Promise((resolve) => (release = resolve)),
+      b: () => called.push('b'),
+    }
+    const { operation } = prepared(sdl, {}, '{ a { id } b }')
+    const result = operation({ ...none, rootValue: root, signal: controller.signal })
+    controller.abort(new Error('Too late'))
+    await expect(result).rejects.toThrow('Too late')
+    release({ id: () => called.push('id') })
+    await turn()
+    expect(called).toEqual(['b'])
+    expect(unhandled).toBe(0)
+  })
+
+  it('throws the reason if it is aborted before, or by a resolver', () => {
+    const { operation } = prepared(sdl, {}, '{ a { id } b }')
+    const controller = new AbortController()
+    const root = { a: () => controller.abort(new Error('Enough')), b: () => expect.unreachable() }
+    const run = () => operation({ ...none, rootValue: root, signal: controller.signal })
+    expect(run).toThrow('Enough')
+    expect(run).toThrow('Enough')
+  })
+
+  it('that ends in time leaves nothing on the signal', async () => {
+    const { operation } = prepared(sdl, {}, '{ b }')
+    const { signal } = new AbortController()
+    await operation({ ...none, rootValue: { b: async () => 1 }, signal })
+    expect(getEventListeners(signal, 'abort')).toEqual([])
   })
 })

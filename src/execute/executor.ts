@@ -145,6 +145,6 @@ function orAborted<T>(result: Promise<T>, signal: AbortSignal) {
   return new Promise<T>((resolve, reject) => {
     const abort = () => reject(signal.reason)
     signal.addEventListener('abort', abort, { once: true })
-    result.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
+    result.finally(() => signal.removeEventListener('abort', abort)).then(resolve, reject)
   })
 }

@@ -281,16 +281,20 @@ function listCompleter({ ofType: type }: GraphQLList<GraphQLOutputType>, field: 
         items.push(completed)
       }
     } catch (error) {
-      // The list fails at once. Items that are still pending, or were not reached, may yet reject: graphql-js leaves
-      // these rejections unhandled, which ends a process.
-      for (const item of Array.isArray(list) ? [...items, ...list] : items) {
-        // Not any thenable: that of Prisma starts its query when it is asked for the value.
-        if (item instanceof Promise) item.catch(() => {})
-      }
+      // The list fails at once. graphql-js leaves what is pending or was not reached unhandled if it rejects, and an
+      // unhandled rejection ends the process.
+      ignoreRejections(items)
+      ignoreRejections(list)
       throw error
     }
     return isPending ? Promise.all(items) : items
   }
+}
+
+/** Handles the rejections of an abandoned list. Leaves other thenables alone: Prisma's start their query when asked. */
+function ignoreRejections(value: unknown): void {
+  if (value instanceof Promise) value.then(ignoreRejections, () => {})
+  else if (Array.isArray(value)) value.forEach(ignoreRejections)
 }
 
 function objectCompleter(type: GraphQLObjectType, { nodes }: Field): Complete {
