@@ -134,30 +134,25 @@ export function setKey(execution: Execution, result: Data, key: string, value: u
 /** Resolves and completes the fields of an object, side by side. */
 export function executeFields(execution: Execution, fields: PreparedField[], source: unknown, path: Path | undefined) {
   const result: Data = new ResultObject()
-  const keys: string[] = []
-  const pending: Promise<unknown>[] = []
+  let pending: Promise<void>[] | undefined
   try {
     for (const field of fields) {
       const completed = executeField(execution, field, source, path)
       if (isPromise(completed)) {
         result[field.key] = undefined // keeps the place: keys are in the order of the document
-        keys.push(field.key)
-        pending.push(completed)
+        pending ??= []
+        pending.push(completed.then((value) => setKey(execution, result, field.key, value)))
       } else setKey(execution, result, field.key, completed)
     }
   } catch (error) {
-    if (pending.length === 0) throw error
+    if (!pending) throw error
     // Waits like graphql-js: errors below the pending fields are reported too, and none of their rejections is lost.
     const rethrow = () => {
       throw error
     }
     return Promise.all(pending).then(rethrow, rethrow)
   }
-  if (pending.length === 0) return result
-  return Promise.all(pending).then((values) => {
-    for (const [i, key] of keys.entries()) setKey(execution, result, key, values[i])
-    return result
-  })
+  return pending ? Promise.all(pending).then(() => result) : result
 }
 
 /** Resolves and completes the fields of an object one after the other, from the given index on. */
