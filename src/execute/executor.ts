@@ -1,28 +1,150 @@
-// SHIM until the prepared executor lands
-import { type DocumentNode, type ExecutionResult, execute, type GraphQLSchema } from 'graphql'
+import {
+  type DocumentNode,
+  type ExecutionResult,
+  type FragmentDefinitionNode,
+  GraphQLError,
+  type GraphQLSchema,
+  getOperationAST,
+  getVariableValues,
+  Kind,
+  OperationTypeNode,
+  visit,
+} from 'graphql'
+import { collectFields } from 'graphql/execution/collectFields.js'
+import {
+  addError,
+  type Data,
+  type Execution,
+  executeFields,
+  executeSerially,
+  isPromise,
+  type PreparedField,
+  prepareFields,
+} from './fields.js'
+
+// A document with many conditions has a selection for each combination of their values: keep no more than these.
+const MAX_SELECTIONS = 16
+
+export interface ExecutionRequest {
+  /** `raw`: as the client sent them; they are coerced. `coerced`: coerced and judged before; they are taken as they are. */
+  variables: { raw: Data | null | undefined } | { coerced: Data }
+  contextValue?: unknown
+  rootValue?: unknown
+  /** Ends the execution: it throws, or rejects with, the signal's reason, and calls no further resolver. */
+  signal?: AbortSignal
+}
+
+/**
+ * Executes the operation. Like graphql-js: errors of fields, and of raw variables, are in the result, which is a promise
+ * only if a resolver returned one. Throws and rejects for an abort only. No rejection of a resolver is left unhandled.
+ */
+export type PreparedOperation = (request: ExecutionRequest) => ExecutionResult | Promise<ExecutionResult>
+
+/**
+ * Prepares an operation of a validated document. Fields are collected, arguments without variables coerced and completers
+ * chosen by the first execution that reaches them; the following ones reuse them.
+ *
+ * `nulls: 'omit'` leaves out the keys of result objects whose value is null; null items of lists stay.
+ *
+ * @throws GraphQLError if the document has no such operation, or the schema no root type for it.
+ */
 export function prepare(
   schema: GraphQLSchema,
   document: DocumentNode,
-  operationName?: string,
-  options: { nulls?: 'keep' | 'omit' } = {},
-) {
-  return async (run: {
-    contextValue: unknown
-    variables?: Record<string, unknown>
-    raw?: boolean
-  }): Promise<ExecutionResult> => {
-    const r = await execute({
-      schema,
-      document,
-      operationName,
-      contextValue: run.contextValue,
-      variableValues: run.variables,
-    })
-    return options.nulls === 'omit'
-      ? JSON.parse(JSON.stringify(r.data ?? null, (_k, v) => (v === null ? undefined : v)) ?? 'null') && {
-          ...r,
-          data: JSON.parse(JSON.stringify(r.data, (_k, v) => (v === null ? undefined : v))),
-        }
-      : r
+  operationName?: string | null,
+  { nulls = 'keep' }: { nulls?: 'keep' | 'omit' } = {},
+): PreparedOperation {
+  const operation = operationOf(document, operationName)
+  const rootType = schema.getRootType(operation.operation)
+  if (!rootType) {
+    const message = `Schema is not configured to execute ${operation.operation} operation.`
+    throw new GraphQLError(message, { nodes: operation })
   }
+  const fragments: Record<string, FragmentDefinitionNode> = Object.create(null)
+  for (const node of document.definitions) if (node.kind === Kind.FRAGMENT_DEFINITION) fragments[node.name.value] = node
+  const isSerial = operation.operation === OperationTypeNode.MUTATION
+  const conditions = conditionVariables(document)
+  const selections = new Map<string, PreparedField[]>()
+
+  const selectionFor = (variableValues: Data) => {
+    const key = conditions.map((name) => variableValues[name]).join()
+    let fields = selections.get(key)
+    if (!fields) {
+      fields = prepareFields(
+        rootType,
+        collectFields(schema, fragments, variableValues, rootType, operation.selectionSet),
+      )
+      if (selections.size === MAX_SELECTIONS) selections.clear()
+      selections.set(key, fields)
+    }
+    return fields
+  }
+
+  return ({ variables, contextValue, rootValue, signal }) => {
+    signal?.throwIfAborted()
+    // 50 is the limit of graphql-js' execute().
+    const { errors, coerced: variableValues } = (
+      'coerced' in variables
+        ? variables
+        : getVariableValues(schema, operation.variableDefinitions ?? [], variables.raw ?? {}, { maxErrors: 50 })
+    ) as { errors?: GraphQLError[]; coerced: Data }
+    if (errors) return { errors }
+    const shared = { schema, fragments, operation, variableValues, contextValue, rootValue, signal }
+    const execution: Execution = { ...shared, omitNulls: nulls === 'omit', errors: undefined }
+    try {
+      const fields = selectionFor(variableValues)
+      const data = isSerial
+        ? executeSerially(execution, fields, rootValue)
+        : executeFields(execution, fields, rootValue, undefined)
+      if (!isPromise(data)) return resultOf(execution, data)
+      const result = data.then(
+        (resolved) => resultOf(execution, resolved),
+        (error) => withoutData(execution, error),
+      )
+      return signal ? orAborted(result, signal) : result
+    } catch (error) {
+      return withoutData(execution, error as GraphQLError)
+    }
+  }
+}
+
+function operationOf(document: DocumentNode, name: string | null | undefined) {
+  const operation = getOperationAST(document, name)
+  if (operation) return operation
+  if (name !== null && name !== undefined) throw new GraphQLError(`Unknown operation named "${name}".`)
+  const hasOperations = document.definitions.some(({ kind }) => kind === Kind.OPERATION_DEFINITION)
+  throw new GraphQLError(
+    hasOperations ? 'Must provide operation name if query contains multiple operations.' : 'Must provide an operation.',
+  )
+}
+
+/** The variables that decide which fields are selected: those of @skip and @include. */
+function conditionVariables(document: DocumentNode) {
+  const names = new Set<string>()
+  visit(document, {
+    Directive({ name, arguments: given = [] }) {
+      if (name.value !== 'skip' && name.value !== 'include') return
+      for (const { value } of given) if (value.kind === Kind.VARIABLE) names.add(value.name.value)
+    },
+  })
+  return [...names]
+}
+
+function resultOf({ errors, signal }: Execution, data: Data | null): ExecutionResult {
+  signal?.throwIfAborted()
+  return errors ? { errors: [...errors.values()], data } : { data }
+}
+
+function withoutData(execution: Execution, error: GraphQLError) {
+  addError(execution, undefined, error)
+  return resultOf(execution, null)
+}
+
+/** The result, or the reason of an abort if that comes first. */
+function orAborted<T>(result: Promise<T>, signal: AbortSignal) {
+  return new Promise<T>((resolve, reject) => {
+    const abort = () => reject(signal.reason)
+    signal.addEventListener('abort', abort, { once: true })
+    result.finally(() => signal.removeEventListener('abort', abort)).then(resolve, reject)
+  })
 }

@@ -1,0 +1,351 @@
+import {
+  defaultFieldResolver,
+  defaultTypeResolver,
+  type FieldNode,
+  type GraphQLAbstractType,
+  GraphQLError,
+  type GraphQLField,
+  type GraphQLLeafType,
+  type GraphQLList,
+  type GraphQLObjectType,
+  type GraphQLOutputType,
+  type GraphQLResolveInfo,
+  getArgumentValues,
+  getNamedType,
+  isAbstractType,
+  isLeafType,
+  isListType,
+  isNonNullType,
+  isObjectType,
+  Kind,
+  locatedError,
+  responsePathAsArray,
+  SchemaMetaFieldDef,
+  TypeMetaFieldDef,
+  TypeNameMetaFieldDef,
+} from 'graphql'
+import { collectSubfields } from 'graphql/execution/collectFields.js'
+import { inspect } from 'graphql/jsutils/inspect.js'
+
+type Path = GraphQLResolveInfo['path']
+type Complete = (execution: Execution, info: GraphQLResolveInfo, path: Path, value: unknown) => unknown
+export type Data = Record<string, unknown>
+
+/** What all fields of one execution share. */
+export interface Execution
+  extends Pick<GraphQLResolveInfo, 'schema' | 'fragments' | 'rootValue' | 'operation' | 'variableValues'> {
+  contextValue: unknown
+  signal: AbortSignal | undefined
+  omitNulls: boolean
+  /** Each error by the position that it set to null; undefined is the position of the whole data. */
+  errors: Map<Path | undefined, GraphQLError> | undefined
+}
+
+/** Where a value goes: a field or an item of its list. */
+interface Slot {
+  type: GraphQLOutputType
+  nodes: readonly FieldNode[]
+  complete: Complete
+}
+
+/** One key of a selection, with what is known of it before there is a value. */
+export interface PreparedField extends Slot {
+  key: string
+  name: string
+  parentType: GraphQLObjectType
+  definition: GraphQLField<unknown, unknown>
+  /** The arguments, if every call gets the same. */
+  args: Data | undefined
+  /** Whether a property that is no method is the value: no resolver, no argument that may fail, no use of `info`. */
+  isProperty: boolean
+}
+type Field = Omit<PreparedField, 'complete'>
+
+// Has V8's fast properties, which Object.create(null) has not, and no inherited `__proto__` that an alias could set.
+class ResultObject {
+  [key: string]: unknown
+}
+Object.setPrototypeOf(ResultObject.prototype, null)
+
+export function isPromise(value: unknown): value is Promise<unknown> {
+  if (value === null || (typeof value !== 'object' && typeof value !== 'function')) return false
+  return typeof (value as { then?: unknown }).then === 'function'
+}
+
+const isObject = (value: unknown): value is Data => typeof value === 'object' && value !== null
+
+const metaFields: Record<string, GraphQLField<unknown, unknown>> = {
+  __schema: SchemaMetaFieldDef,
+  __type: TypeMetaFieldDef,
+  __typename: TypeNameMetaFieldDef,
+}
+
+/** Prepares the fields that were collected of an object type. What is below a field waits until it has a value. */
+export function prepareFields(parentType: GraphQLObjectType, collected: Map<string, readonly FieldNode[]>) {
+  return Array.from(collected, ([key, nodes]): PreparedField => {
+    const node = nodes[0] as FieldNode
+    const name = node.name.value
+    const definition = (parentType.getFields()[name] ?? metaFields[name]) as GraphQLField<unknown, unknown>
+    const { type } = definition
+    const args = constantArguments(definition, node)
+    const isProperty = !definition.resolve && args !== undefined && isLeafType(getNamedType(type))
+    const field: Field = { key, name, type, nodes, parentType, definition, args, isProperty }
+    return { ...field, complete: completerOf(type, field) }
+  })
+}
+
+/**
+ * The arguments of a field that get the same values in every call. graphql-js makes new lists and objects for each call,
+ * which a resolver may change, and throws what is wrong with a literal at each path: such fields have no constant ones.
+ * The default values of a schema are shared between calls there too.
+ */
+function constantArguments(definition: GraphQLField<unknown, unknown>, node: FieldNode): Data | undefined {
+  try {
+    const given = node.arguments ?? []
+    if (given.some(({ value: { kind } }) => kind === Kind.VARIABLE || kind === Kind.LIST || kind === Kind.OBJECT))
+      return
+    const args = getArgumentValues(definition, node)
+    return given.some(({ name }) => isObject(args[name.value])) ? undefined : args
+  } catch {
+    return undefined
+  }
+}
+
+/** Records an error, unless its position has been set to null already. */
+export function addError(execution: Execution, path: Path | undefined, error: GraphQLError) {
+  execution.errors ??= new Map()
+  for (let position = path; position !== undefined; position = position.prev) if (execution.errors.has(position)) return
+  if (!execution.errors.has(undefined)) execution.errors.set(path, error)
+}
+
+/** Makes null of what failed; throws the error to the parent if the type does not allow null. */
+function fail(execution: Execution, { type, nodes }: Slot, path: Path, error: unknown) {
+  const located = locatedError(error, nodes, responsePathAsArray(path))
+  if (isNonNullType(type)) throw located
+  addError(execution, path, located)
+  return null
+}
+
+export function setKey(execution: Execution, result: Data, key: string, value: unknown) {
+  if (value !== null || !execution.omitNulls) result[key] = value
+  else if (key in result) delete result[key] // the place that was kept for an asynchronous value
+}
+
+/** Resolves and completes the fields of an object, side by side. */
+export function executeFields(execution: Execution, fields: PreparedField[], source: unknown, path: Path | undefined) {
+  const result: Data = new ResultObject()
+  let pending: Promise<void>[] | undefined
+  try {
+    for (const field of fields) {
+      const completed = executeField(execution, field, source, path)
+      if (isPromise(completed)) {
+        result[field.key] = undefined // keeps the place: keys are in the order of the document
+        pending ??= []
+        pending.push(completed.then((value) => setKey(execution, result, field.key, value)))
+      } else setKey(execution, result, field.key, completed)
+    }
+  } catch (error) {
+    if (!pending) throw error
+    // Waits like graphql-js: errors below the pending fields are reported too, and none of their rejections is lost.
+    const rethrow = () => {
+      throw error
+    }
+    return Promise.all(pending).then(rethrow, rethrow)
+  }
+  return pending ? Promise.all(pending).then(() => result) : result
+}
+
+/** Resolves and completes the fields of an object one after the other, from the given index on. */
+export function executeSerially(
+  execution: Execution,
+  fields: PreparedField[],
+  source: unknown,
+  index = 0,
+  result: Data = new ResultObject(),
+): Data | Promise<Data> {
+  for (let i = index; i < fields.length; i++) {
+    const field = fields[i] as PreparedField
+    const completed = executeField(execution, field, source, undefined)
+    if (isPromise(completed)) {
+      return completed.then((value) => {
+        setKey(execution, result, field.key, value)
+        return executeSerially(execution, fields, source, i + 1, result)
+      })
+    }
+    setKey(execution, result, field.key, completed)
+  }
+  return result
+}
+
+function executeField(execution: Execution, field: PreparedField, source: unknown, parentPath: Path | undefined) {
+  const { definition, name, nodes } = field
+  // Pothos finds what it has loaded by the identity of this object: it is the `prev` of every path below the field.
+  const path: Path = { prev: parentPath, key: field.key, typename: field.parentType.name }
+  const readsProperty = field.isProperty && isObject(source)
+  let info: GraphQLResolveInfo | undefined
+  let value: unknown
+  try {
+    if (readsProperty) value = source[name]
+    if (!readsProperty || typeof value === 'function') {
+      execution.signal?.throwIfAborted()
+      info = resolveInfo(execution, field, path)
+      const args = field.args
+        ? { ...field.args }
+        : getArgumentValues(definition, nodes[0] as FieldNode, execution.variableValues)
+      value = (definition.resolve ?? defaultFieldResolver)(source, args, execution.contextValue, info)
+    }
+  } catch (error) {
+    return fail(execution, field, path, error)
+  }
+  return completeAt(execution, field, info as GraphQLResolveInfo, path, value)
+}
+
+function resolveInfo(execution: Execution, field: Field, path: Path): GraphQLResolveInfo {
+  const { schema, fragments, rootValue, operation, variableValues } = execution
+  const { nodes: fieldNodes, type: returnType, parentType } = field
+  const fieldName = field.name
+  return {
+    fieldName,
+    fieldNodes,
+    returnType,
+    parentType,
+    path,
+    schema,
+    fragments,
+    rootValue,
+    operation,
+    variableValues,
+  }
+}
+
+function completeAt(execution: Execution, slot: Slot, info: GraphQLResolveInfo, path: Path, value: unknown) {
+  try {
+    const completed = isPromise(value)
+      ? value.then((resolved) => slot.complete(execution, info, path, resolved))
+      : slot.complete(execution, info, path, value)
+    if (!isPromise(completed)) return completed
+    return completed.then(undefined, (error) => fail(execution, slot, path, error))
+  } catch (error) {
+    return fail(execution, slot, path, error)
+  }
+}
+
+/** How values of a type are completed: serialized, or their items or fields completed. Throws what is wrong with one. */
+function completerOf(type: GraphQLOutputType, field: Field): Complete {
+  const isNonNull = isNonNullType(type)
+  const complete = nullableCompleterOf(isNonNull ? type.ofType : type, field)
+  return (execution, info, path, value) => {
+    if (value instanceof Error) throw value
+    const completed = value === null || value === undefined ? null : complete(execution, info, path, value)
+    if (completed === null && isNonNull) throw new Error(`Cannot return null for non-nullable field ${labelOf(field)}.`)
+    return completed
+  }
+}
+
+function nullableCompleterOf(type: GraphQLOutputType, field: Field): Complete {
+  if (isListType(type)) return listCompleter(type, field)
+  if (isLeafType(type)) return leafCompleter(type)
+  if (isAbstractType(type)) return abstractCompleter(type, field)
+  return objectCompleter(type as GraphQLObjectType, field)
+}
+
+const labelOf = ({ parentType, name }: Field) => `${parentType.name}.${name}`
+
+function leafCompleter(type: GraphQLLeafType): Complete {
+  return (_execution, _info, _path, value) => {
+    const serialized = type.serialize(value)
+    if (serialized !== null && serialized !== undefined) return serialized
+    const call = `${inspect(type)}.serialize(${inspect(value)})`
+    throw new Error(`Expected \`${call}\` to return non-nullable value, returned: ${inspect(serialized)}`)
+  }
+}
+
+function listCompleter({ ofType: type }: GraphQLList<GraphQLOutputType>, field: Field): Complete {
+  const slot: Slot = { type, nodes: field.nodes, complete: completerOf(type, field) }
+  return (execution, info, path, list) => {
+    if (!isObject(list) || typeof (list as unknown as Iterable<unknown>)[Symbol.iterator] !== 'function') {
+      throw new GraphQLError(`Expected Iterable, but did not find one for field "${labelOf(field)}".`)
+    }
+    const items: unknown[] = []
+    let isPending = false
+    try {
+      for (const item of list as unknown as Iterable<unknown>) {
+        const itemPath = { prev: path, key: items.length, typename: undefined }
+        const completed = completeAt(execution, slot, info, itemPath, item)
+        if (isPromise(completed)) isPending = true
+        items.push(completed)
+      }
+    } catch (error) {
+      // The list fails at once. graphql-js leaves what is pending or was not reached unhandled if it rejects, and an
+      // unhandled rejection ends the process.
+      ignoreRejections(items)
+      ignoreRejections(list)
+      throw error
+    }
+    return isPending ? Promise.all(items) : items
+  }
+}
+
+/** Handles the rejections of an abandoned list. Leaves other thenables alone: Prisma's start their query when asked. */
+function ignoreRejections(value: unknown): void {
+  if (value instanceof Promise) value.then(ignoreRejections, () => {})
+  else if (Array.isArray(value)) value.forEach(ignoreRejections)
+}
+
+function objectCompleter(type: GraphQLObjectType, { nodes }: Field): Complete {
+  let fields: PreparedField[] | undefined
+  return (execution, info, path, value) => {
+    const { schema, fragments, variableValues, contextValue } = execution
+    fields ??= prepareFields(type, collectSubfields(schema, fragments, variableValues, type, nodes))
+    if (!type.isTypeOf) return executeFields(execution, fields, value, path)
+    const prepared = fields
+    const executeIf = (isTypeOf: boolean) => {
+      if (isTypeOf) return executeFields(execution, prepared, value, path)
+      throw new GraphQLError(`Expected value of type "${type.name}" but got: ${inspect(value)}.`, { nodes })
+    }
+    const isTypeOf = type.isTypeOf(value, contextValue, info)
+    return isPromise(isTypeOf) ? isTypeOf.then(executeIf) : executeIf(isTypeOf)
+  }
+}
+
+function abstractCompleter(type: GraphQLAbstractType, field: Field): Complete {
+  const completers = new Map<GraphQLObjectType, Complete>()
+  const resolveType = type.resolveType ?? defaultTypeResolver
+  return (execution, info, path, value) => {
+    const completeAs = (typeName: unknown) => {
+      const runtimeType = runtimeTypeOf(type, typeName, execution, field, value)
+      const complete = completers.get(runtimeType) ?? objectCompleter(runtimeType, field)
+      completers.set(runtimeType, complete)
+      return complete(execution, info, path, value)
+    }
+    const typeName = resolveType(value, execution.contextValue, info, type)
+    return isPromise(typeName) ? typeName.then(completeAs) : completeAs(typeName)
+  }
+}
+
+/** The object type that `resolveType` named for a value. Throws if there is no such type, in the words of graphql-js. */
+function runtimeTypeOf(type: GraphQLAbstractType, name: unknown, { schema }: Execution, field: Field, value: unknown) {
+  const { nodes } = field
+  const problem = `Abstract type "${type.name}" must resolve to an Object type at runtime for field "${labelOf(field)}"`
+  if (name === null || name === undefined) {
+    const remedy = `Either the "${type.name}" type should provide a "resolveType" function or each possible type should provide an "isTypeOf" function.`
+    throw new GraphQLError(`${problem}. ${remedy}`, { nodes })
+  }
+  if (isObjectType(name)) {
+    throw new GraphQLError(
+      'Support for returning GraphQLObjectType from resolveType was removed in graphql-js@16.0.0 please return type name instead.',
+    )
+  }
+  if (typeof name !== 'string') {
+    throw new GraphQLError(`${problem} with value ${inspect(value)}, received "${inspect(name)}".`)
+  }
+  const runtimeType = schema.getType(name)
+  const resolved = `Abstract type "${type.name}" was resolved to a`
+  if (!runtimeType)
+    throw new GraphQLError(`${resolved} type "${name}" that does not exist inside the schema.`, { nodes })
+  if (!isObjectType(runtimeType)) throw new GraphQLError(`${resolved} non-object type "${name}".`, { nodes })
+  if (!schema.isSubType(type, runtimeType)) {
+    throw new GraphQLError(`Runtime Object type "${name}" is not a possible type for "${type.name}".`, { nodes })
+  }
+  return runtimeType
+}

@@ -1,0 +1,649 @@
+import { getEventListeners } from 'node:events'
+import fc from 'fast-check'
+import {
+  buildSchema,
+  type DocumentNode,
+  type ExecutionResult,
+  execute,
+  type GraphQLAbstractType,
+  type GraphQLFieldResolver,
+  type GraphQLObjectType,
+  type GraphQLOutputType,
+  type GraphQLResolveInfo,
+  type GraphQLScalarType,
+  getIntrospectionQuery,
+  getNamedType,
+  getNullableType,
+  getVariableValues,
+  isCompositeType,
+  isListType,
+  Kind,
+  type OperationDefinitionNode,
+  parse,
+  responsePathAsArray,
+  validate,
+} from 'graphql'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { type ExecutionRequest, prepare } from '../src/execute/executor.js'
+
+type Data = Record<string, unknown>
+
+// A schema of everything: each type of value as a property (p), as a method of the parent (m), with a resolver (r).
+
+const types = [
+  ...['Int', 'Int!', 'String', 'Color', 'Color!', 'Picky!', 'Json', '[Int]', '[Int!]', '[Picky!]!', '[[Color!]]'],
+  ...['Node', 'Node!', 'Leaf', 'Leaf!', '[Node]', '[Node!]', '[Node!]!', '[[Node!]!]', '[Leaf!]'],
+  ...['Thing', 'Named!', '[Thing!]'],
+]
+const parameters = '(x: Int = 3, n: Int! = 2, filter: Filter, color: Color = RED, picky: Picky)'
+const takesArguments = (field: string) => !field.startsWith('p') || Number(field.slice(1)) % 4 === 0
+const names = ['p', 'm', 'r'].flatMap((way) => types.map((_, i) => way + i))
+const typeOf = (field: string) => types[Number(field.slice(1))] as string
+const namedTypeOf = (field: string) => typeOf(field).replace(/[[\]!]/g, '')
+const fields = names.map((name) => `${name}${takesArguments(name) ? parameters : ''}: ${typeOf(name)}`).join('\n')
+const schema = buildSchema(`
+  scalar Json
+  scalar Picky
+  enum Color { RED GREEN }
+  input Filter { min: Int! = 1, tags: [String!], color: Color, inner: Filter }
+  union Thing = Node | Leaf
+  interface Named { ${fields} }
+  type Node implements Named { ${fields} }
+  type Leaf implements Named { ${fields} }
+  type Query { ${fields} }
+  type Mutation { ${fields} }
+`)
+const objectType = (name: string) => schema.getType(name) as GraphQLObjectType
+for (const type of ['Node', 'Leaf', 'Query', 'Mutation']) {
+  for (const [name, field] of Object.entries(objectType(type).getFields())) {
+    if (name.startsWith('r')) field.resolve = (_source, args, run: Run, info) => run.resolve(args, info)
+  }
+}
+const composites = names.filter((name) => isCompositeType(schema.getType(namedTypeOf(name))))
+objectType('Leaf').isTypeOf = (value, run: Run) => run.isLeaf(value as Source)
+;(schema.getType('Thing') as GraphQLAbstractType).resolveType = (value, run: Run) => run.nameOf(value as Source)
+const picky = schema.getType('Picky') as GraphQLScalarType
+picky.serialize = (value) => {
+  if (value === 'odd') throw new Error('Too odd')
+  return value === 1.5 ? null : value
+}
+// Validation parses literals too: what it lets pass must be able to fail in the execution.
+let isExecuting = false
+picky.parseLiteral = (node) => {
+  if (isExecuting && node.kind === Kind.INT && node.value === '13') throw new Error('Bad luck')
+  return node.kind === Kind.INT ? { boxed: node.value } : undefined
+}
+
+/** An object that the resolvers give. */
+type Source = { key: string }
+/** How often things fail, and are asynchronous. */
+const FAILURES = [0, 0.02, 0.08]
+const ASYNC = [0, 0.1, 0.4]
+
+const keyOf = (path: GraphQLResolveInfo['path']) => `/${responsePathAsArray(path).join('/')}`
+
+/** One execution. What a resolver does depends on the seed and its path alone, not on the executor. */
+class Run {
+  readonly log: string[] = []
+  readonly root = this.object('')
+  readonly paths = new Map<string, unknown>()
+  waiting: { rank: number; settle: () => void }[] = []
+
+  constructor(
+    readonly seed: number,
+    /** Settles promises one by one, each after all consequences of the one before. Else they settle by themselves. */
+    readonly oneByOne = true,
+  ) {}
+
+  /** A number from 0 to 1 for a key. */
+  roll(key: string) {
+    let hash = this.seed | 0
+    for (let i = 0; i < key.length; i++) hash = Math.imul(hash ^ key.charCodeAt(i), 0x5bd1e995) ^ (hash >>> 13)
+    hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d)
+    hash = Math.imul(hash ^ (hash >>> 12), 0x297a2d39)
+    return ((hash ^ (hash >>> 15)) >>> 0) / 2 ** 32
+  }
+
+  pick<T>(key: string, values: readonly T[]) {
+    return values[Math.floor(this.roll(`${key} pick`) * values.length)] as T
+  }
+
+  fails(key: string) {
+    return this.roll(`${key} fails`) < this.pick('', FAILURES)
+  }
+
+  /** The value, or a promise of it. */
+  maybeLater<T>(key: string, value: () => T): T | Promise<T> {
+    if (this.roll(`${key} async`) >= this.pick('async', ASYNC)) return value()
+    const rank = this.roll(`${key} rank`)
+    if (this.oneByOne) {
+      return new Promise<void>((resolve) => this.waiting.push({ rank, settle: resolve })).then(value)
+    }
+    let turns = Promise.resolve()
+    for (let turn = 0; turn < rank * 6; turn++) turns = turns.then(() => {})
+    return turns.then(value)
+  }
+
+  resolve(args: Data, info: GraphQLResolveInfo) {
+    const key = keyOf(info.path)
+    this.record(key, args, info)
+    // Resolvers may change what they are given: the next call must not see it.
+    args.x = 'changed'
+    if (this.oneByOne) (args.filter as { tags?: string[] } | undefined)?.tags?.push('changed')
+    return this.value(info.returnType, key)
+  }
+
+  record(key: string, args: Data, info: GraphQLResolveInfo) {
+    const { fieldName, returnType, parentType, fieldNodes, path, operation, variableValues, fragments } = info
+    const prev: unknown[] = []
+    for (let at = path.prev; at; at = at.prev) {
+      const known = this.paths.get(keyOf(at))
+      prev.push([at.key, at.typename, known === undefined || known === at])
+    }
+    this.paths.set(key, path)
+    const nodes = fieldNodes.map(({ loc }) => loc?.start)
+    const same = [info.schema === schema, info.rootValue === this.root, operation.kind, Object.keys(fragments)]
+    const rest = [Object.keys(info).toSorted(), path.typename, prev, nodes, same, variableValues]
+    this.log.push(JSON.stringify([key, args, fieldName, returnType, parentType, ...rest]))
+  }
+
+  value(type: GraphQLOutputType, key: string): unknown {
+    return this.maybeLater(key, () => this.now(type, key))
+  }
+
+  now(type: GraphQLOutputType, key: string): unknown {
+    if (this.fails(key)) {
+      const failure = this.pick(key, ['throw', 'throw', 'error', 'null', 'undefined', 'odd'])
+      if (failure === 'throw') throw this.pick(`${key} thrown`, [new Error(`Thrown at ${key}`), `No error at ${key}`])
+      if (failure === 'error') return new Error(`Error at ${key}`)
+      if (failure === 'null') return null
+      if (failure === 'undefined') return undefined
+      return this.pick(`${key} odd`, ['odd', 1.5, { a: 7 }, Number.NaN, '', true, Symbol.iterator])
+    }
+    const nullable = getNullableType(type)
+    if (isListType(nullable)) return this.list(nullable.ofType, key)
+    if (isCompositeType(nullable)) return this.object(key)
+    const values: Data = {
+      Int: [0, '12'],
+      String: ['', 5],
+      Color: ['RED', 'GREEN'],
+      Json: [{ a: null, b: [null] }, 'x'],
+    }
+    return this.pick(key, (values[getNamedType(type).name] as unknown[]) ?? [1, 2, 3])
+  }
+
+  list(type: GraphQLOutputType, key: string): unknown {
+    const item = (_: unknown, i: number) => {
+      try {
+        return this.value(type, `${key}/${i}`)
+      } catch (error) {
+        return new Error(String(error))
+      }
+    }
+    const items = new Array(this.pick(`${key} length`, [0, 1, 2, 2, 3])).fill(0)
+    if (this.roll(`${key} generator`) > 0.1) return items.map(item)
+    const fails = (i: number) => this.fails(`${key}/${i} generator`)
+    return (function* () {
+      for (const i of items.keys()) {
+        if (fails(i)) throw new Error(`Ended at ${key}/${i}`)
+        yield item(undefined, i)
+      }
+    })()
+  }
+
+  object(key: string): unknown {
+    const get = (_: object, name: string | symbol): unknown => {
+      if (name === 'key') return key
+      if (name === '__typename')
+        return this.pick(key, this.fails(`${key} name`) ? ['Nope', 'Color', 'Query'] : ['Node', 'Leaf', undefined])
+      if (typeof name === 'symbol' || !names.includes(name) || name.startsWith('r')) return undefined
+      const type = objectType('Node').getFields()[name]?.type as GraphQLOutputType
+      const isMethod = name.startsWith('m') !== this.roll(`${key}/${name} exchanged`) < 0.1
+      if (isMethod) return (args: Data, run: Run, info: GraphQLResolveInfo) => run.resolve(args, info)
+      return this.value(type, `${key}/${name}`)
+    }
+    return new Proxy({}, { get })
+  }
+
+  isLeaf({ key }: Source) {
+    return this.maybeLater(`${key} isTypeOf`, () => {
+      if (!this.fails(`${key} isTypeOf`)) return true
+      if (this.roll(`${key} isTypeOf`) < 0.5) throw new Error(`No type at ${key}`)
+      return false
+    })
+  }
+
+  nameOf({ key }: Source) {
+    return this.maybeLater(`${key} resolveType`, () => {
+      if (!this.fails(`${key} resolveType`)) return this.pick(key, ['Node', 'Leaf'])
+      return this.pick(key, ['Nope', 'Color', 'Query', undefined, 7, objectType('Node')]) as string
+    })
+  }
+}
+
+// Random documents: a tree of choices that shrinks well, printed as a valid document.
+
+interface Choice {
+  pick: number
+  alias: number
+  args: number
+  directive: number
+  children: Choice[]
+}
+const choiceOf = (depth: number): fc.Arbitrary<Choice> =>
+  fc.record({
+    pick: fc.nat(0xffff),
+    alias: fc.nat(0xffff),
+    args: fc.nat(0xffff),
+    directive: fc.nat(0xffff),
+    children: depth > 0 ? fc.array(choiceOf(depth - 1), { maxLength: 3 }) : fc.constant([]),
+  })
+const choice = choiceOf(3)
+
+const at = <T>(values: readonly T[], index: number) => values[index % values.length] as T
+const ARGUMENTS = [
+  ...['', '', '', '(x: 5)', '(x: null, n: 4)', '(x: $i)', '(x: $i)', '(n: $n)', '(n: $i)', '(x: $j, n: $n)', '(n: $j)'],
+  ...[
+    '(color: $color)',
+    '(color: GREEN)',
+    '(filter: $filter)',
+    '(filter: { tags: ["a"], color: $color })',
+    '(picky: 12)',
+  ],
+  ...[
+    '(filter: { min: $n })',
+    '(filter: { inner: { tags: "b" } })',
+    '(picky: 12, x: 1)',
+    '(picky: 13)',
+    '(filter: null)',
+  ],
+]
+const NO_DIRECTIVES: string[] = new Array(20).fill('')
+const DIRECTIVES = [
+  ...NO_DIRECTIVES,
+  ...['@include(if: true)', '@include(if: false)', '@skip(if: true)', '@skip(if: false)', '@skip(if: $b)'],
+  ...['@include(if: $b)', '@include(if: $c)', '@skip(if: $c)', '@include(if: $b) @skip(if: $c)'],
+]
+const DECLARATIONS: Record<string, string> = {
+  ...{ b: 'Boolean!', c: 'Boolean = true', i: 'Int', j: 'Int = 7', n: 'Int!', color: 'Color', filter: 'Filter' },
+}
+
+/** The text of a document for the choices. Fields of one key have the same arguments, so that they can be merged. */
+function printDocument(isMutation: boolean, choices: Choice[]) {
+  const fragments: { on: string; name: string; text: string }[] = []
+  const select = (type: string, chosen: Choice[]): string => {
+    const text = chosen.map((each) => selection(type, each)).join(' ')
+    return `{ ${text || '__typename'} }`
+  }
+  const selection = (type: string, { pick, alias, args, directive, children }: Choice): string => {
+    const suffix = at(DIRECTIVES, directive)
+    const kind = pick % 16
+    const isAbstract = type === 'Thing' || type === 'Named'
+    if (kind === 0) return `... ${suffix} ${select(type, children)}`
+    if (kind === 1 || (kind < 10 && type === 'Thing')) {
+      const on = at(
+        isAbstract ? ['Node', 'Leaf', 'Named'] : type === 'Node' || type === 'Leaf' ? [type, 'Named'] : [type],
+        alias,
+      )
+      return `... on ${on} ${suffix} ${select(on, children)}`
+    }
+    if (kind === 2) {
+      const reused = fragments.filter(({ on }) => on === type)
+      if (reused.length > 0 && alias % 3 > 0) return `...${at(reused, alias).name} ${suffix}`
+      const text = select(type, children)
+      const name = `F${fragments.length}`
+      fragments.push({ on: type, name, text })
+      return `...${name} ${suffix}`
+    }
+    if (kind === 3 || type === 'Thing') return `${at(['', 'name: '], alias)}__typename ${suffix}`
+    const name = at(children.length > 0 ? composites : names, pick >> 4)
+    const given = takesArguments(name) ? args % ARGUMENTS.length : 0
+    const key = at(['', `${name}_${given}: `, `a${name}_${given}: `], given ? 1 + (alias % 2) : alias)
+    const prefix = name === 'p2' && alias % 4 === 0 ? '__proto__: ' : key
+    const below = composites.includes(name) ? select(namedTypeOf(name), children) : ''
+    return `${prefix}${name}${ARGUMENTS[given]} ${suffix} ${below}`
+  }
+  const body = select(isMutation ? 'Mutation' : 'Query', choices)
+  const definitions = fragments.map(({ on, name, text }) => `fragment ${name} on ${on} ${text}`).join('\n')
+  const used = Object.entries(DECLARATIONS).filter(([name]) => new RegExp(`\\$${name}\\b`).test(body + definitions))
+  const declared = used.length > 0 ? `(${used.map(([name, type]) => `$${name}: ${type}`).join(', ')})` : ''
+  return `${isMutation ? 'mutation' : 'query'} Q${declared} ${body}\n${definitions}`
+}
+
+const documents = fc
+  .record({ isMutation: fc.boolean(), choices: fc.array(choice, { minLength: 1, maxLength: 3 }) })
+  .map(({ isMutation, choices }) => printDocument(isMutation, choices))
+const values = fc.record(
+  {
+    b: fc.boolean(),
+    c: fc.constantFrom(true, false, true, false, true, false, null),
+    i: fc.constantFrom(1, 2, 3, null),
+    j: fc.constantFrom(8, 9, 10, null),
+    n: fc.constantFrom(5, 6),
+    color: fc.constantFrom('RED', 'GREEN', null),
+    filter: fc.constantFrom<unknown>({}, { tags: 'a' }, null, { min: 3, inner: { tags: ['x', 'y'] } }),
+  },
+  { requiredKeys: ['b', 'n'] },
+)
+const WRONG: Data[] = [
+  { i: 'bad' },
+  { color: 'BLUE' },
+  { filter: { min: 'x', tags: [1, 2] } },
+  { n: null },
+  { b: null },
+]
+const variables = fc.tuple(values, fc.nat(50)).map(([good, wrong]): Data => ({ ...good, ...WRONG[wrong] }))
+const calls = fc.array(fc.record({ seed: fc.integer(), raw: variables, coerced: fc.boolean() }), {
+  minLength: 2,
+  maxLength: 3,
+})
+
+// Vitest fails a run for any unhandled rejection, and graphql-js leaves some: they are counted here instead.
+let unhandled = 0
+const count = () => {
+  unhandled++
+}
+const { stackTraceLimit } = Error
+let listeners: NodeJS.UnhandledRejectionListener[] = []
+beforeAll(() => {
+  listeners = process.listeners('unhandledRejection')
+  process.removeAllListeners('unhandledRejection')
+  process.on('unhandledRejection', count)
+  isExecuting = true
+  Error.stackTraceLimit = 0 // traces take most of the time where errors are many
+})
+afterAll(() => {
+  process.removeListener('unhandledRejection', count)
+  for (const listener of listeners) process.on('unhandledRejection', listener)
+  isExecuting = false
+  Error.stackTraceLimit = stackTraceLimit
+})
+beforeEach(() => {
+  unhandled = 0
+})
+const turn = () => new Promise((resolve) => setImmediate(resolve))
+
+/** Executes until nothing is left to settle, also of what the result no longer waits for. */
+async function outcomeOf(run: Run, start: () => ExecutionResult | Promise<ExecutionResult>) {
+  const before = unhandled
+  const returned = start()
+  const isSync = !(returned instanceof Promise)
+  let result: ExecutionResult | undefined = isSync ? returned : undefined
+  if (!isSync) {
+    returned.then((value) => {
+      result = value
+    })
+    await turn()
+  }
+  while (run.waiting.length > 0) {
+    run.waiting.sort((a, b) => a.rank - b.rank)
+    run.waiting.shift()?.settle()
+    await turn()
+  }
+  if (!result) throw new Error('The execution does not end')
+  return { result, isSync, log: run.log, unhandled: unhandled - before }
+}
+
+function requestOf(document: DocumentNode, raw: Data, coerced: boolean): ExecutionRequest['variables'] {
+  const definitions = (document.definitions[0] as OperationDefinitionNode).variableDefinitions ?? []
+  const values = getVariableValues(schema, definitions, raw)
+  return coerced && values.coerced ? { coerced: values.coerced } : { raw }
+}
+
+const parseValid = (text: string) => {
+  const document = parse(text)
+  isExecuting = false
+  const errors = validate(schema, document)
+  isExecuting = true
+  if (errors.length > 0) throw new Error(`${errors[0]?.message} in ${text}`)
+  return document
+}
+
+type Outcome = Awaited<ReturnType<typeof outcomeOf>>
+
+/** Both executors' outcomes for each call of a document. */
+async function compare(
+  text: string,
+  requests: { seed: number; raw: Data; coerced: boolean }[],
+  { oneByOne, nulls }: { oneByOne: boolean; nulls?: 'omit' },
+  check: (ours: Outcome, theirs: Outcome) => void,
+) {
+  const document = parseValid(text)
+  const operation = prepare(schema, document, undefined, { nulls })
+  for (const { seed, raw, coerced } of requests) {
+    const [a, b] = [new Run(seed, oneByOne), new Run(seed, oneByOne)]
+    const variableValues = structuredClone(raw)
+    const theirs = await outcomeOf(a, () => {
+      return execute({ schema, document, rootValue: a.root, contextValue: a, variableValues }) as ExecutionResult
+    })
+    const request = requestOf(document, structuredClone(raw), coerced)
+    const ours = await outcomeOf(b, () => operation({ rootValue: b.root, contextValue: b, variables: request }))
+    check(ours, theirs)
+  }
+}
+
+/** Where in the data each error shows: the shallowest null on its path, and the error itself if it is there alone. */
+function positionsOf({ data, errors = [] }: ExecutionResult) {
+  const positions = new Set(
+    errors.map((error) => {
+      const path = error.path ?? []
+      let value: unknown = data
+      let depth = 0
+      while (value !== null && value !== undefined && depth < path.length)
+        value = (value as Data)[path[depth++] as string]
+      return JSON.stringify(depth === path.length ? error : path.slice(0, depth))
+    }),
+  )
+  return [...positions].toSorted()
+}
+
+const withoutNulls = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(withoutNulls)
+  // graphql-js makes its objects without a prototype; any other is the value of a scalar.
+  if (typeof value !== 'object' || value === null || Object.getPrototypeOf(value) !== null) return value
+  const kept = Object.entries(value).filter(([, each]) => each !== null)
+  return Object.assign(Object.create(null), Object.fromEntries(kept.map(([key, each]) => [key, withoutNulls(each)])))
+}
+
+describe('any document over any resolvers', () => {
+  it('has the data, errors and side effects of graphql-js, in their order, and leaves no rejection unhandled', async () => {
+    let theirUnhandled = 0
+    const property = fc.asyncProperty(documents, calls, (text, requests) =>
+      compare(text, requests, { oneByOne: true }, (ours, theirs) => {
+        expect(JSON.stringify(ours, null, 1)).toBe(JSON.stringify({ ...theirs, unhandled: 0 }, null, 1))
+        theirUnhandled += theirs.unhandled
+      }),
+    )
+    await fc.assert(property, { numRuns: 1_300 })
+    expect(theirUnhandled).toBeGreaterThan(0)
+  })
+
+  // Of several errors below one null, the first wins, and the others may be reported or not: that is a matter of turns.
+  it('differs from graphql-js only in which of several errors wins, if promises settle at their own pace', async () => {
+    const property = fc.asyncProperty(documents, calls, (text, requests) =>
+      compare(text, requests, { oneByOne: false }, (ours, theirs) => {
+        const normal = ({ result, log }: Outcome) => [result.data, positionsOf(result), log.toSorted()]
+        expect(JSON.stringify([...normal(ours), ours.unhandled])).toBe(JSON.stringify([...normal(theirs), 0]))
+      }),
+    )
+    await fc.assert(property, { numRuns: 400 })
+  })
+
+  it('has no key whose value is null, if nulls are omitted; null items, and nulls in scalars, stay', async () => {
+    const property = fc.asyncProperty(documents, calls, (text, requests) =>
+      compare(text, requests, { oneByOne: true, nulls: 'omit' }, (ours, theirs) => {
+        const expected = [withoutNulls(theirs.result.data), theirs.result.errors]
+        expect(JSON.stringify([ours.result.data, ours.result.errors])).toBe(JSON.stringify(expected))
+      }),
+    )
+    await fc.assert(property, { numRuns: 300 })
+  })
+})
+
+/** Prepares an operation over a small schema, with a resolver for each field that has one. */
+function prepared(sdl: string, resolvers: Record<string, GraphQLFieldResolver<unknown, unknown>>, text: string) {
+  const small = buildSchema(sdl)
+  for (const [name, resolve] of Object.entries(resolvers)) {
+    const [type, field] = name.split('.') as [string, string]
+    Object.assign((small.getType(type) as GraphQLObjectType).getFields()[field] ?? {}, { resolve })
+  }
+  const document = parse(text)
+  const theirs = () => execute({ schema: small, document })
+  return { operation: prepare(small, document), theirs, schema: small, document }
+}
+const none = { variables: { raw: null } }
+
+describe('a rejection that graphql-js leaves unhandled', () => {
+  const sdl = 'type Query { items: [Item!] } type Item { id: Int! }'
+  const fail = () => {
+    throw new Error('broken')
+  }
+  const lists = {
+    'of an item that is pending when another throws': () => [{ id: () => turn().then(fail) }, { id: fail }],
+    'of an item that comes after the one that throws': () => [{ id: fail }, turn().then(fail)],
+    'of an item that is pending when the list ends in an error': function* () {
+      yield turn().then(fail)
+      fail()
+    },
+  }
+  for (const [name, items] of Object.entries(lists)) {
+    it(`is handled: ${name}`, async () => {
+      const { operation, theirs } = prepared(sdl, { 'Query.items': items }, '{ items { id } }')
+      const settled = async (result: unknown) => {
+        unhandled = 0
+        const json = JSON.stringify(await result)
+        await turn()
+        await turn()
+        return { json, unhandled }
+      }
+      const expected = await settled(theirs())
+      const actual = await settled(operation(none))
+      expect(expected.unhandled).toBe(1)
+      expect(actual).toEqual({ json: expected.json, unhandled: 0 })
+    })
+  }
+})
+
+describe('a prepared operation', () => {
+  it('gives children the very path object that the parent resolver had, through lists', () => {
+    const paths: GraphQLResolveInfo['path'][] = []
+    const push =
+      (value: unknown) =>
+      (_source: unknown, _args: unknown, _context: unknown, { path }: GraphQLResolveInfo) => {
+        paths.push(path)
+        return value
+      }
+    const resolvers = { 'Query.items': push([[{}]]), 'Item.id': push(1) }
+    const sdl = 'type Query { items: [[Item]] } type Item { id: Int }'
+    prepared(sdl, resolvers, '{ items { id } }').operation(none)
+    expect(paths[1]?.prev?.prev?.prev).toBe(paths[0])
+    expect(paths[1]).toMatchObject({ key: 'id', typename: 'Item', prev: { key: 0, typename: undefined } })
+  })
+
+  it('is synchronous if its resolvers are, and takes a thenable for a promise', async () => {
+    // biome-ignore lint/suspicious/noThenProperty: as Prisma's queries are
+    const thenable = { then: (resolve: (value: unknown) => void) => Promise.resolve(2).then(resolve) }
+    const { operation } = prepared('type Query { a: Int b: Int }', {}, '{ a b }')
+    expect(operation({ ...none, rootValue: { a: 1, b: 2 } })).toEqual({ data: { a: 1, b: 2 } })
+    const result = operation({ ...none, rootValue: { a: thenable, b: 1 } })
+    expect(result).toBeInstanceOf(Promise)
+    expect(JSON.stringify(await result)).toBe('{"data":{"a":2,"b":1}}')
+  })
+
+  it('executes mutations one after the other, and stops at one that must not be null', async () => {
+    const order: string[] = []
+    const step = (name: string) => async () => {
+      order.push(`${name} starts`)
+      await turn()
+      order.push(`${name} ends`)
+      return name === 'c' ? null : name
+    }
+    const root = Object.fromEntries(['a', 'b', 'c', 'd'].map((name) => [name, step(name)]))
+    const sdl = 'type Query { a: String } type Mutation { a: String b: String c: String! d: String }'
+    const { operation } = prepared(sdl, {}, 'mutation { a b c d }')
+    expect(await operation({ ...none, rootValue: root })).toMatchObject({ data: null, errors: [{ path: ['c'] }] })
+    expect(order).toEqual(['a starts', 'a ends', 'b starts', 'b ends', 'c starts', 'c ends'])
+  })
+
+  it('answers introspection as graphql-js does', () => {
+    const { operation, theirs } = prepared('type Query { a: Int }', {}, getIntrospectionQuery())
+    expect(JSON.stringify(operation(none))).toBe(JSON.stringify(theirs()))
+  })
+
+  it('takes coerced variables as they are, and reports what is wrong with raw ones without data', () => {
+    const sdl = 'type Query { a(x: Int!): Int }'
+    const resolvers = { 'Query.a': (_source: unknown, { x }: { x?: unknown }) => x }
+    const { operation } = prepared(sdl, resolvers as never, 'query ($x: Int!) { a(x: $x) }')
+    expect(operation({ variables: { coerced: { x: '5' } } })).toEqual({ data: { a: 5 } })
+    const refused = operation({ variables: { raw: { x: '5' } } }) as ExecutionResult
+    expect(refused).not.toHaveProperty('data')
+    expect(refused.errors).toMatchObject([{ message: expect.stringContaining('Variable "$x" got invalid value "5"') }])
+  })
+
+  it('selects by its variables, however many combinations of conditions there are', () => {
+    const letters = [...'abcdef']
+    const declared = letters.map((name) => `$${name}: Boolean!`).join()
+    const body = letters.map((name) => `${name} @include(if: $${name})`).join(' ')
+    const fields = letters.map((name) => `${name}: Int`).join(' ')
+    const { operation } = prepared(`type Query { z: Int ${fields} }`, {}, `query (${declared}) { z ${body} }`)
+    for (let round = 0; round < 2; round++) {
+      for (let bits = 0; bits < 64; bits++) {
+        const raw = Object.fromEntries(letters.map((name, i) => [name, (bits & (1 << i)) > 0]))
+        const selected = ['z', ...letters.filter((name) => raw[name])]
+        const { data } = operation({ variables: { raw } }) as ExecutionResult
+        expect(Object.keys(data ?? {})).toEqual(selected)
+      }
+    }
+  })
+
+  it.each([
+    ['{ a }', 'Other', 'Unknown operation named "Other".'],
+    ['query A { a } query B { a }', undefined, 'Must provide operation name if query contains multiple operations.'],
+    ['fragment F on Query { a }', undefined, 'Must provide an operation.'],
+    ['mutation { a }', undefined, 'Schema is not configured to execute mutation operation.'],
+  ])('cannot be prepared if %s has no operation %s that the schema knows', (text, name, message) => {
+    const small = buildSchema('type Query { a: Int }')
+    expect(() => prepare(small, parse(text), name)).toThrow(message)
+    expect(execute({ schema: small, document: parse(text), operationName: name })).toMatchObject({
+      errors: [{ message }],
+    })
+  })
+})
+
+describe('an aborted execution', () => {
+  const sdl = 'type Query { a: Item b: Int } type Item { id: Int }'
+
+  it('rejects with the reason at once, and calls no further resolver', async () => {
+    const controller = new AbortController()
+    let release = (_: unknown) => {}
+    const called: string[] = []
+    const root = {
+      a: () => new Promise((resolve) => (release = resolve)),
+      b: () => called.push('b'),
+    }
+    const { operation } = prepared(sdl, {}, '{ a { id } b }')
+    const result = operation({ ...none, rootValue: root, signal: controller.signal })
+    controller.abort(new Error('Too late'))
+    await expect(result).rejects.toThrow('Too late')
+    release({ id: () => called.push('id') })
+    await turn()
+    expect(called).toEqual(['b'])
+    expect(unhandled).toBe(0)
+  })
+
+  it('throws the reason if it is aborted before, or by a resolver', () => {
+    const { operation } = prepared(sdl, {}, '{ a { id } b }')
+    const controller = new AbortController()
+    const root = { a: () => controller.abort(new Error('Enough')), b: () => expect.unreachable() }
+    const run = () => operation({ ...none, rootValue: root, signal: controller.signal })
+    expect(run).toThrow('Enough')
+    expect(run).toThrow('Enough')
+  })
+
+  it('that ends in time leaves nothing on the signal', async () => {
+    const { operation } = prepared(sdl, {}, '{ b }')
+    const { signal } = new AbortController()
+    await operation({ ...none, rootValue: { b: async () => 1 }, signal })
+    expect(getEventListeners(signal, 'abort')).toEqual([])
+  })
+})
