@@ -76,9 +76,12 @@ builder.mutationFields((t) => ({
       petId: t.arg({ type: 'Int64', required: true, description: columnDescription('InventoryItem', 'petId') }),
       input: t.arg({ type: InventoryUpdate, required: true, description: 'What changes.' }),
     },
-    resolve: (query, _root, { petId, input: { quantity } }, { prisma }) =>
-      prisma.inventoryItem
-        .update({ ...query, where: { petId }, data: { quantity } })
-        .catch(mapPrismaError({ P2025: () => notFound('inventory entry for pet', petId) })),
+    // An update that also selects the pet's status would cost Prisma a transaction and two statements more.
+    resolve: async (query, _root, { petId, input: { quantity } }, { prisma }) => {
+      await prisma.inventoryItem.updateMany({ where: { petId }, data: { quantity } })
+      const item = await prisma.inventoryItem.findUnique({ ...query, where: { petId } })
+      if (!item) throw notFound('inventory entry for pet', petId)
+      return { ...item, quantity }
+    },
   }),
 }))

@@ -218,10 +218,11 @@ describe('what a document costs the database', () => {
   ])('%s take a bounded number of statements, whatever the number of rows', async (_, query, most) => {
     const count = async (pets: number, orders: number) => {
       const category = await createCategory(pets, orders)
-      const before = statements.length
+      statements.length = 0
       const rows = (await data(query, { id: category.pets.map(({ id }) => Number(id)) })).pets
       expect(rows).toHaveLength(pets)
-      return statements.length - before
+      // The gateway reads a key again when its row is a few seconds old.
+      return statements.filter((statement) => !statement.includes('"ApiKey"')).length
     }
     await data(query, { id: [1] }) // the key is known from here on
     const few = await count(1, 1)

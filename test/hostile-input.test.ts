@@ -166,7 +166,7 @@ function places(operation: Operation): Place[] {
       type,
       bounds: known,
       required: isRequiredInputField(of as GraphQLInputField),
-      clears: of.extensions.clears === true,
+      clears: of.extensions.nullable === true,
     }
   }
   return operation.field.args.flatMap((arg): Place[] => {

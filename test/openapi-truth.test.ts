@@ -101,7 +101,12 @@ beforeAll(async () => {
 
   const { prisma } = watched({ url: 'postgresql://127.0.0.1:1/nowhere' })
   const { config, limits } = gateway
-  const app = createApp({ settings: config, rateLimiter: limits, database: { ...database, prisma }, log: createLog('silent') })
+  const app = createApp({
+    settings: config,
+    rateLimiter: limits,
+    database: { ...database, prisma },
+    log: createLog('silent'),
+  })
   away = new Gateway({ ...gateway, app })
 })
 afterAll(async () => {

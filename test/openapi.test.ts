@@ -11,7 +11,7 @@ import { restSchema } from '../schema/index.js'
 import type { CodeSample } from '../src/openapi/code-samples.js'
 import type { OperationObject, ResponseObject, Schema } from '../src/openapi/document.js'
 import { createOpenApi } from '../src/openapi/index.js'
-import { sampleArgument } from '../src/openapi/samples.js'
+import { sampleParams } from '../src/openapi/schemas.js'
 import { fill, operations } from '../src/rest/operations.js'
 
 const options = { baseUrl: 'https://api.test/v1', sunset: new Date('2031-02-03T00:00:00Z') }
@@ -146,7 +146,7 @@ describe('the schemas', () => {
     for (const input of inputs) {
       expect(schemas[input.name]?.additionalProperties).toBe(false)
       for (const field of Object.values(input.getFields()))
-        expect(schemas[input.name]?.properties?.[field.name]?.nullable).toBe(field.extensions.clears)
+        expect(schemas[input.name]?.properties?.[field.name]?.nullable).toBe(field.extensions.nullable)
     }
     const nullable = [...objects(schemas)].flatMap(([pointer, schema]) => (schema.nullable ? [pointer] : []))
     expect(nullable).toEqual(['#/CategoryUpdate/properties/description', '#/OrderUpdate/properties/shipDate'])
@@ -220,7 +220,8 @@ describe('the bounds', () => {
   })
 })
 
-describe.each(operations)('$name', ({ name, rest, field }) => {
+describe.each(operations)('$name', (described) => {
+  const { name, rest, field } = described
   const operation = byName(name)
   const statuses = Object.keys(operation.responses)
 
@@ -323,9 +324,7 @@ describe.each(operations)('$name', ({ name, rest, field }) => {
       ['Python', 'Python'],
     ])
     for (const { source } of samples) {
-      expect(source).toContain(
-        options.baseUrl + fill(rest.path, sampleParams(operation)),
-      )
+      expect(source).toContain(options.baseUrl + fill(rest.path, sampleParams(described)))
       expect(source).toContain('PETSTORE_KEY')
     }
   })

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import { type GraphQLSchema, printSchema } from 'graphql'
@@ -9,6 +8,7 @@ import { ApiError } from '../../schema/errors.js'
 import type { RequestContext, RequestHead } from '../http/context.js'
 import type { HttpResponse } from '../http/response.js'
 import { createOpenApi, type Options, toYaml } from '../openapi/index.js'
+import { projectPath } from '../project.js'
 
 interface Page {
   type: string
@@ -45,13 +45,8 @@ const require = createRequire(import.meta.url)
 const assets = {
   // Swagger UI for its parts, without its style sheet.
   'swagger-ui-bundle.js': { file: require.resolve('swagger-ui-dist/swagger-ui-bundle.js'), type: 'text/javascript' },
-  'reference.js': { file: ours('reference.js'), type: 'text/javascript' },
-  'reference.css': { file: ours('reference.css'), type: 'text/css' },
-}
-
-/** Read where they are written: the build has no part in what browsers run. */
-function ours(name: string) {
-  return join(dirname(require.resolve('#package.json')), 'src/docs', name)
+  'reference.js': { file: projectPath('src/docs/reference.js'), type: 'text/javascript' },
+  'reference.css': { file: projectPath('src/docs/reference.css'), type: 'text/css' },
 }
 
 const docsPage = (base: string) => `<!doctype html>

@@ -1,8 +1,7 @@
 import {
-  type ASTVisitor,
+  type ASTNode,
   BREAK,
   type DocumentNode,
-  type ExecutionResult,
   type GraphQLError,
   type GraphQLSchema,
   getOperationAST,
@@ -12,74 +11,30 @@ import {
   visit,
 } from 'graphql'
 import { LRUCache } from 'lru-cache'
-import type { Context } from '../../schema/builder.js'
 import { ApiError } from '../../schema/errors.js'
-import { prepare } from '../execute/executor.js'
+import { type PreparedOperation, prepare } from '../execute/executor.js'
 import { assertWithinLimits, type Cost, costOf, MAX_TOKENS } from './limits.js'
-
-type Variables = Record<string, unknown> | undefined
 
 /** Text of all documents in the cache, in characters. */
 const MAX_CACHED = 8_388_608
 
-/** Whether cost and limits depend on variables: those in directives and in the arguments that size a list. */
-function readsVariables(document: DocumentNode): boolean {
-  let found = false
-  const within: ASTVisitor = {
-    Variable() {
-      found = true
-      return BREAK
-    },
-  }
-  visit(document, {
-    Directive: (node) => void visit(node, within),
-    Argument: (node) => void ((node.name.value === 'limit' || node.name.value === 'id') && visit(node, within)),
-  })
-  return found
-}
+type Variables = Record<string, unknown> | undefined
 
 /** One operation of a document, with everything that can be known of it before it runs. */
-class KnownOperation {
-  readonly definition: OperationDefinitionNode
-  readonly #schema: GraphQLSchema
-  readonly #document: KnownDocument
-  #cost?: Cost
-  #checked = false
-  #execute?: ReturnType<typeof prepare>
-
-  constructor(schema: GraphQLSchema, document: KnownDocument, definition: OperationDefinitionNode) {
-    this.definition = definition
-    this.#schema = schema
-    this.#document = document
-  }
-
-  cost(variables: Variables): Cost {
-    if (this.#cost) return this.#cost
-    const cost = costOf(this.#schema, this.#document, this.definition, variables)
-    if (!this.#document.readsVariables) this.#cost = cost
-    return cost
-  }
-
+export interface KnownOperation {
+  definition: OperationDefinitionNode
+  cost(variables: Variables): Cost
   /** @throws ApiError invalid_request */
-  assertWithinLimits(variables: Variables): void {
-    if (this.#checked) return
-    assertWithinLimits(this.#schema, this.#document.node, this.definition, variables ?? {})
-    this.#checked = !this.#document.readsVariables
-  }
-
-  execute(contextValue: Context, variables: Variables): ExecutionResult | Promise<ExecutionResult> {
-    this.#execute ??= prepare(this.#schema, this.#document.node, this.definition.name?.value)
-    return this.#execute({ contextValue, variables, raw: true })
-  }
+  assertWithinLimits(variables: Variables): void
+  execute: PreparedOperation
 }
 
-/** A parsed document, with everything that can be known of it before it runs. */
+/** A parsed document, with everything that can be known of it before it runs. Each fact is computed once. */
 export class KnownDocument {
   readonly node: DocumentNode
   readonly #schema: GraphQLSchema
-  readonly #operations = new Map<string, KnownOperation | undefined>()
+  readonly #operations = new Map<string | undefined, KnownOperation>()
   #errors?: readonly GraphQLError[]
-  #readsVariables?: boolean
 
   constructor(schema: GraphQLSchema, node: DocumentNode) {
     this.#schema = schema
@@ -87,24 +42,61 @@ export class KnownDocument {
   }
 
   /** Validation errors; empty for a valid document. */
-  get errors() {
+  get errors(): readonly GraphQLError[] {
     this.#errors ??= validate(this.#schema, this.node)
     return this.#errors
   }
 
-  get readsVariables() {
-    this.#readsVariables ??= readsVariables(this.node)
-    return this.#readsVariables
-  }
-
   /** The operation that a request names; undefined where the name is wrong, or missing among several. */
-  operation(name = ''): KnownOperation | undefined {
-    if (this.#operations.has(name)) return this.#operations.get(name)
-    const definition = getOperationAST(this.node, name || undefined)
-    const operation = definition ? new KnownOperation(this.#schema, this, definition) : undefined
-    if (definition) this.#operations.set(name, operation)
+  operation(name?: string): KnownOperation | undefined {
+    const known = this.#operations.get(name)
+    const definition = known ? undefined : getOperationAST(this.node, name)
+    if (!definition) return known
+    const operation = this.#createOperation(definition)
+    this.#operations.set(name, operation)
     return operation
   }
+
+  #createOperation(definition: OperationDefinitionNode): KnownOperation {
+    const schema = this.#schema
+    const isConstant = !readsVariables(this.node)
+    const once = <T>(compute: (variables: Variables) => T) => {
+      let known: { value: T } | undefined
+      return (variables: Variables): T => {
+        if (known) return known.value
+        const value = compute(variables)
+        if (isConstant) known = { value }
+        return value
+      }
+    }
+    let prepared: PreparedOperation | undefined
+    return {
+      definition,
+      cost: once((variables) => costOf(schema, this, definition, variables)),
+      assertWithinLimits: once((variables) => assertWithinLimits(schema, this.node, definition, variables ?? {})),
+      execute: (request) => {
+        prepared ??= prepare(schema, this.node, definition.name?.value)
+        return prepared(request)
+      },
+    }
+  }
+}
+
+/** Whether cost and limits depend on variables: those in directives and in the arguments that size a list. */
+function readsVariables(document: DocumentNode): boolean {
+  let found = false
+  const look = (node: ASTNode) =>
+    void visit(node, {
+      Variable() {
+        found = true
+        return BREAK
+      },
+    })
+  visit(document, {
+    Directive: look,
+    Argument: (node) => (node.name.value === 'limit' || node.name.value === 'id' ? look(node) : undefined),
+  })
+  return found
 }
 
 /** The documents that clients send again and again, each parsed once. */

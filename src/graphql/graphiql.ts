@@ -1,93 +1,10 @@
 import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { renderGraphiQL } from '@graphql-yoga/render-graphiql'
+import { projectPath } from '../project.js'
 
-/** What the page opens with: each operation runs as it is on the sample data. One tab, so that there is one place for the key. */
-const examples = `# 1. Put your API key into Headers, below.
-# 2. Load the schema again (the arrows at the left),
-#    for its documentation and for completion.
-# 3. Run the operation at the cursor: Ctrl-Enter.
-
-# Pets, and what belongs to each, in one request.
-query Pets {
-  pets(limit: 3) {
-    id
-    name
-    category {
-      name
-    }
-    inventory {
-      quantity
-    }
-    orders(limit: 2) {
-      id
-      quantity
-      complete
-    }
-  }
-}
-
-# The page after the last id seen.
-# Its arguments are in Variables, below.
-query NextPage($after: Int64, $limit: Int) {
-  pets(after: $after, limit: $limit) {
-    id
-    name
-    status
-  }
-}
-
-# A root field costs a request of the quota:
-# this operation costs two.
-query Overview {
-  categories {
-    id
-    name
-    pets(limit: 5) {
-      name
-    }
-  }
-  inventory(limit: 5, status: available) {
-    quantity
-    pet {
-      name
-    }
-  }
-}
-
-mutation CreatePet {
-  createPet(input: { name: "Luna", categoryId: 1 }) {
-    id
-    status
-  }
-}
-
-mutation OrderAndStock {
-  createOrder(input: { petId: 1, quantity: 2, shipDate: "2027-01-15T09:00:00Z" }) {
-    id
-    complete
-  }
-  updateInventory(petId: 1, input: { quantity: 8 }) {
-    quantity
-  }
-}
-
-# What is left. It costs nothing.
-query Quota {
-  quota {
-    plan
-    minute {
-      limit
-      remaining
-      reset
-    }
-    day {
-      limit
-      remaining
-      reset
-    }
-  }
-}
-`
+/** What the page opens with. Each operation runs as it is on the sample data. */
+const examples = readFileSync(projectPath('src/graphql/examples.graphql'), 'utf8')
 
 /**
  * GraphiQL with nothing from a CDN, and the Content-Security-Policy under which it works: its one script, known by its

@@ -30,7 +30,10 @@ const useKnownDocuments = (documents: Documents): Plugin<Context & { params: Gra
   onValidate: ({ context, setResult }) => setResult(documents.get(context.params.query).errors),
   onExecute: ({ args, context, setExecuteFn }) => {
     const operation = documents.get(context.params.query).operation(args.operationName ?? undefined)
-    if (operation) setExecuteFn((run) => operation.execute(run.contextValue, run.variableValues))
+    if (operation)
+      setExecuteFn((run) =>
+        operation.execute({ contextValue: run.contextValue, variables: { raw: run.variableValues } }),
+      )
   },
 })
 

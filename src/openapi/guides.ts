@@ -1,13 +1,13 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
+import { projectPath } from '../project.js'
 import type { Options } from './operation.js'
 
 // The guides are written to be read where they lie, with the address and the date of the committed contract. Where the
 // service has others, these take their place.
 export const WRITTEN: Options = { baseUrl: 'https://petstore.example/v1', sunset: new Date('2030-12-05') }
 
-const folder = join(dirname(createRequire(import.meta.url).resolve('#package.json')), 'docs/guides')
+const folder = projectPath('docs/guides')
 
 /** Headings one level deeper, so that a guide is a section of a larger text. What is in a code block is no heading. */
 const nested = (guide: string) =>

@@ -3,7 +3,7 @@ import findMyWay from 'find-my-way'
 import type { Context } from '../../schema/builder.js'
 import { ApiError } from '../../schema/errors.js'
 import { restSchema } from '../../schema/index.js'
-import { prepare } from '../execute/executor.js'
+import { type PreparedOperation, prepare } from '../execute/executor.js'
 import { readJson } from '../http/body.js'
 import type { RequestContext } from '../http/context.js'
 import { type HttpResponse, jsonResponse } from '../http/response.js'
@@ -19,20 +19,14 @@ export interface RestOptions {
   maxBodyBytes: number
 }
 
-/** Everything about an operation that no request changes. */
-const plans = new Map(
-  operations.map((operation) => {
-    const document = documents.get(operation)
-    if (!document) throw new Error(`SOFA prepared no document for ${operation.name}`)
-    // Optional fields without a value are absent from a representation, never null.
-    return [operation, prepare(restSchema, document, undefined, { nulls: 'omit' })]
-  }),
-)
-
 const router = findMyWay({ caseSensitive: true, ignoreTrailingSlash: false, maxParamLength: 16_384 })
-for (const operation of operations) {
+/** SOFA's document of each operation, prepared: what does not depend on a request is done once. */
+const prepared = new Map<Operation, PreparedOperation>()
+for (const [operation, document] of documents) {
   const { method, path } = operation.rest
   router.on(method, routePath(path), () => {}, operation)
+  // Optional fields without a value are absent from a representation, never null.
+  prepared.set(operation, prepare(restSchema, document, undefined, { nulls: 'omit' }))
 }
 
 function find(method: string, path: string) {
@@ -83,13 +77,14 @@ export function createRest({ consume, createContext, baseUrl, sunset, maxBodyByt
   return async function answer(context: RequestContext): Promise<HttpResponse> {
     const { operation } = context
     await consume(context, operation?.rest.cost ?? 1, operation?.rest.cost === 0)
-    if (!operation) return refuse(context)
+    const execute = operation && prepared.get(operation)
+    if (!execute) return refuse(context)
     const { rest, name } = operation
     if (rest.deprecation && Date.now() >= sunset.getTime()) throw new ApiError('gone')
 
-    const variables = await readArguments(operation, context)
+    const coerced = await readArguments(operation, context)
     const contextValue = createContext(context)
-    const { data, errors } = await plans.get(operation)!({ contextValue, variables })
+    const { data, errors } = await execute({ contextValue, variables: { coerced } })
     if (errors?.[0]) throw errors[0]
     const result = (data as Record<string, unknown>)[name]
     if (rest.status === 204) return { status: 204, headers: {} }
