@@ -22,31 +22,32 @@ import {
   prepareFields,
 } from './fields.js'
 
-// A document with many conditions has a selection for each combination of their values: keep no more than these.
+// Each combination of the variables in @skip and @include has its own selection; this bounds the memory of a document.
 const MAX_SELECTIONS = 16
 
 export interface ExecutionRequest {
-  /** `raw`: as the client sent them; they are coerced. `coerced`: coerced and judged before; they are taken as they are. */
+  /** `raw`: JSON values from the client, which are coerced. `coerced`: already coerced and validated, used as they are. */
   variables: { raw: Data | null | undefined } | { coerced: Data }
   contextValue?: unknown
   rootValue?: unknown
-  /** Ends the execution: it throws, or rejects with, the signal's reason, and calls no further resolver. */
+  /** When aborted, the execution throws or rejects with the signal's reason and calls no further resolvers. */
   signal?: AbortSignal
 }
 
 /**
- * Executes the operation. Like graphql-js: errors of fields, and of raw variables, are in the result, which is a promise
- * only if a resolver returned one. Throws and rejects for an abort only. No rejection of a resolver is left unhandled.
+ * Executes the operation. As in graphql-js, errors of fields and raw variables are part of the result, and the result is
+ * a promise only if something in it is asynchronous. Throws or rejects only if aborted. Unlike graphql-js, leaves no
+ * rejection of a field or list item unhandled.
  */
 export type PreparedOperation = (request: ExecutionRequest) => ExecutionResult | Promise<ExecutionResult>
 
 /**
- * Prepares an operation of a validated document. Fields are collected, arguments without variables coerced and completers
- * chosen by the first execution that reaches them; the following ones reuse them.
+ * Prepares an operation of a validated document. The first execution to reach a selection collects its fields, coerces
+ * arguments that need no variables, and chooses completers; later executions reuse them.
  *
- * `nulls: 'omit'` leaves out the keys of result objects whose value is null; null items of lists stay.
+ * `nulls: 'omit'` leaves out keys whose value is null. Null items stay in their lists, and so do nulls inside scalars.
  *
- * @throws GraphQLError if the document has no such operation, or the schema no root type for it.
+ * @throws GraphQLError if the document has no such operation, or the schema has no root type for it.
  */
 export function prepare(
   schema: GraphQLSchema,
@@ -82,15 +83,24 @@ export function prepare(
 
   return ({ variables, contextValue, rootValue, signal }) => {
     signal?.throwIfAborted()
-    // 50 is the limit of graphql-js' execute().
+    // graphql-js' execute() has the same limit on errors.
     const { errors, coerced: variableValues } = (
       'coerced' in variables
         ? variables
         : getVariableValues(schema, operation.variableDefinitions ?? [], variables.raw ?? {}, { maxErrors: 50 })
     ) as { errors?: GraphQLError[]; coerced: Data }
     if (errors) return { errors }
-    const shared = { schema, fragments, operation, variableValues, contextValue, rootValue, signal }
-    const execution: Execution = { ...shared, omitNulls: nulls === 'omit', errors: undefined }
+    const execution: Execution = {
+      schema,
+      fragments,
+      operation,
+      rootValue,
+      contextValue,
+      variableValues,
+      signal,
+      omitNulls: nulls === 'omit',
+      errors: undefined,
+    }
     try {
       const fields = selectionFor(variableValues)
       const data = isSerial
@@ -118,7 +128,7 @@ function operationOf(document: DocumentNode, name: string | null | undefined) {
   )
 }
 
-/** The variables that decide which fields are selected: those of @skip and @include. */
+/** The names of the variables that @skip and @include use. */
 function conditionVariables(document: DocumentNode) {
   const names = new Set<string>()
   visit(document, {
@@ -140,7 +150,7 @@ function withoutData(execution: Execution, error: GraphQLError) {
   return resultOf(execution, null)
 }
 
-/** The result, or the reason of an abort if that comes first. */
+/** Resolves with the result, or rejects with the signal's reason if that comes first. */
 function orAborted<T>(result: Promise<T>, signal: AbortSignal) {
   return new Promise<T>((resolve, reject) => {
     const abort = () => reject(signal.reason)

@@ -37,31 +37,31 @@ export interface Execution
   contextValue: unknown
   signal: AbortSignal | undefined
   omitNulls: boolean
-  /** Each error by the position that it set to null; undefined is the position of the whole data. */
+  /** Errors by the position that each one set to null; `undefined` is the position of the whole data. */
   errors: Map<Path | undefined, GraphQLError> | undefined
 }
 
-/** Where a value goes: a field or an item of its list. */
+/** A place that a value is completed for: a field, or the items of its list. */
 interface Slot {
   type: GraphQLOutputType
   nodes: readonly FieldNode[]
   complete: Complete
 }
 
-/** One key of a selection, with what is known of it before there is a value. */
+/** A response key of a selection, with everything about it that does not depend on a value. */
 export interface PreparedField extends Slot {
   key: string
   name: string
   parentType: GraphQLObjectType
   definition: GraphQLField<unknown, unknown>
-  /** The arguments, if every call gets the same. */
+  /** The arguments, if they are the same in every call. */
   args: Data | undefined
-  /** Whether a property that is no method is the value: no resolver, no argument that may fail, no use of `info`. */
+  /** The value is a property of the parent: there is no resolver, no argument that can fail, no use of `info`. */
   isProperty: boolean
 }
 type Field = Omit<PreparedField, 'complete'>
 
-// Has V8's fast properties, which Object.create(null) has not, and no inherited `__proto__` that an alias could set.
+// Unlike Object.create(null), keeps V8's fast properties; unlike {}, takes an alias named `__proto__` as any other key.
 class ResultObject {
   [key: string]: unknown
 }
@@ -80,7 +80,7 @@ const metaFields: Record<string, GraphQLField<unknown, unknown>> = {
   __typename: TypeNameMetaFieldDef,
 }
 
-/** Prepares the fields that were collected of an object type. What is below a field waits until it has a value. */
+/** Prepares the collected fields of an object type. The selection below a field is prepared with its first value. */
 export function prepareFields(parentType: GraphQLObjectType, collected: Map<string, readonly FieldNode[]>) {
   return Array.from(collected, ([key, nodes]): PreparedField => {
     const node = nodes[0] as FieldNode
@@ -95,9 +95,9 @@ export function prepareFields(parentType: GraphQLObjectType, collected: Map<stri
 }
 
 /**
- * The arguments of a field that get the same values in every call. graphql-js makes new lists and objects for each call,
- * which a resolver may change, and throws what is wrong with a literal at each path: such fields have no constant ones.
- * The default values of a schema are shared between calls there too.
+ * The arguments of a field if they can be coerced once. As in graphql-js, every call gets its own lists and objects,
+ * because a resolver may change them, and a wrong literal is an error at the path of each call. (graphql-js shares the
+ * default values of the schema between calls; so do these.)
  */
 function constantArguments(definition: GraphQLField<unknown, unknown>, node: FieldNode): Data | undefined {
   try {
@@ -111,14 +111,14 @@ function constantArguments(definition: GraphQLField<unknown, unknown>, node: Fie
   }
 }
 
-/** Records an error, unless its position has been set to null already. */
+/** Records an error, unless its position or a parent is already null because of another one. */
 export function addError(execution: Execution, path: Path | undefined, error: GraphQLError) {
   execution.errors ??= new Map()
   for (let position = path; position !== undefined; position = position.prev) if (execution.errors.has(position)) return
   if (!execution.errors.has(undefined)) execution.errors.set(path, error)
 }
 
-/** Makes null of what failed; throws the error to the parent if the type does not allow null. */
+/** Records the error and returns null; if the type does not allow null, throws the error for the parent to handle. */
 function fail(execution: Execution, { type, nodes }: Slot, path: Path, error: unknown) {
   const located = locatedError(error, nodes, responsePathAsArray(path))
   if (isNonNullType(type)) throw located
@@ -128,10 +128,10 @@ function fail(execution: Execution, { type, nodes }: Slot, path: Path, error: un
 
 export function setKey(execution: Execution, result: Data, key: string, value: unknown) {
   if (value !== null || !execution.omitNulls) result[key] = value
-  else if (key in result) delete result[key] // the place that was kept for an asynchronous value
+  else if (key in result) delete result[key] // the placeholder of an asynchronous value
 }
 
-/** Resolves and completes the fields of an object, side by side. */
+/** Resolves and completes the fields of an object concurrently. */
 export function executeFields(execution: Execution, fields: PreparedField[], source: unknown, path: Path | undefined) {
   const result: Data = new ResultObject()
   let pending: Promise<void>[] | undefined
@@ -139,14 +139,14 @@ export function executeFields(execution: Execution, fields: PreparedField[], sou
     for (const field of fields) {
       const completed = executeField(execution, field, source, path)
       if (isPromise(completed)) {
-        result[field.key] = undefined // keeps the place: keys are in the order of the document
+        result[field.key] = undefined // a placeholder keeps the keys in document order
         pending ??= []
         pending.push(completed.then((value) => setKey(execution, result, field.key, value)))
       } else setKey(execution, result, field.key, completed)
     }
   } catch (error) {
     if (!pending) throw error
-    // Waits like graphql-js: errors below the pending fields are reported too, and none of their rejections is lost.
+    // Like graphql-js, wait: errors below the pending fields are reported too, and their rejections are handled.
     const rethrow = () => {
       throw error
     }
@@ -155,7 +155,7 @@ export function executeFields(execution: Execution, fields: PreparedField[], sou
   return pending ? Promise.all(pending).then(() => result) : result
 }
 
-/** Resolves and completes the fields of an object one after the other, from the given index on. */
+/** Resolves and completes the fields of an object one after another, starting at `index`. */
 export function executeSerially(
   execution: Execution,
   fields: PreparedField[],
@@ -179,7 +179,7 @@ export function executeSerially(
 
 function executeField(execution: Execution, field: PreparedField, source: unknown, parentPath: Path | undefined) {
   const { definition, name, nodes } = field
-  // Pothos finds what it has loaded by the identity of this object: it is the `prev` of every path below the field.
+  // Pothos finds preloaded relations by the identity of this object: paths below the field must have it as `prev`.
   const path: Path = { prev: parentPath, key: field.key, typename: field.parentType.name }
   const readsProperty = field.isProperty && isObject(source)
   let info: GraphQLResolveInfo | undefined
@@ -201,23 +201,21 @@ function executeField(execution: Execution, field: PreparedField, source: unknow
 }
 
 function resolveInfo(execution: Execution, field: Field, path: Path): GraphQLResolveInfo {
-  const { schema, fragments, rootValue, operation, variableValues } = execution
-  const { nodes: fieldNodes, type: returnType, parentType } = field
-  const fieldName = field.name
   return {
-    fieldName,
-    fieldNodes,
-    returnType,
-    parentType,
+    fieldName: field.name,
+    fieldNodes: field.nodes,
+    returnType: field.type,
+    parentType: field.parentType,
     path,
-    schema,
-    fragments,
-    rootValue,
-    operation,
-    variableValues,
+    schema: execution.schema,
+    fragments: execution.fragments,
+    rootValue: execution.rootValue,
+    operation: execution.operation,
+    variableValues: execution.variableValues,
   }
 }
 
+/** Completes a value, or a promise of it. Returns null, or a promise of it, if that fails and the type allows null. */
 function completeAt(execution: Execution, slot: Slot, info: GraphQLResolveInfo, path: Path, value: unknown) {
   try {
     const completed = isPromise(value)
@@ -230,7 +228,7 @@ function completeAt(execution: Execution, slot: Slot, info: GraphQLResolveInfo, 
   }
 }
 
-/** How values of a type are completed: serialized, or their items or fields completed. Throws what is wrong with one. */
+/** The function that completes values of a type: serializes leaves, executes selections. It throws if a value is wrong. */
 function completerOf(type: GraphQLOutputType, field: Field): Complete {
   const isNonNull = isNonNullType(type)
   const complete = nullableCompleterOf(isNonNull ? type.ofType : type, field)
@@ -276,8 +274,8 @@ function listCompleter({ ofType: type }: GraphQLList<GraphQLOutputType>, field: 
         items.push(completed)
       }
     } catch (error) {
-      // The list fails at once. graphql-js leaves what is pending or was not reached unhandled if it rejects, and an
-      // unhandled rejection ends the process.
+      // The list fails at once. If pending or unreached items reject later, graphql-js leaves the rejections unhandled,
+      // which would end the process.
       ignoreRejections(items)
       ignoreRejections(list)
       throw error
@@ -286,7 +284,7 @@ function listCompleter({ ofType: type }: GraphQLList<GraphQLOutputType>, field: 
   }
 }
 
-/** Handles the rejections of an abandoned list. Leaves other thenables alone: Prisma's start their query when asked. */
+/** Handles the rejections of an abandoned list. Skips other thenables: calling `then` on Prisma's starts a query. */
 function ignoreRejections(value: unknown): void {
   if (value instanceof Promise) value.then(ignoreRejections, () => {})
   else if (Array.isArray(value)) value.forEach(ignoreRejections)
@@ -323,7 +321,7 @@ function abstractCompleter(type: GraphQLAbstractType, field: Field): Complete {
   }
 }
 
-/** The object type that `resolveType` named for a value. Throws if there is no such type, in the words of graphql-js. */
+/** The object type that `resolveType` named. Throws graphql-js' errors if the type does not exist or fit. */
 function runtimeTypeOf(type: GraphQLAbstractType, name: unknown, { schema }: Execution, field: Field, value: unknown) {
   const { nodes } = field
   const problem = `Abstract type "${type.name}" must resolve to an Object type at runtime for field "${labelOf(field)}"`
