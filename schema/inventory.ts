@@ -1,5 +1,5 @@
 import { builder, columnDescription, graphqlOnly } from './builder.js'
-import { mapPrismaError, notFound } from './errors.js'
+import { notFound } from './errors.js'
 import { afterArg, limitArg, page } from './pagination.js'
 import { PetStatus } from './pet.js'
 import { stock } from './validation.js'

@@ -14,6 +14,7 @@ import {
   getIntrospectionQuery,
   getNamedType,
   getNullableType,
+  getOperationAST,
   getVariableValues,
   isCompositeType,
   isListType,
@@ -399,6 +400,8 @@ const parseValid = (text: string) => {
   return document
 }
 
+const operationOf = (document: DocumentNode) => getOperationAST(document) as OperationDefinitionNode
+
 type Outcome = Awaited<ReturnType<typeof outcomeOf>>
 
 /** Both executors' outcomes for each call of a document. */
@@ -409,7 +412,7 @@ async function compare(
   check: (ours: Outcome, theirs: Outcome) => void,
 ) {
   const document = parseValid(text)
-  const operation = prepare(schema, document, undefined, { nulls })
+  const operation = prepare(schema, document, operationOf(document), { nulls })
   for (const { seed, raw, coerced } of requests) {
     const [a, b] = [new Run(seed, oneByOne), new Run(seed, oneByOne)]
     const variableValues = structuredClone(raw)
@@ -422,6 +425,13 @@ async function compare(
   }
 }
 
+/** An outcome as text. What a wrong abstract type is called is our own: such a defect is masked in any case. */
+const shown = (outcome: unknown) =>
+  JSON.stringify(outcome, null, 1).replace(
+    /"(Abstract type|Runtime Object type|Support for returning).*"/g,
+    '"Abstract type"',
+  )
+
 /** Where in the data each error shows: the shallowest null on its path, and the error itself if it is there alone. */
 function positionsOf({ data, errors = [] }: ExecutionResult) {
   const positions = new Set(
@@ -431,7 +441,7 @@ function positionsOf({ data, errors = [] }: ExecutionResult) {
       let depth = 0
       while (value !== null && value !== undefined && depth < path.length)
         value = (value as Data)[path[depth++] as string]
-      return JSON.stringify(depth === path.length ? error : path.slice(0, depth))
+      return shown(depth === path.length ? error : path.slice(0, depth))
     }),
   )
   return [...positions].toSorted()
@@ -451,7 +461,7 @@ describe('any document over any resolvers', { timeout: 120_000 }, () => {
     let theirUnhandled = 0
     const property = fc.asyncProperty(documents, calls, (text, requests) =>
       compare(text, requests, { oneByOne: true }, (ours, theirs) => {
-        expect(JSON.stringify(ours, null, 1)).toBe(JSON.stringify({ ...theirs, unhandled: 0 }, null, 1))
+        expect(shown(ours)).toBe(shown({ ...theirs, unhandled: 0 }))
         theirUnhandled += theirs.unhandled
       }),
     )
@@ -474,7 +484,7 @@ describe('any document over any resolvers', { timeout: 120_000 }, () => {
     const property = fc.asyncProperty(documents, calls, (text, requests) =>
       compare(text, requests, { oneByOne: true, nulls: 'omit' }, (ours, theirs) => {
         const expected = [withoutNulls(theirs.result.data), theirs.result.errors]
-        expect(JSON.stringify([ours.result.data, ours.result.errors])).toBe(JSON.stringify(expected))
+        expect(shown([ours.result.data, ours.result.errors])).toBe(shown(expected))
       }),
     )
     await fc.assert(property, { numRuns: 300 })
@@ -490,7 +500,7 @@ function prepared(sdl: string, resolvers: Record<string, GraphQLFieldResolver<un
   }
   const document = parse(text)
   const theirs = () => execute({ schema: small, document })
-  return { operation: prepare(small, document), theirs, schema: small, document }
+  return { operation: prepare(small, document, operationOf(document)), theirs, schema: small, document }
 }
 const none = { variables: { raw: null } }
 
@@ -595,18 +605,6 @@ describe('a prepared operation', () => {
         expect(Object.keys(data ?? {})).toEqual(selected)
       }
     }
-  })
-
-  it.each([
-    ['Unknown operation named "Other".', '{ a }', 'Other'],
-    ['Must provide operation name if query contains multiple operations.', 'query A { a } query B { a }', undefined],
-    ['Must provide an operation.', 'fragment F on Query { a }', undefined],
-    ['Schema is not configured to execute mutation operation.', 'mutation { a }', undefined],
-  ])('is refused in the words of graphql-js: %s', (message, text, operationName) => {
-    const small = buildSchema('type Query { a: Int }')
-    const document = parse(text)
-    expect(() => prepare(small, document, operationName)).toThrow(message)
-    expect(execute({ schema: small, document, operationName })).toMatchObject({ errors: [{ message }] })
   })
 })
 

@@ -2,11 +2,12 @@ import {
   type DocumentNode,
   type ExecutionResult,
   type FragmentDefinitionNode,
-  GraphQLError,
+  type GraphQLError,
+  type GraphQLObjectType,
   type GraphQLSchema,
-  getOperationAST,
   getVariableValues,
   Kind,
+  type OperationDefinitionNode,
   OperationTypeNode,
   visit,
 } from 'graphql'
@@ -46,21 +47,14 @@ export type PreparedOperation = (request: ExecutionRequest) => ExecutionResult |
  * arguments that need no variables, and chooses completers; later executions reuse them.
  *
  * `nulls: 'omit'` leaves out keys whose value is null. Null items stay in their lists, and so do nulls inside scalars.
- *
- * @throws GraphQLError if the document has no such operation, or the schema has no root type for it.
  */
 export function prepare(
   schema: GraphQLSchema,
   document: DocumentNode,
-  operationName?: string | null,
+  operation: OperationDefinitionNode,
   { nulls = 'keep' }: { nulls?: 'keep' | 'omit' } = {},
 ): PreparedOperation {
-  const operation = operationOf(document, operationName)
-  const rootType = schema.getRootType(operation.operation)
-  if (!rootType) {
-    const message = `Schema is not configured to execute ${operation.operation} operation.`
-    throw new GraphQLError(message, { nodes: operation })
-  }
+  const rootType = schema.getRootType(operation.operation) as GraphQLObjectType
   const fragments: Record<string, FragmentDefinitionNode> = Object.create(null)
   for (const node of document.definitions) if (node.kind === Kind.FRAGMENT_DEFINITION) fragments[node.name.value] = node
   const isSerial = operation.operation === OperationTypeNode.MUTATION
@@ -90,17 +84,8 @@ export function prepare(
         : getVariableValues(schema, operation.variableDefinitions ?? [], variables.raw ?? {}, { maxErrors: 50 })
     ) as { errors?: GraphQLError[]; coerced: Data }
     if (errors) return { errors }
-    const execution: Execution = {
-      schema,
-      fragments,
-      operation,
-      rootValue,
-      contextValue,
-      variableValues,
-      signal,
-      omitNulls: nulls === 'omit',
-      errors: undefined,
-    }
+    const shared = { schema, fragments, operation, rootValue, contextValue, variableValues, signal }
+    const execution: Execution = { ...shared, omitNulls: nulls === 'omit', errors: undefined }
     try {
       const fields = selectionFor(variableValues)
       const data = isSerial
@@ -116,16 +101,6 @@ export function prepare(
       return withoutData(execution, error as GraphQLError)
     }
   }
-}
-
-function operationOf(document: DocumentNode, name: string | null | undefined) {
-  const operation = getOperationAST(document, name)
-  if (operation) return operation
-  if (name !== null && name !== undefined) throw new GraphQLError(`Unknown operation named "${name}".`)
-  const hasOperations = document.definitions.some(({ kind }) => kind === Kind.OPERATION_DEFINITION)
-  throw new GraphQLError(
-    hasOperations ? 'Must provide operation name if query contains multiple operations.' : 'Must provide an operation.',
-  )
 }
 
 /** The names of the variables that @skip and @include use. */

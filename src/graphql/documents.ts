@@ -75,7 +75,7 @@ export class KnownDocument {
       cost: once((variables) => costOf(schema, this, definition, variables)),
       assertWithinLimits: once((variables) => assertWithinLimits(schema, this.node, definition, variables ?? {})),
       execute: (request) => {
-        prepared ??= prepare(schema, this.node, definition.name?.value)
+        prepared ??= prepare(schema, this.node, definition)
         return prepared(request)
       },
     }

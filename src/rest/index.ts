@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import findMyWay from 'find-my-way'
+import { getOperationAST, type OperationDefinitionNode } from 'graphql'
 import type { Context } from '../../schema/builder.js'
 import { ApiError } from '../../schema/errors.js'
 import { restSchema } from '../../schema/index.js'
@@ -26,7 +27,10 @@ for (const [operation, document] of documents) {
   const { method, path } = operation.rest
   router.on(method, routePath(path), () => {}, operation)
   // Optional fields without a value are absent from a representation, never null.
-  prepared.set(operation, prepare(restSchema, document, undefined, { nulls: 'omit' }))
+  prepared.set(
+    operation,
+    prepare(restSchema, document, getOperationAST(document) as OperationDefinitionNode, { nulls: 'omit' }),
+  )
 }
 
 function find(method: string, path: string) {

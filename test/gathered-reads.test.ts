@@ -1,0 +1,131 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { resetStore } from './support/calls.js'
+import { openTestDatabase } from './support/database.js'
+import { type Gateway, openGateway } from './support/gateway.js'
+import { watched } from './support/statements.js'
+
+let gateway: Gateway
+let statements: string[]
+beforeAll(async () => {
+  const database = await openTestDatabase()
+  const seen = watched(database)
+  statements = seen.statements
+  const close = () => seen.prisma.$disconnect().then(() => database.close())
+  gateway = await openGateway({ database: { ...database, prisma: seen.prisma, close } })
+})
+afterAll(() => gateway.close())
+beforeEach(async () => {
+  await resetStore(gateway.prisma)
+  await gateway.get('/quota')
+})
+
+/** The statements that ask for the store's own data, while `work` runs. */
+async function counted(work: () => Promise<unknown>) {
+  statements.length = 0
+  await work()
+  return statements.filter((statement) => !statement.includes('"ApiKey"')).length
+}
+
+const petIds = [1, 2, 3, 2, 1, 3, 3]
+const nested = 'query ($id: Int64!) { pet(petId: $id) { name category { name } inventory { quantity } } }'
+
+describe('reads that arrive together', () => {
+  test('of single pets over REST share one statement, and each has its own answer', async () => {
+    const statements = await counted(async () => {
+      const answers = await Promise.all(petIds.map((id) => gateway.get(`/pets/${id}`)))
+      expect(answers.map(({ body }) => body.id)).toEqual(petIds)
+    })
+    expect(statements).toBe(1)
+  })
+
+  test('of single pets over GraphQL share one statement, what is nested in them included', async () => {
+    const statements = await counted(async () => {
+      const answers = await Promise.all(petIds.map((id) => gateway.graphql(nested, { id })))
+      const names = answers.map(({ body }) => body.data.pet.name)
+      expect(names).toEqual(
+        (await Promise.all(petIds.map((id) => gateway.get(`/pets/${id}`)))).map(({ body }) => body.name),
+      )
+    })
+    expect(statements).toBe(2)
+  })
+
+  test('aliases of one document share one statement', async () => {
+    const query = `{ ${petIds.map((id, i) => `a${i}: pet(petId: ${id}) { id }`).join(' ')} }`
+    const statements = await counted(async () => {
+      const { body } = await gateway.graphql(query)
+      expect(Object.values(body.data)).toEqual(petIds.map((id) => ({ id })))
+    })
+    expect(statements).toBe(1)
+  })
+
+  test('find nothing for what does not exist, beside what does', async () => {
+    const answers = await Promise.all([1, 99, 2, 100].map((id) => gateway.get(`/pets/${id}`)))
+    expect(answers.map(({ status }) => status)).toEqual([200, 404, 200, 404])
+  })
+
+  test('are split where there are more than a hundred', async () => {
+    const ids = Array.from({ length: 250 }, (_, i) => i + 1)
+    const statements = await counted(async () => {
+      const answers = await Promise.all(ids.map((id) => gateway.get(`/pets/${id}`)))
+      expect(answers.filter(({ status }) => status === 200)).toHaveLength(3)
+    })
+    expect(statements).toBe(3)
+  })
+
+  test('all fail where the statement fails, and the next ones do not', async () => {
+    await gateway.prisma.$executeRawUnsafe('ALTER TABLE "Order" RENAME COLUMN "quantity" TO "amount"')
+    const failed = await Promise.all([1, 2].map((id) => gateway.get(`/store/orders/${id}`)))
+    await gateway.prisma.$executeRawUnsafe('ALTER TABLE "Order" RENAME COLUMN "amount" TO "quantity"')
+    expect(failed.map(({ status }) => status)).toEqual([500, 500])
+    expect((await gateway.get('/store/orders/1')).status).not.toBe(500)
+  })
+})
+
+describe('a client', () => {
+  test('never misses its own last write, whatever others read and write meanwhile', async () => {
+    const { url } = await gateway.listen()
+    const headers = { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json' }
+    const ask = async (path: string, init: RequestInit = {}) => {
+      const response = await fetch(`${url}${path}`, { ...init, headers })
+      expect(response.status).toBe(200)
+      return response.json()
+    }
+    let reading = true
+    const readers = Array.from({ length: 8 }, async () => {
+      while (reading) await Promise.all([1, 2, 3].map((id) => ask(`/inventory/${id}`)))
+    })
+    const writers = [1, 2, 3].map(async (petId) => {
+      for (let quantity = 1; quantity <= 25; quantity++) {
+        const written = await ask(`/inventory/${petId}`, { method: 'PATCH', body: JSON.stringify({ quantity }) })
+        expect(written.quantity).toBe(quantity)
+        const query = `{ inventoryItem(petId: ${petId}) { quantity } }`
+        const [rest, graphql] = await Promise.all([
+          ask(`/inventory/${petId}`),
+          ask('/graphql', { method: 'POST', body: JSON.stringify({ query }) }),
+        ])
+        expect([rest.quantity, graphql.data.inventoryItem.quantity]).toEqual([quantity, quantity])
+      }
+    })
+    await Promise.all(writers).finally(() => {
+      reading = false
+    })
+    await Promise.all(readers)
+  })
+})
+
+describe('a change of stock', () => {
+  test('is written once, and opens no transaction', async () => {
+    statements.length = 0
+    const { status, body } = await gateway.patch('/inventory/2', { quantity: 5 })
+    expect([status, body]).toEqual([200, { petId: 2, quantity: 5, status: 'sold' }])
+    expect(statements.filter((statement) => /^(BEGIN|COMMIT)/i.test(statement))).toEqual([])
+    expect(statements.filter((statement) => statement.startsWith('UPDATE "public"."InventoryItem"'))).toHaveLength(1)
+  })
+
+  test('shows itself where the same mutation reads it again', async () => {
+    const { body } = await gateway.graphql(
+      'mutation { updateInventory(petId: 2, input: { quantity: 9 }) { quantity pet { inventory { quantity } } } }',
+    )
+    expect(body.data.updateInventory).toEqual({ quantity: 9, pet: { inventory: { quantity: 9 } } })
+  })
+})
