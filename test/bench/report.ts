@@ -1,0 +1,2 @@
+import type { Results } from './results.js'
+export const writeReport = (_: Results) => {}
