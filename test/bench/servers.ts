@@ -16,6 +16,14 @@ export const serverTitles = {
   naive: 'Yoga + SOFA + Pothos + Prisma, naive',
 }
 
+export const shortTitles: Record<ServerId, string> = {
+  gateway: 'gateway',
+  'fastify-prisma': 'Fastify + Prisma',
+  'fastify-pg': 'Fastify + pg',
+  mercurius: 'Mercurius',
+  naive: 'naive',
+}
+
 export type ServerId = keyof typeof serverTitles
 export const peerIds = Object.keys(serverTitles).filter((id) => id !== 'gateway') as ServerId[]
 
