@@ -30,8 +30,8 @@ async function compare(bench: Bench, title: string, cases: [Case, Case], target:
   await watched(bench.redis, [cases[0].server, cases[1].server], async () => {
     for (let round = 0; round <= rounds; round++) {
       for (const i of round % 2 ? ([0, 1] as const) : ([1, 0] as const)) {
-        const { server, database, template } = cases[i]
-        const load = { server, database, templates: [template], connections: CONNECTIONS }
+        const { name, server, database, template } = cases[i]
+        const load = { name, server, database, templates: [template], connections: CONNECTIONS }
         const { round: measured } = await sample(bench, load, round ? seconds : warmUpSeconds, round)
         if (round) rates[i].push(measured.perSecond)
       }
@@ -71,15 +71,16 @@ export async function measureGrowth(bench: Bench, large: Database): Promise<Grow
   return results
 }
 
-/** Resident memory of one process under load, after few and after many requests. */
+/** Resident memory of one process under load, after few and after many requests, or when time is up. */
 export async function measureMemory(bench: Bench): Promise<Results['memory']> {
   const { database, options } = bench
   const server = await start(bench, database)
-  const target = { server, database, templates: [readTemplates.getOne], connections: CONNECTIONS }
+  const target = { name: 'memory', server, database, templates: [readTemplates.getOne], connections: CONNECTIONS }
+  const deadline = performance.now() + options.memorySeconds * 1000
   let requests = 0
   const reach = async (mark: number): Promise<MemoryPoint> => {
     let readings: number[] = []
-    while (requests < mark) {
+    while (readings.length === 0 || (requests < mark && performance.now() < deadline)) {
       readings = []
       const timer = setInterval(() => readings.push(server.memoryMB()), 100)
       requests += (await sample(bench, target, options.seconds, requests)).requests

@@ -30,6 +30,8 @@ export interface Database {
 }
 
 export interface Target {
+  /** For messages. */
+  name: string
   server: RunningServer
   database: Database
   templates: Template[]
@@ -38,7 +40,7 @@ export interface Target {
 
 /** Loads one server for some seconds, and reads what it and the stores spent meanwhile. */
 export async function sample(bench: Bench, target: Target, seconds: number, seed: number) {
-  const { server, database, templates, connections } = target
+  const { name, server, database, templates, connections } = target
   const { keys, maxima, client } = database
   const before = {
     cpu: server.cpuSeconds(),
@@ -51,8 +53,10 @@ export async function sample(bench: Bench, target: Target, seconds: number, seed
   const redis = (await redisCpuSeconds(bench.redis)) - before.redis
   const postgres = postgresSeconds(before.postgres, await postgresCpu(client))
   const { requests, failed } = result
-  if (failed || requests === 0)
-    throw new Refusal(`${failed} of ${requests} requests failed.\n${server.warnings.slice(-5).join('\n')}`)
+  if (failed)
+    throw new Refusal(`${name}: ${failed} of ${requests} requests failed.\n${server.warnings.slice(-5).join('\n')}`)
+  if (requests === 0)
+    throw new Refusal(`${name}: no request was answered in ${seconds} s. Is the machine busy with other work?`)
   const each = (total: number) => (total * 1e6) / requests
   const round: Sample = {
     perSecond: requests / result.seconds,
@@ -79,7 +83,8 @@ export async function measureWorkload(bench: Bench, workload: Workload): Promise
   const gateway = servers.get('gateway') as RunningServer
   let sent = 0
   const measure = async (server: ServerId, seconds: number, seed: number) => {
-    const target = { server: servers.get(server) as RunningServer, database, templates, connections }
+    const name = `${title}, ${serverTitles[server]}`
+    const target = { name, server: servers.get(server) as RunningServer, database, templates, connections }
     const { requests, round } = await sample(bench, target, seconds, seed)
     if (server === 'gateway') sent += requests
     return round

@@ -14,6 +14,8 @@ export interface Options {
   largePets: number
   /** Requests after which memory is read. */
   memoryMarks: [few: number, many: number]
+  /** Time for the larger number. */
+  memorySeconds: number
   isSelected(section: string): boolean
   hasServer(id: ServerId): boolean
 }
@@ -34,9 +36,10 @@ export function readOptions(): Options {
     complete: only.length + peer.length === 0,
     rounds: quick ? 2 : 5,
     seconds: quick ? 2 : 5,
-    warmUpSeconds: quick ? 1 : 4,
+    warmUpSeconds: quick ? 2 : 4,
     largePets: quick ? 300_000 : 1_000_000,
     memoryMarks: quick ? [10_000, 50_000] : [100_000, 1_000_000],
+    memorySeconds: quick ? 20 : 400,
     isSelected: (section) => only.length === 0 || only.includes(section),
     hasServer: (id) => id === 'gateway' || peer.length === 0 || peer.includes(id),
   }
