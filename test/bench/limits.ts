@@ -1,194 +1,181 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import autocannon from 'autocannon'
-import { plans } from '../../src/auth/index.js'
-import { createLog } from '../../src/log.js'
-import { type Client, openRateLimiter } from '../../src/rate-limit/index.js'
-import { benchDatabase, PETS, startRedis, startServer } from './servers.js'
+import { Redis } from 'ioredis'
+import { Refusal, runProgram } from './lifecycle.js'
+import { chooseLoader, type Loader } from './load.js'
+import { requireProc } from './machine.js'
+import { freePort, type RunningServer, startProcess } from './processes.js'
+import { fill, headersFor, maximaFor } from './requests.js'
+import { median, ratio } from './results.js'
+import { connectScratch, createScratchDatabase } from './scratch.js'
+import { createKey, seed } from './seed.js'
+import { buildGateway, compilePeers, startById } from './servers.js'
+import { readTemplates, type Template } from './workloads.js'
 
-// `npm run bench:limits`: whether the limits are exact over several gateways, what they cost, and what a Redis that
-// stops does to requests. The same gateway with limits and without, by turns: a noisy machine is noisy to both.
+// `npm run bench:limits`: whether the limits are exact over several gateways, what counting in Redis costs compared with
+// counting in memory, and what requests notice of a Redis that stops. It has a Redis of its own, which it may stop.
 
+const PETS = 100_000
 const GATEWAYS = 4
 const CONCURRENT = 2_000
+const BUSINESS_PER_MINUTE = 1_000
 const CONNECTIONS = 32
-const SECONDS = Number(process.env.BENCH_SECONDS ?? 2)
-const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 5)
-/** Requests per second, over both variants, at which latencies are compared: far from a full machine. */
+const SECONDS = 3
+const ROUNDS = 5
+/** Requests per second at which latencies are compared: far from a full machine. */
 const RATE = 300
-const DECISIONS = 100_000
 const STOPPED_MS = 3_000
 const SLOWEST_MS = 250
 
-type Server = Awaited<ReturnType<typeof startServer>>
-/** What autocannon returns is both, which its types do not know. */
-type Load = Promise<autocannon.Result> & autocannon.Instance
+const maxima = maximaFor(PETS)
 
-interface Variant {
-  name: string
-  server: Server
-  /** The least that it may do of what the first variant does; 0 is not judged. */
-  goal: number
-}
-
-const redis = await startRedis()
-const database = await benchDatabase()
-const start = (env: Record<string, string>) =>
-  startServer(['--import', 'tsx', 'test/bench/gateway.ts'], { DATABASE_URL: database.url, ...env })
-const id = () => 1 + Math.floor(Math.random() * PETS)
-const onePet = () => `/pets/${id()}`
-const aPage = () => `/pets?limit=1&after=${id()}`
-const bearer = (key: string) => ({ authorization: `Bearer ${key}` })
-
-async function get(url: string, key: string) {
-  const began = performance.now()
-  const response = await fetch(url + onePet(), { headers: bearer(key) })
-  await response.arrayBuffer()
-  return { ok: response.ok, ms: performance.now() - began }
-}
-
-function cannon(url: string, path: () => string, duration: number) {
-  const requests = [{ setupRequest: (request: autocannon.Request) => ({ ...request, path: path() }) }]
-  return autocannon({ url, connections: CONNECTIONS, duration, headers: bearer(database.key), requests }) as Load
+function report(what: string, result: string, good = true) {
+  console.log(`${what.padEnd(46)} ${result}${good ? '' : '   MISSED'}`)
+  if (!good) process.exitCode = 1
 }
 
 const quantile = (values: number[], q: number) =>
   values.toSorted((a, b) => a - b)[Math.floor(q * (values.length - 1))] as number
-const median = (values: number[]) => quantile(values, 0.5)
 
-function report(what: string, result: string, good?: boolean) {
-  console.log(`${what.padEnd(42)} ${result}${good === undefined ? '' : good ? '   ok' : '   MISSED'}`)
+/** Empty, in memory, and ours to stop. */
+async function startRedis() {
+  const port = await freePort()
+  const child = startProcess('redis-server', ['--port', String(port), '--bind', '127.0.0.1', '--save', ''])
+  child.once('error', () => {})
+  const url = `redis://127.0.0.1:${port}`
+  const redis = new Redis(url, { lazyConnect: true, retryStrategy: () => null })
+  redis.on('error', () => {})
+  for (let tries = 0; ; tries++) {
+    const ready = await redis.connect().then(
+      () => true,
+      () => false,
+    )
+    if (ready) break
+    if (tries > 50) throw new Refusal('redis-server did not start. Is it installed?')
+    await sleep(100)
+  }
+  redis.disconnect()
+  return { url, signal: (name: NodeJS.Signals) => child.kill(name) }
 }
 
-/** All at once, over all gateways, with a key that nobody has used. */
-async function exactness() {
-  const gateways = await Promise.all(Array.from({ length: GATEWAYS }, () => start({ REDIS_URL: redis.url })))
-  const all = Array.from({ length: CONCURRENT }, (_, i) =>
-    get((gateways[i % GATEWAYS] as Server).url, database.business),
+async function getPet(url: string, key: string) {
+  const { path } = fill(readTemplates.getOne, maxima)
+  const began = performance.now()
+  const response = await fetch(url + path, { headers: headersFor(key, undefined) })
+  await response.arrayBuffer()
+  return { ok: response.ok, status: response.status, ms: performance.now() - began }
+}
+
+/** All requests at once, over all gateways, with a key that nobody has used. */
+async function exactness(gateways: RunningServer[], key: string) {
+  const requests = Array.from({ length: CONCURRENT }, (_, i) =>
+    getPet((gateways[i % GATEWAYS] as RunningServer).url, key),
   )
-  const admitted = (await Promise.all(all)).filter(({ ok }) => ok).length
-  for (const gateway of gateways) await gateway.stop()
-  const exact = admitted === plans.Business.minute
+  const admitted = (await Promise.all(requests)).filter(({ ok }) => ok).length
   const what = `admitted of ${CONCURRENT} at once, ${GATEWAYS} gateways`
-  report(what, `${admitted}, the plan says ${plans.Business.minute}`, exact)
-  if (!exact) process.exitCode = 1
+  report(what, `${admitted}, the plan allows ${BUSINESS_PER_MINUTE}`, admitted === BUSINESS_PER_MINUTE)
 }
 
-/** Requests per second and processor time per request, without limits and with each kind of them. */
-async function throughput(what: string, path: () => string, variants: Variant[]) {
-  const measured = variants.map(() => [] as { rate: number; cpu: number }[])
+interface Compared {
+  memory: RunningServer
+  shared: RunningServer
+  keys: string[]
+  loader: Loader
+}
+
+/** Requests per second and processor time, with the counters in Redis over those in memory. */
+async function throughput(what: string, template: Template, { memory, shared, keys, loader }: Compared) {
+  const servers = [memory, shared] as const
+  const rates: [number[], number[]] = [[], []]
+  const cpu: [number[], number[]] = [[], []]
   for (let round = 0; round <= ROUNDS; round++) {
-    for (const i of round % 2 ? variants.keys() : [...variants.keys()].reverse()) {
-      const { name, server } = variants[i] as Variant
-      const before = server.cpu()
-      const { '2xx': answered, non2xx, errors, duration } = await cannon(server.url, path, SECONDS)
-      if (non2xx || errors) throw new Error(`${name}: ${non2xx} responses were not 2xx, ${errors} errors`)
-      const cpu = ((server.cpu() - before) / answered) * 1e6
+    for (const i of round % 2 ? ([0, 1] as const) : ([1, 0] as const)) {
+      const { url, cpuSeconds } = servers[i]
+      const before = cpuSeconds()
+      const load = { url, connections: CONNECTIONS, seconds: SECONDS, seed: round, templates: [template], keys, maxima }
+      const { requests, seconds, failed } = await loader.run(load)
+      if (failed) throw new Refusal(`${what}: ${failed} requests failed`)
       // The first round only warms up.
-      if (round > 0) measured[i]?.push({ rate: answered / duration, cpu })
+      if (round === 0) continue
+      rates[i].push(requests / seconds)
+      cpu[i].push(((cpuSeconds() - before) / requests) * 1e6)
     }
   }
-  console.log(what)
-  const [without = []] = measured
-  for (const [i, { name, goal }] of variants.entries()) {
-    const own = measured[i] ?? []
-    const compared = (value: 'rate' | 'cpu') => ({
-      typical: Math.round(median(own.map((round) => round[value]))),
-      ratio: median(own.map((round, at) => round[value] / (without[at]?.[value] as number))),
-    })
-    const [rate, cpu] = [compared('rate'), compared('cpu')]
-    const numbers = `${rate.ratio.toFixed(2)} ×  ${rate.typical}/s   CPU ${cpu.ratio.toFixed(2)} ×  ${cpu.typical} µs`
-    report(`  ${name}`, numbers, goal ? rate.ratio >= goal : undefined)
-  }
+  const rate = ratio(rates[1], rates[0])
+  const [own, other] = [median(cpu[1]), median(cpu[0])].map(Math.round)
+  report(
+    `${what}: Redis over memory`,
+    `${rate.median.toFixed(2)} × requests/s (${rate.min.toFixed(2)} to ${rate.max.toFixed(2)}), CPU ${own} µs over ${other} µs`,
+  )
 }
 
-/** Processor time of a decision in memory, by itself: the ratios above are coarser than what it costs. */
-async function decision() {
-  const limits = await openRateLimiter({ banAfter: 10, banSeconds: 300, log: createLog('silent') })
-  const windows = [
-    { name: 'minute', limit: 2_000_000_000, seconds: 60 },
-    { name: 'day', limit: 2_000_000_000, seconds: 86_400 },
-  ] satisfies Client['windows']
-  const client = { id: 'key:1', windows, bannable: true }
-  const rounds = []
-  for (let round = 0; round < ROUNDS; round++) {
-    const before = process.cpuUsage()
-    for (let i = 0; i < DECISIONS; i++) await limits.take(client, 1)
-    const { user, system } = process.cpuUsage(before)
-    rounds.push((user + system) / DECISIONS)
+/** Each request goes to either at random, in the same seconds: what else the machine does strikes both. */
+async function latency({ memory, shared, keys }: Compared) {
+  const times = { memory: [] as number[], shared: [] as number[] }
+  const all: Promise<unknown>[] = []
+  const began = performance.now()
+  for (let i = 0; i < RATE * SECONDS * 2; i++) {
+    await sleep(Math.max(0, began + (i * 1000) / RATE - performance.now()))
+    const [server, own] = Math.random() < 0.5 ? [memory, times.memory] : [shared, times.shared]
+    all.push(getPet(server.url, keys[i % keys.length] as string).then(({ ms }) => own.push(ms)))
   }
-  await limits.close()
-  report('a decision in memory takes', `${median(rounds).toFixed(1)} µs of processor time`)
-}
-
-/** Each request goes to either at random, in the same seconds: whatever else the machine does strikes both alike. */
-async function latency(without: Server, limited: Server) {
-  const rounds = []
-  for (let round = 0; round < ROUNDS; round++) {
-    const times = { without: [] as number[], limited: [] as number[] }
-    const all: Promise<unknown>[] = []
-    const began = performance.now()
-    for (let i = 0; i < RATE * SECONDS; i++) {
-      await sleep(Math.max(0, began + (i * 1000) / RATE - performance.now()))
-      const [server, own] = Math.random() < 0.5 ? [without, times.without] : [limited, times.limited]
-      all.push(get(server.url, database.key).then(({ ms }) => own.push(ms)))
-    }
-    await Promise.all(all)
-    rounds.push(times)
-  }
+  await Promise.all(all)
   for (const q of [0.5, 0.99]) {
-    const added = median(rounds.map((times) => quantile(times.limited, q) - quantile(times.without, q)))
-    const typical = median(rounds.map((times) => quantile(times.without, q)))
-    report(`Redis adds to p${q * 100}, at ${RATE}/s`, `${added.toFixed(2)} ms   (without: ${typical.toFixed(2)} ms)`)
+    const [without, added] = [quantile(times.memory, q), quantile(times.shared, q) - quantile(times.memory, q)]
+    report(`Redis adds to p${q * 100}, at ${RATE}/s`, `${added.toFixed(2)} ms to ${without.toFixed(2)} ms`)
   }
 }
 
-/** Under full load Redis stops in the middle, and goes on. */
-async function outage(server: Server) {
-  const degraded = async () => (await (await fetch(`${server.url}/readyz`)).json()).limits === 'degraded'
-  const slowest = { before: 0, after: 0 }
-  let when: keyof typeof slowest = 'before'
-  const load = cannon(server.url, onePet, STOPPED_MS / 1000 + 5)
-  load.on('response', (_client, _status, _bytes, ms) => {
-    slowest[when] = Math.max(slowest[when], ms)
+/** Redis stops in the middle of a full load, and goes on. */
+async function outage(redis: Awaited<ReturnType<typeof startRedis>>, { shared, keys }: Compared) {
+  const degraded = async () => /degraded/.test(await (await fetch(`${shared.url}/readyz`)).text())
+  const times = { before: [] as number[], after: [] as number[] }
+  let phase: keyof typeof times = 'before'
+  let failed = 0
+  let running = true
+  const clients = Array.from({ length: CONNECTIONS }, async (_, i) => {
+    while (running) {
+      const { ok, ms } = await getPet(shared.url, keys[i] as string)
+      times[phase].push(ms)
+      if (!ok) failed++
+    }
   })
   await sleep(2_000)
-  when = 'after'
-  redis.kill('SIGSTOP')
+  phase = 'after'
+  redis.signal('SIGSTOP')
   await sleep(STOPPED_MS)
   const noticed = await degraded()
-  redis.kill('SIGCONT')
-  const { non2xx, errors } = await load
+  redis.signal('SIGCONT')
+  await sleep(3_000)
+  running = false
+  await Promise.all(clients)
   const back = !(await degraded())
-  const good = non2xx + errors === 0 && slowest.after < SLOWEST_MS && noticed && back
-  report(`Redis stopped for ${STOPPED_MS / 1000} s: failed requests`, String(non2xx + errors), non2xx + errors === 0)
-  const [after, before] = [slowest.after, slowest.before].map(Math.round)
-  report('  slowest request', `${after} ms (before: ${before} ms)`, slowest.after < SLOWEST_MS)
+  const [before, after] = [times.before, times.after].map((own) => Math.round(Math.max(...own))) as [number, number]
+  report(`Redis stopped for ${STOPPED_MS / 1000} s: failed requests`, String(failed), failed === 0)
+  report('  slowest request', `${after} ms (before: ${before} ms)`, after < SLOWEST_MS)
   report('  counted alone, then in Redis again', noticed && back ? 'yes' : 'no', noticed && back)
-  if (!good) process.exitCode = 1
 }
 
-try {
-  await exactness()
-  const [none, gathered, memory, shared] = (await Promise.all([
-    start({ LIMITS: 'none' }),
-    start({ LIMITS: 'gathered' }),
-    start({}),
-    start({ REDIS_URL: redis.url }),
-  ])) as [Server, Server, Server, Server]
-  const variants = [
-    { name: 'without limits', server: none, goal: 0 },
-    { name: 'without limits, gathered as with them', server: gathered, goal: 0 },
-    { name: 'in memory', server: memory, goal: 0.95 },
-    { name: 'in Redis', server: shared, goal: 0.85 },
-  ]
-  console.log(`\n${CONNECTIONS} connections, random ids of ${PETS}; medians of ${ROUNDS} rounds of ${SECONDS} s`)
-  await throughput('GET one pet (with limits, requests that waited together share a query)', onePet, variants)
-  await throughput('GET a page of one pet (a query for each request)', aPage, variants)
-  await decision()
-  console.log('')
-  await latency(none, shared)
-  await outage(shared)
-} finally {
-  await database.drop()
-}
-process.exit()
+await runProgram(async () => {
+  requireProc()
+  const loader = await chooseLoader()
+  const redis = await startRedis()
+  await buildGateway()
+  const scratch = await createScratchDatabase('_limits')
+  const start = (env: Record<string, string>) => startById('gateway', { DATABASE_URL: scratch.url, ...env })
+  // The gateway applies the migrations when it starts.
+  const memory = await start({})
+  await compilePeers()
+  const client = await connectScratch(scratch)
+  const keys = await seed(client, { pets: PETS, orders: false })
+  const gateways = await Promise.all(Array.from({ length: GATEWAYS }, () => start({ REDIS_URL: redis.url })))
+  await exactness(gateways, await createKey(client, { plan: 'Business' }))
+  const [shared, ...others] = gateways as [RunningServer, ...RunningServer[]]
+  for (const gateway of others) await gateway.stop()
+
+  const compared = { memory, shared, keys, loader }
+  console.log(`\n${loader.name}, ${CONNECTIONS} connections, ${ROUNDS} rounds of ${SECONDS} s, medians`)
+  await throughput('GET one', readTemplates.getOne, compared)
+  await throughput('GET 20', readTemplates.getTwenty, compared)
+  await latency(compared)
+  await outage(redis, compared)
+})

@@ -1,0 +1,109 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { createInterface } from 'node:readline'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { atEnd, Refusal } from './lifecycle.js'
+
+const START_TIMEOUT_MS = 120_000
+const STOP_TIMEOUT_MS = 15_000
+/** pino's level for warnings. */
+const WARN = 40
+
+/** Starts a process that does not outlive the benchmark. */
+export function startProcess(command: string, args: string[], env: Record<string, string> = {}): ChildProcess {
+  // Nothing of the caller's own settings: LOG_LEVEL and the like would change what is measured.
+  const { PATH = '', HOME = '' } = process.env
+  const child = spawn(command, args, { env: { PATH, HOME, ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
+  atEnd(() => child.kill('SIGKILL'))
+  return child
+}
+
+const hasEnded = (child: ChildProcess) => child.exitCode !== null || child.signalCode !== null
+
+/** Runs a command to its end and returns its standard output. */
+export async function runCommand(command: string, args: string[]): Promise<string> {
+  const child = startProcess(command, args)
+  const output = { stdout: '', stderr: '' }
+  for (const name of ['stdout', 'stderr'] as const)
+    child[name]?.setEncoding('utf8').on('data', (text) => {
+      output[name] += text
+    })
+  const [code] = await once(child, 'close')
+  if (code === 0) return output.stdout
+  throw new Error(`${command} ${args.join(' ')} failed with ${code}:\n${output.stderr}${output.stdout}`)
+}
+
+export async function freePort() {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as { port: number }
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+export type RunningServer = Awaited<ReturnType<typeof startServer>>
+
+/** Starts a server as production does, at its default log level, and waits until it answers. */
+export async function startServer(args: string[], env: Record<string, string>) {
+  const port = await freePort()
+  const url = `http://127.0.0.1:${port}`
+  const child = startProcess(process.execPath, args, {
+    NODE_ENV: 'production',
+    HOST: '127.0.0.1',
+    PORT: String(port),
+    ...env,
+  })
+  const log: string[] = []
+  const warnings: string[] = []
+  for (const stream of [child.stdout, child.stderr])
+    if (stream)
+      createInterface(stream).on('line', (line) => {
+        if (log.push(line) > 50) log.shift()
+        if (levelOf(line) >= WARN) warnings.push(line)
+      })
+  for (const began = performance.now(); ; await sleep(50)) {
+    if (hasEnded(child)) throw new Refusal(`${args.join(' ')} ended at its start:\n${log.join('\n')}`)
+    if (performance.now() - began > START_TIMEOUT_MS) throw new Refusal(`${args.join(' ')} does not answer`)
+    if (await fetch(url).catch(() => undefined)) break
+  }
+  const pid = child.pid as number
+  return {
+    url,
+    /** Log lines of level warn and above. */
+    warnings,
+    cpuSeconds: () => cpuSeconds(pid),
+    memoryMB: () => memoryMB(pid, 'VmRSS'),
+    peakMemoryMB: () => memoryMB(pid, 'VmHWM'),
+    async stop() {
+      if (hasEnded(child)) throw new Error(`${args.join(' ')} ended during the run:\n${log.join('\n')}`)
+      const exit = once(child, 'exit')
+      child.kill('SIGTERM')
+      const killer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS)
+      await exit
+      clearTimeout(killer)
+    },
+  }
+}
+
+function levelOf(line: string) {
+  try {
+    return Number(JSON.parse(line).level)
+  } catch {
+    return 0
+  }
+}
+
+/** User and system time of all threads so far. The kernel counts in hundredths of a second. */
+function cpuSeconds(pid: number) {
+  // The name of the command, in parentheses, may itself hold spaces.
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
+  return (Number(fields[11]) + Number(fields[12])) / 100
+}
+
+function memoryMB(pid: number, field: 'VmRSS' | 'VmHWM') {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8')
+  return Number(new RegExp(`${field}:\\s+(\\d+)`).exec(status)?.[1]) / 1024
+}

@@ -1,0 +1,35 @@
+import { CATEGORIES } from './seed.js'
+import type { Template } from './workloads.js'
+
+/** How large each random value may be. `{start}` leaves room for a full page. */
+export const maximaFor = (pets: number) => ({
+  pet: pets,
+  start: Math.floor(pets * 0.9),
+  category: CATEGORIES,
+  quantity: 1000,
+})
+
+export type Maxima = ReturnType<typeof maximaFor>
+
+/** A request with random values from 1 to each maximum. wrk.lua does the same in Lua. */
+export function fill({ method, path, body }: Template, maxima: Maxima, random = Math.random) {
+  const values = Object.fromEntries(
+    Object.entries(maxima).map(([name, max]) => [name, String(1 + Math.floor(random() * max))]),
+  )
+  const filled = (text: string) => text.replace(/\{(\w+)\}/g, (_, name) => values[name] as string)
+  return { method, path: filled(path), body: body && filled(body) }
+}
+
+export function choose(templates: Template[], random = Math.random): Template {
+  let at = random() * templates.reduce((sum, { weight }) => sum + weight, 0)
+  for (const template of templates) {
+    at -= template.weight
+    if (at < 0) return template
+  }
+  return templates[0] as Template
+}
+
+export const headersFor = (key: string, body: string | undefined) => ({
+  authorization: `Bearer ${key}`,
+  ...(body ? { 'content-type': 'application/json' } : {}),
+})

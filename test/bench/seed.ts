@@ -1,0 +1,66 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { crc32 } from 'node:zlib'
+import type { Client } from 'pg'
+
+export const CATEGORIES = 20
+export const KEYS = 200
+/** No limit is reached. */
+const UNLIMITED = 2_000_000_000
+
+function createSecret() {
+  const random = `petstore_${randomBytes(20).toString('hex')}`
+  const secret = random + crc32(random).toString(16).padStart(8, '0')
+  return { secret, prefix: secret.slice(0, 17), hash: createHash('sha256').update(secret).digest('hex') }
+}
+
+interface KeyOptions {
+  plan: 'Business' | 'Enterprise'
+  limit?: number
+}
+
+/** Writes a key as `npm run keys -- create` does, and returns its secret. */
+export async function createKey(client: Client, { plan, limit }: KeyOptions) {
+  const { secret, prefix, hash } = createSecret()
+  await client.query(
+    `INSERT INTO "ApiKey" (name, plan, prefix, hash, "minuteLimit", "dayLimit") VALUES ('bench', $1, $2, $3, $4, $4)`,
+    [plan, prefix, hash, limit],
+  )
+  return secret
+}
+
+/**
+ * Fills a migrated, empty database: pets with stock, up to four orders for each, many keys.
+ * Autovacuum would strike one server or the other at random; `tidy` does its work between rounds.
+ */
+export async function seed(client: Client, { pets, orders }: { pets: number; orders: boolean }) {
+  await client.query(`
+    INSERT INTO "Category" (name) SELECT 'Category ' || i FROM generate_series(1, ${CATEGORIES}) AS i;
+    ALTER TABLE "Pet" DISABLE TRIGGER USER;
+    INSERT INTO "Pet" (name, "categoryId", status)
+      SELECT 'Pet ' || i, 1 + i % ${CATEGORIES},
+        (CASE i / ${CATEGORIES} % 10 WHEN 8 THEN 'pending' WHEN 9 THEN 'sold' ELSE 'available' END)::"PetStatus"
+      FROM generate_series(1, ${pets}) AS i;
+    ALTER TABLE "Pet" ENABLE TRIGGER USER;
+    INSERT INTO "InventoryItem" ("petId", quantity) SELECT id, id % 1000 FROM "Pet";
+    ALTER TABLE "Pet" SET (autovacuum_enabled = off);
+    ALTER TABLE "InventoryItem" SET (autovacuum_enabled = off);
+    ALTER TABLE "Order" SET (autovacuum_enabled = off)`)
+  if (orders)
+    await client.query(`INSERT INTO "Order" ("petId", quantity, complete)
+      SELECT i, n, n = 1 FROM generate_series(1, ${pets}) AS i, generate_series(1, i % 5) AS n ORDER BY n, i`)
+  await client.query('VACUUM ANALYZE')
+  await client.query('CHECKPOINT')
+  const keys: string[] = []
+  for (let i = 0; i < KEYS; i++) keys.push(await createKey(client, { plan: 'Enterprise', limit: UNLIMITED }))
+  return keys
+}
+
+/** Removes what a workload wrote, so that every round begins with the same tables. */
+export async function createTidy(client: Client) {
+  const { rows } = await client.query('SELECT coalesce(max(id), 0) AS last FROM "Order"')
+  return async () => {
+    await client.query('DELETE FROM "Order" WHERE id > $1', [rows[0].last])
+    await client.query('VACUUM ANALYZE "Order", "InventoryItem"')
+    await client.query('CHECKPOINT')
+  }
+}
