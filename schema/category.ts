@@ -1,7 +1,7 @@
 import { builder, columnDescription, graphqlOnly } from './builder.js'
-import { ApiError, mapPrismaError, notFound } from './errors.js'
+import { ApiError, found, mapPrismaError, notFound } from './errors.js'
 import { afterArg, keyset, limitArg, page } from './pagination.js'
-import { description, name } from './validation.js'
+import { description, given, name } from './validation.js'
 
 const Category = builder.prismaObject('Category', {
   fields: (t) => ({
@@ -55,11 +55,8 @@ builder.queryFields((t) => ({
     description: 'One category.',
     rest: { method: 'GET', path: '/categories/{categoryId}', tag: 'Pets', summary: 'Get a category' },
     args: { categoryId: t.arg({ type: 'Int64', required: true, description: columnDescription('Category', 'id') }) },
-    resolve: async (query, _root, { categoryId: id }, { prisma }) => {
-      const category = await prisma.category.findUnique({ ...query, where: { id } })
-      if (!category) throw notFound('category', id)
-      return category
-    },
+    resolve: async (query, _root, { categoryId: id }, { prisma }) =>
+      found(await prisma.category.findUnique({ ...query, where: { id } }), 'category', id),
   }),
 }))
 
@@ -90,7 +87,7 @@ builder.mutationFields((t) => ({
     },
     resolve: (query, _root, { categoryId: id, input: { name, description } }, { prisma }) =>
       prisma.category
-        .update({ ...query, where: { id }, data: { name: name ?? undefined, description } })
+        .update({ ...query, where: { id }, data: { description, ...given({ name }) } })
         .catch(mapPrismaError({ P2025: () => notFound('category', id) })),
   }),
   deleteCategory: t.prismaField({

@@ -105,6 +105,12 @@ export class InvalidValue extends TypeError {}
 
 export const notFound = (thing: string, id: bigint) => new ApiError('not_found', `There is no ${thing} ${id}.`)
 
+/** The row that was found. @throws ApiError not_found, where there is none */
+export function found<Row>(row: Row | null, thing: string, id: bigint): Row {
+  if (row === null) throw notFound(thing, id)
+  return row
+}
+
 export const unknownReference = (field: string, id: bigint | undefined) =>
   new ApiError('unknown_reference', `${field} ${id} does not exist.`)
 

@@ -1,5 +1,5 @@
 import { builder, columnDescription, graphqlOnly } from './builder.js'
-import { notFound } from './errors.js'
+import { found } from './errors.js'
 import { afterArg, limitArg, page } from './pagination.js'
 import { PetStatus } from './pet.js'
 import { stock } from './validation.js'
@@ -52,11 +52,8 @@ builder.queryFields((t) => ({
     description: 'The inventory entry of one animal.',
     rest: { method: 'GET', path: '/inventory/{petId}', tag: 'Store', summary: 'Get the stock of a pet' },
     args: { petId: t.arg({ type: 'Int64', required: true, description: columnDescription('InventoryItem', 'petId') }) },
-    resolve: async (query, _root, { petId }, { prisma }) => {
-      const item = await prisma.inventoryItem.findUnique({ ...query, where: { petId } })
-      if (!item) throw notFound('inventory entry for pet', petId)
-      return item
-    },
+    resolve: async (query, _root, { petId }, { prisma }) =>
+      found(await prisma.inventoryItem.findUnique({ ...query, where: { petId } }), 'inventory entry for pet', petId),
   }),
 }))
 
@@ -80,8 +77,7 @@ builder.mutationFields((t) => ({
     resolve: async (query, _root, { petId, input: { quantity } }, { prisma }) => {
       await prisma.inventoryItem.updateMany({ where: { petId }, data: { quantity } })
       const item = await prisma.inventoryItem.findUnique({ ...query, where: { petId } })
-      if (!item) throw notFound('inventory entry for pet', petId)
-      return { ...item, quantity }
+      return { ...found(item, 'inventory entry for pet', petId), quantity }
     },
   }),
 }))

@@ -1,7 +1,7 @@
 import { builder, columnDescription, graphqlOnly } from './builder.js'
-import { ApiError, mapPrismaError, notFound, unknownReference } from './errors.js'
+import { ApiError, found, mapPrismaError, notFound, unknownReference } from './errors.js'
 import { afterArg, limitArg, page } from './pagination.js'
-import { orderQuantity } from './validation.js'
+import { given, orderQuantity } from './validation.js'
 
 const Order = builder.prismaObject('Order', {
   fields: (t) => ({
@@ -61,7 +61,7 @@ builder.queryFields((t) => ({
         context.prisma.order.findMany({
           ...query,
           ...list,
-          where: { ...where, petId: petId ?? undefined, complete: complete ?? undefined },
+          where: { ...where, ...given({ petId, complete }) },
         }),
       ),
   }),
@@ -71,11 +71,8 @@ builder.queryFields((t) => ({
     description: 'One order.',
     rest: { method: 'GET', path: '/store/orders/{orderId}', tag: 'Store', summary: 'Get an order' },
     args: { orderId: t.arg({ type: 'Int64', required: true, description: columnDescription('Order', 'id') }) },
-    resolve: async (query, _root, { orderId: id }, { prisma }) => {
-      const order = await prisma.order.findUnique({ ...query, where: { id } })
-      if (!order) throw notFound('order', id)
-      return order
-    },
+    resolve: async (query, _root, { orderId: id }, { prisma }) =>
+      found(await prisma.order.findUnique({ ...query, where: { id } }), 'order', id),
   }),
 }))
 
@@ -95,10 +92,7 @@ builder.mutationFields((t) => ({
     args: { input: t.arg({ type: NewOrder, required: true, description: 'The order to create.' }) },
     resolve: (query, _root, { input: { petId, quantity, shipDate, complete } }, { prisma }) =>
       prisma.order
-        .create({
-          ...query,
-          data: { petId, quantity: quantity ?? undefined, shipDate, complete: complete ?? undefined },
-        })
+        .create({ ...query, data: { shipDate, ...given({ petId, quantity, complete }) } })
         .catch(mapPrismaError({ P2003: () => unknownReference('petId', petId) })),
   }),
   updateOrder: t.prismaField({
@@ -121,12 +115,7 @@ builder.mutationFields((t) => ({
         .update({
           ...query,
           where: { id },
-          data: {
-            petId: petId ?? undefined,
-            quantity: quantity ?? undefined,
-            shipDate,
-            complete: complete ?? undefined,
-          },
+          data: { shipDate, ...given({ petId, quantity, complete }) },
         })
         .catch(
           mapPrismaError({

@@ -1,7 +1,7 @@
 import { builder, columnDescription, graphqlOnly } from './builder.js'
-import { ApiError, mapPrismaError, notFound, unknownReference } from './errors.js'
+import { ApiError, found, mapPrismaError, notFound, unknownReference } from './errors.js'
 import { afterArg, keyset, limitArg, page } from './pagination.js'
-import { DEFAULT_LIMIT, ids, limit, MAX_LIMIT, name } from './validation.js'
+import { DEFAULT_LIMIT, given, ids, limit, MAX_LIMIT, name } from './validation.js'
 
 export const PetStatus = builder.enumType('PetStatus', {
   description: 'Sales status of an animal. Any status may follow any other.',
@@ -73,11 +73,7 @@ builder.queryFields((t) => ({
         context.prisma.pet.findMany({
           ...query,
           ...list,
-          where: {
-            id: { ...where.id, in: id ?? undefined },
-            status: status ?? undefined,
-            categoryId: categoryId ?? undefined,
-          },
+          where: given({ id: { ...where.id, ...given({ in: id }) }, status, categoryId }),
         }),
       ),
   }),
@@ -97,11 +93,8 @@ builder.queryFields((t) => ({
       },
     },
     args: { petId: t.arg({ type: 'Int64', required: true, description: columnDescription('Pet', 'id') }) },
-    resolve: async (query, _root, { petId: id }, { prisma }) => {
-      const pet = await prisma.pet.findUnique({ ...query, where: { id } })
-      if (!pet) throw notFound('pet', id)
-      return pet
-    },
+    resolve: async (query, _root, { petId: id }, { prisma }) =>
+      found(await prisma.pet.findUnique({ ...query, where: { id } }), 'pet', id),
   }),
 }))
 
@@ -121,7 +114,7 @@ builder.mutationFields((t) => ({
     args: { input: t.arg({ type: NewPet, required: true, description: 'The pet to create.' }) },
     resolve: (query, _root, { input: { name, categoryId, status } }, { prisma }) =>
       prisma.pet
-        .create({ ...query, data: { name, categoryId, status: status ?? undefined } })
+        .create({ ...query, data: given({ name, categoryId, status }) })
         .catch(mapPrismaError({ P2003: () => unknownReference('categoryId', categoryId) })),
   }),
   updatePet: t.prismaField({
@@ -138,7 +131,7 @@ builder.mutationFields((t) => ({
         .update({
           ...query,
           where: { id },
-          data: { name: name ?? undefined, categoryId: categoryId ?? undefined, status: status ?? undefined },
+          data: given({ name, categoryId, status }),
         })
         .catch(
           mapPrismaError({

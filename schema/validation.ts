@@ -39,3 +39,7 @@ export const ids = z
   .array(z.bigint())
   .min(1, 'must name at least 1 id')
   .max(MAX_LIMIT, `must name at most ${MAX_LIMIT} ids`)
+
+/** Arguments for Prisma, which takes undefined for a value that is not given. Null is refused before (see plugin.ts). */
+export const given = <Values extends object>(values: Values) =>
+  values as { [Name in keyof Values]: Exclude<Values[Name], null> }
