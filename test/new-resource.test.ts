@@ -1,0 +1,148 @@
+import { execFile } from 'node:child_process'
+import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Started, startGateway } from './support/process.js'
+
+// What a developer adds for a resource of their own: a model, its migration, a file in schema/ and a line in
+// schema/index.ts. Nothing in src/.
+
+const model = `
+/// A company that supplies pets.
+model Supplier {
+  /// Unique identifier assigned by the service on creation.
+  id   BigInt @id @default(autoincrement())
+  /// The supplier's name.
+  name String
+}
+`
+
+const migration = 'CREATE TABLE "Supplier" ("id" BIGSERIAL PRIMARY KEY, "name" TEXT NOT NULL);'
+
+const resource = `
+import { builder, columnDescription } from './builder.js'
+import { found } from './errors.js'
+import { afterArg, limitArg, page } from './pagination.js'
+import { name } from './validation.js'
+
+const Supplier = builder.prismaObject('Supplier', {
+  fields: (t) => ({
+    id: t.expose('id', { type: 'Int64', example: 7 }),
+    name: t.exposeString('name', { example: 'Paws Ltd' }),
+  }),
+})
+
+const NewSupplier = builder.inputType('NewSupplier', {
+  description: 'A supplier to create.',
+  fields: (t) => ({ name: t.string({ required: true, validate: name, description: columnDescription('Supplier', 'name') }) }),
+})
+
+builder.queryFields((t) => ({
+  suppliers: t.prismaField({
+    type: [Supplier],
+    nullable: true,
+    description: 'The suppliers.',
+    rest: { method: 'GET', path: '/suppliers', tag: 'Store', summary: 'List suppliers' },
+    args: { limit: limitArg(t.arg), after: afterArg(t.arg) },
+    resolve: (query, _root, args, context) =>
+      page(context, args, 'id', (list) => context.prisma.supplier.findMany({ ...query, ...list })),
+  }),
+  supplier: t.prismaField({
+    type: Supplier,
+    nullable: true,
+    description: 'One supplier.',
+    rest: { method: 'GET', path: '/suppliers/{supplierId}', tag: 'Store', summary: 'Get a supplier', stability: 'beta' },
+    args: { supplierId: t.arg({ type: 'Int64', required: true, description: columnDescription('Supplier', 'id') }) },
+    resolve: async (query, _root, { supplierId: id }, { prisma }) =>
+      found(await prisma.supplier.findUnique({ ...query, where: { id } }), 'supplier', id),
+  }),
+}))
+
+builder.mutationFields((t) => ({
+  createSupplier: t.prismaField({
+    type: Supplier,
+    nullable: true,
+    description: 'Creates a supplier.',
+    rest: { method: 'POST', path: '/suppliers', tag: 'Store', summary: 'Create a supplier', status: 201, location: '/suppliers/{id}' },
+    args: { body: t.arg({ type: NewSupplier, required: true, description: 'The supplier to create.' }) },
+    resolve: (query, _root, { body }, { prisma }) => prisma.supplier.create({ ...query, data: body }),
+  }),
+}))
+`
+
+let folder: string
+let gateway: Started
+let key: string
+const atLast: (() => unknown)[] = []
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'petstore-resource-'))
+  for (const path of ['schema', 'src', 'docs/guides', 'prisma', 'package.json', 'tsconfig.json', 'prisma.config.ts'])
+    await cp(path, join(folder, path), { recursive: true, filter: (source) => !source.includes('generated') })
+  await symlink(resolve('node_modules'), join(folder, 'node_modules'))
+  const edit = async (path: string, change: (text: string) => string) =>
+    writeFile(join(folder, path), change(await readFile(join(folder, path), 'utf8')))
+  await edit('prisma/schema.prisma', (text) => text + model)
+  await mkdir(join(folder, 'prisma/migrations/29990101000000_suppliers'))
+  await writeFile(join(folder, 'prisma/migrations/29990101000000_suppliers/migration.sql'), migration)
+  await writeFile(join(folder, 'schema/supplier.ts'), resource)
+  await edit('schema/index.ts', (text) => text.replace("import './quota.js'", "import './supplier.js'\n$&"))
+  await promisify(execFile)('npm', ['run', 'build'], { cwd: folder })
+  gateway = await startGateway({ DATA_DIR: join(folder, 'data') }, (end) => atLast.push(end), folder)
+  key = /Bearer (\w+)/.exec(gateway.said)?.[1] ?? ''
+}, 120_000)
+afterAll(async () => {
+  for (const end of atLast) await end()
+  await rm(folder, { recursive: true, force: true })
+})
+
+async function ask(path: string, init: RequestInit = {}) {
+  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
+  const response = await fetch(gateway.url + path, { headers, ...init })
+  return { status: response.status, headers: response.headers, body: await response.json() }
+}
+
+test('a resource that is declared in schema/ is served over REST: created, read, listed by pages, validated', async () => {
+  const create = (body: unknown) => ask('/suppliers', { method: 'POST', body: JSON.stringify(body) })
+  const created = await create({ name: ' Paws Ltd ' })
+  expect([created.status, created.body]).toEqual([201, { id: 1, name: 'Paws Ltd' }])
+  expect(created.headers.get('location')).toMatch(/\/suppliers\/1$/)
+  await create({ name: 'Claws Ltd' })
+  expect((await ask('/suppliers/2')).body).toEqual({ id: 2, name: 'Claws Ltd' })
+  const first = await ask('/suppliers?limit=1')
+  expect(first.body).toEqual([{ id: 1, name: 'Paws Ltd' }])
+  expect(first.headers.get('link')).toMatch(/<[^>]+\/suppliers\?limit=1&after=1>; rel="next"/)
+  expect((await ask('/suppliers?limit=1&after=1')).headers.has('link')).toBe(false)
+  expect((await create({})).body).toEqual({ code: 'invalid_request', message: 'name is required.', status: 400 })
+  expect((await create([])).body.message).toBe('The body must be a JSON object.')
+  expect((await ask('/suppliers/3')).body.code).toBe('not_found')
+  expect((await ask('/suppliers', { method: 'DELETE' })).headers.get('allow')).toBe('GET, HEAD, POST')
+})
+
+test('it is served over GraphQL, and counts in the limits of both surfaces', async () => {
+  const remaining = async () => (await ask('/quota')).body.minute.remaining
+  const before = await remaining()
+  const query = '{ suppliers(limit: 1) { name } supplier(supplierId: 2) { id } }'
+  const { body } = await ask('/graphql', { method: 'POST', body: JSON.stringify({ query }) })
+  expect(body.data).toEqual({ suppliers: [{ name: 'Paws Ltd' }], supplier: { id: 2 } })
+  expect(before - (await remaining())).toBe(2)
+  await ask('/suppliers')
+  expect(before - (await remaining())).toBe(3)
+})
+
+test('it is in the OpenAPI document and in the GraphQL schema, with its examples, bounds and stability', async () => {
+  const { paths, components } = (await ask('/openapi.json')).body
+  expect(Object.keys(paths['/suppliers'])).toEqual(['get', 'post'])
+  expect(paths['/suppliers/{supplierId}'].get).toMatchObject({
+    operationId: 'getSupplier',
+    tags: ['Store'],
+    'x-stability': 'beta',
+    parameters: [{ name: 'supplierId', in: 'path', example: 7 }],
+  })
+  expect(components.schemas.Supplier.example ?? components.schemas.Supplier.properties.name.example).toBe('Paws Ltd')
+  expect(components.schemas.NewSupplier.properties.name).toMatchObject({ maxLength: 100, example: 'Paws Ltd' })
+  const sdl = await (await fetch(`${gateway.url}/schema.graphql`)).text()
+  expect(sdl).toContain('createSupplier(')
+})
