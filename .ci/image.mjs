@@ -9,7 +9,9 @@ import { join } from 'node:path'
 const all = mkdtempSync(join(tmpdir(), 'image-'))
 process.on('exit', () => rmSync(all, { recursive: true, force: true }))
 
-const lines = readFileSync('Dockerfile', 'utf8').split('\n').filter((line) => /^[A-Z]/.test(line))
+const lines = readFileSync('Dockerfile', 'utf8')
+  .split('\n')
+  .filter((line) => /^[A-Z]/.test(line))
 const last = lines.findLastIndex((line) => line.startsWith('FROM'))
 const env = { ...process.env }
 const commands = {}
