@@ -16,6 +16,8 @@ const last = lines.findLastIndex((line) => line.startsWith('FROM'))
 const env = { ...process.env }
 const commands = {}
 let stage = ''
+/** Of each stage: the next one begins where its base ended. */
+const workdirs = {}
 let folder = ''
 
 const steps = {
@@ -25,16 +27,18 @@ const steps = {
     // Instead of an image there is this machine, with its Node.
     if (base.includes(':')) mkdirSync(stage)
     else execSync(`cp -a ${join(all, base)} ${stage}`)
-    folder = stage
+    steps.WORKDIR(workdirs[join(all, base)] ?? '/')
   },
   WORKDIR(path) {
+    workdirs[stage] = path
     folder = join(stage, path)
     mkdirSync(folder, { recursive: true })
   },
   COPY(text) {
     const paths = text.split(' ').slice(0, -1)
     const from = paths[0].split('--from=')[1]
-    if (from) return execSync(`cp -a ${join(all, from, paths[1])}/. ${folder}`)
+    if (from)
+      return execSync(`cp -a ${join(all, from, paths[1])}/. ${folder} && du -sh ${folder}`, { stdio: 'inherit' })
     // .dockerignore names what Git ignores.
     const files = execFileSync('git', ['ls-files', '--', ...paths], { encoding: 'utf8' })
     for (const file of files.trim().split('\n')) cpSync(file, join(folder, file))

@@ -20,7 +20,7 @@ export async function freePort(): Promise<number> {
   return port
 }
 
-async function temporaryFolder(): Promise<string> {
+export async function temporaryFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'petstore-'))
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
   return folder
@@ -42,12 +42,27 @@ function clean(env: Environment): Environment {
 }
 
 /** A command that ends: an entry and its arguments. */
-export function runCommand([entry = '', ...args]: string[], env: Environment) {
+export const runCommand = ([entry = '', ...args]: string[], env: Environment) =>
+  runNode([built(entry), ...args], undefined, env)
+
+/** A program that ends. */
+export function runNode(args: string[], cwd?: string, env: Environment = {}) {
   return new Promise<{ code: number; stdout: string; stderr: string }>((resolve) => {
-    execFile(process.execPath, [built(entry), ...args], { env: clean(env) }, (error, stdout, stderr) => {
+    execFile(process.execPath, args, { cwd, env: clean(env) }, (error, stdout, stderr) => {
       resolve({ code: error ? Number(error.code ?? 1) : 0, stdout, stderr })
     })
   })
+}
+
+/** A script of package.json, with what it has printed so far. */
+export function spawnScript(name: string, env: Environment) {
+  const child = spawn('npm', ['run', name], { env: clean(env), stdio: ['ignore', 'pipe', 'ignore'] })
+  let output = ''
+  child.stdout.on('data', (data) => {
+    output += data
+  })
+  onTestFinished(() => void child.kill())
+  return { child, output: () => output }
 }
 
 export interface Started {
