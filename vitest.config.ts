@@ -12,8 +12,9 @@ export default defineConfig({
   resolve: { alias: [{ find: /^graphql$/, replacement: createRequire(import.meta.url).resolve('graphql') }] },
   test: {
     globalSetup: 'test/support/setup.ts',
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    // Only what hangs is late, on a busy machine too.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
     pool: 'threads',
     // Files leave nothing behind in modules but idle databases, so that they can share them: loading costs more than
     // many a test.

@@ -1,16 +1,29 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
+import {
+  cpSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { pathToFileURL } from 'node:url'
+import { promisify } from 'node:util'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest'
 import { seed } from '../prisma/seed.js'
 import { openEmbedded } from '../src/database/embedded.js'
 import { type Database, type DatabaseOptions, openDatabase } from '../src/database/index.js'
-import { acquireLock, readLock } from '../src/database/lock.mjs'
+import { acquireLock, type Lock } from '../src/database/lock.js'
 import { StartupError } from '../src/settings.js'
 
 const scratch = mkdtempSync(join(tmpdir(), 'petstore-database-'))
@@ -46,14 +59,6 @@ function child(fixture: string, ...args: string[]): ChildProcess {
   return process_
 }
 
-const nextLine = async (from: ChildProcess): Promise<string> => {
-  // biome-ignore lint/style/noNonNullAssertion: spawned with pipes
-  const lines = createInterface(from.stdout!)
-  const [line] = await once(lines, 'line')
-  lines.close()
-  return line
-}
-
 afterAll(() => rmSync(scratch, { recursive: true, force: true }))
 
 describe('the embedded database', () => {
@@ -61,7 +66,7 @@ describe('the embedded database', () => {
     const folder = dataFolder()
     const first = await open(folder)
     const { id } = await first.prisma.category.create({ data: { name: 'Kept' } })
-    expect(readLock(join(folder, 'lock'))).toMatchObject({ pid: process.pid, port: Number(new URL(first.url).port) })
+    expect(await acquireLock(folder)).toEqual({ owner: { pid: process.pid, port: Number(new URL(first.url).port) } })
     await first.close()
     expect(readdirSync(folder)).toEqual(['db'])
     expect(statSync(join(folder, 'db')).mode & 0o777).toBe(0o700)
@@ -79,7 +84,6 @@ describe('the embedded database', () => {
       if (acknowledged.length === 100) writer.kill('SIGKILL')
     }
     expect(acknowledged.length).toBeGreaterThanOrEqual(100)
-    expect(existsSync(join(folder, 'lock'))).toBe(true)
     const { prisma } = await open(folder)
     const ids = (await prisma.category.findMany()).map(({ id }) => String(id))
     expect(ids).toEqual(expect.arrayContaining(acknowledged))
@@ -99,7 +103,7 @@ describe('the embedded database', () => {
     const { url } = await open(folder)
     const message = await refusal(open(folder))
     expect(message).toContain(`is in use by process ${process.pid}, which serves it on port ${new URL(url).port}`)
-    expect(readLock(join(folder, 'lock'))?.pid).toBe(process.pid)
+    expect(await acquireLock(folder)).toMatchObject({ owner: { pid: process.pid } })
   })
 
   test('lets a command join its owner, and be the owner where there is none', async () => {
@@ -167,18 +171,14 @@ describe('the clients of the embedded database', () => {
   test('have transactions that are isolated from each other', async () => {
     const { prisma } = embedded
     const { id } = await prisma.category.create({ data: { name: '0' } })
-    await Promise.all(
-      Array.from({ length: 50 }, () =>
-        prisma.$transaction(
-          async (tx) => {
-            const { name } = await tx.category.findUniqueOrThrow({ where: { id } })
-            await new Promise(setImmediate)
-            await tx.category.update({ where: { id }, data: { name: String(Number(name) + 1) } })
-          },
-          { maxWait: 10_000 },
-        ),
-      ),
-    )
+    const increment = () =>
+      prisma.$transaction(async (tx) => {
+        const { name } = await tx.category.findUniqueOrThrow({ where: { id } })
+        await new Promise(setImmediate)
+        await tx.category.update({ where: { id }, data: { name: String(Number(name) + 1) } })
+      })
+    // As many at once as there are connections: none waits for one until its time is up.
+    for (let round = 0; round < 5; round++) await Promise.all(Array.from({ length: 10 }, increment))
     expect(await prisma.category.findUnique({ where: { id } })).toMatchObject({ name: '50' })
     const failing = prisma.$transaction(async (tx) => {
       await tx.category.update({ where: { id }, data: { name: 'undone' } })
@@ -230,28 +230,93 @@ describe('the clients of the embedded database', () => {
   })
 })
 
-describe('a lock', () => {
-  test('of a dead process goes to exactly one of those that find it at once', async () => {
-    const folder = mkdtempSync(join(scratch, 'locks-'))
-    const dead = spawn(process.execPath, ['--version'])
-    await once(dead, 'exit')
-    const all = Array.from({ length: 100 }, (_, index) => index)
-    for (const index of all) writeFileSync(join(folder, `lock-${index}`), JSON.stringify({ pid: dead.pid }))
-    const rivals = Array.from({ length: 4 }, () => child('lock.mjs', folder, '100', `${Date.now() + 1500}`))
-    const taken = await Promise.all(rivals.map(async (rival) => JSON.parse(await nextLine(rival)) as number[]))
-    expect(taken.flat().sort((a, b) => a - b)).toEqual(all)
-    expect(readdirSync(folder)).toHaveLength(100)
+describe('the lock of a folder', () => {
+  const emptyLocked = () => mkdtempSync(join(scratch, 'lock-'))
+
+  async function take(folder: string): Promise<Lock> {
+    const lock = await acquireLock(folder)
+    if (!('release' in lock)) return expect.fail(`process ${lock.owner.pid} owns it`)
+    onTestFinished(lock.release)
+    return lock
+  }
+
+  /** A file such as kill -9 leaves: a socket on which nobody listens. */
+  async function leaveBehind(path: string) {
+    const server = createServer().listen(`${path}.listening`)
+    await once(server, 'listening')
+    linkSync(`${path}.listening`, path)
+    server.close()
+    await once(server, 'close')
+  }
+
+  test('has one owner at any time, of several processes that want it and of which some are killed', async () => {
+    const folder = emptyLocked()
+    const log = join(scratch, 'tenures')
+    writeFileSync(log, '')
+    const rivals = new Set<ChildProcess>()
+    const add = () => rivals.add(child('contend.ts', folder, log))
+    const kill = async (rival: ChildProcess) => {
+      rivals.delete(rival)
+      rival.kill('SIGKILL')
+      await once(rival, 'exit')
+    }
+    const lines = () => readFileSync(log, 'utf8').trim().split('\n')
+    for (let count = 0; count < 4; count++) add()
+    for (let kills = 0; kills < 5; kills++) {
+      const seen = lines().length
+      await expect.poll(() => lines().length, { timeout: 60_000 }).toBeGreaterThan(seen + 30)
+      const owner = [...rivals].find(({ pid }) => lines().at(-1)?.startsWith(`${pid}-`))
+      await kill(owner ?? ([...rivals][0] as ChildProcess))
+      add()
+    }
+    await Promise.all([...rivals].map(kill))
+    const tenures = lines().filter((line, index, all) => line !== all[index - 1])
+    expect(tenures).toEqual([...new Set(tenures)])
+    await take(folder)
+    expect(readdirSync(folder)).toHaveLength(1)
   })
 
-  test('is not ours because it has our pid, unless we took it', () => {
-    const path = join(mkdtempSync(join(scratch, 'lock-')), 'lock')
-    writeFileSync(path, JSON.stringify({ pid: process.pid }))
-    expect(readLock(path)).toBeNull()
-    const { lock } = acquireLock(path, { port: 1 })
-    expect(acquireLock(path).holder).toMatchObject({ pid: process.pid, port: 1 })
-    writeFileSync(path, JSON.stringify({ pid: 1 }))
-    lock?.release()
-    expect(existsSync(path)).toBe(true)
+  test('goes to one of those that ask at once, who tells the others of itself', async () => {
+    const folder = emptyLocked()
+    await leaveBehind(join(folder, 'lock-dead'))
+    await leaveBehind(join(folder, 'lock-dead.new'))
+    const answers = await Promise.all(Array.from({ length: 8 }, () => acquireLock(folder)))
+    const locks = answers.filter((answer) => 'release' in answer)
+    expect(locks).toHaveLength(1)
+    for (const { owner } of answers) expect(owner).toEqual({ pid: process.pid })
+    for (const lock of locks) lock.release()
+    expect(readdirSync(folder)).toEqual([])
+  })
+
+  test('stays with a process that is too busy to answer', async () => {
+    const folder = emptyLocked()
+    const sockets: Socket[] = []
+    const silent = createServer((socket) => sockets.push(socket)).listen(join(folder, 'lock-silent'))
+    await once(silent, 'listening')
+    const waiting = acquireLock(folder)
+    const early = await Promise.race([waiting, new Promise((resolve) => setTimeout(resolve, 500))])
+    expect(early).toBe(undefined)
+    silent.close()
+    for (const socket of sockets) socket.destroy()
+    expect('release' in (await waiting)).toBe(true)
+  })
+
+  test.runIf(spawnSync('unshare', ['--pid', '--net', '--fork', 'true']).status === 0)(
+    'is seen from another container: from namespaces where the owner has no pid',
+    async () => {
+      const folder = emptyLocked()
+      await take(folder)
+      const source = `import('${pathToFileURL(join('dist/src/database/lock.js'))}')
+        .then(({ acquireLock }) => acquireLock('${folder}')).then(({ owner }) => console.log(JSON.stringify(owner)))`
+      const args = ['--pid', '--net', '--fork', process.execPath, '--eval', source]
+      const { stdout } = await promisify(execFile)('unshare', args)
+      expect(JSON.parse(stdout)).toEqual({ pid: process.pid })
+    },
+  )
+
+  test('is refused where the path of its socket would be cut', async () => {
+    const folder = join(scratch, 'x'.repeat(100))
+    expect(await refusal(open(folder))).toMatch(/DATA_DIR \S+ is too long: .* \d+ bytes of at most 103/)
   })
 })
 

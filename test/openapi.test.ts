@@ -394,7 +394,7 @@ describe('what the specification says of single operations', () => {
 
 test('the committed contract is what `npm run contract` writes', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'contract-'))
-  await promisify(execFile)(process.execPath, ['src/run.mjs', 'admin/contract', folder])
+  await promisify(execFile)(process.execPath, ['dist/src/admin/contract.js', folder])
   for (const file of ['openapi.yaml', 'schema.graphql'])
     expect(await readFile(file, 'utf8'), file).toBe(await readFile(join(folder, file), 'utf8'))
 }, 60_000)

@@ -1,13 +1,22 @@
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
+import { readdirSync } from 'node:fs'
+import { cp, mkdir, mkdtemp, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { dataFolder, freePort, runCommand, type Started, startGateway } from './support/process.js'
+import {
+  dataFolder,
+  freePort,
+  runCommand,
+  runNode,
+  type Started,
+  spawnScript,
+  startGateway,
+  temporaryFolder,
+} from './support/process.js'
 
 const listPets = async (url: string, key: string) =>
   (await fetch(`${url}/pets?limit=100`, { headers: { 'x-api-key': key } })).json() as Promise<{ name: string }[]>
@@ -65,7 +74,7 @@ describe('a start on a machine that has only Node', () => {
       body: JSON.stringify({ name: 'Stays', categoryId: 1 }),
     })
     await first.stop('SIGKILL')
-    second = await startGateway({ DATA_DIR, DRAIN_SECONDS: '1' }, () => {})
+    second = await startGateway({ DATA_DIR, DRAIN_SECONDS: '600' }, () => {})
     expect(demoKey(second.said)).toBe(key)
     const found = await listPets(second.url, key)
     expect(found.map(({ name }) => name)).toEqual([...pets.map(({ name }) => name), 'Stays'])
@@ -73,13 +82,49 @@ describe('a start on a machine that has only Node', () => {
   })
 
   test('drains for DRAIN_SECONDS when it is stopped: /readyz says 503 while requests are still taken', async () => {
-    const { url, stop } = second
-    const exit = stop('SIGINT')
-    await sleep(300)
-    const ready = await fetch(`${url}/readyz`)
-    expect([ready.status, await ready.json()]).toEqual([503, expect.objectContaining({ status: 'draining' })])
+    const { url, child } = second
+    child.kill('SIGINT')
+    const ready = async () => {
+      const response = await fetch(`${url}/readyz`)
+      return [response.status, await response.json()]
+    }
+    await expect.poll(ready, { timeout: 60_000 }).toEqual([503, expect.objectContaining({ status: 'draining' })])
     expect((await fetch(`${url}/healthz`)).status).toBe(200)
-    expect(await exit).toBe(0)
+  })
+})
+
+describe('npm start', () => {
+  test('ends with npm, and gives its data directory back', async () => {
+    const DATA_DIR = await dataFolder()
+    const npm = spawnScript('start', { DATA_DIR, PORT: String(await freePort()), DRAIN_SECONDS: '1' })
+    await expect.poll(() => npm.output(), { timeout: 60_000 }).toMatch(/^curl /m)
+    expect(readdirSync(DATA_DIR)).toContainEqual(expect.stringMatching(/^lock-/))
+    npm.child.kill('SIGTERM')
+    await expect
+      .poll(() => readdirSync(DATA_DIR), { timeout: 60_000 })
+      .not.toContainEqual(expect.stringMatching(/^lock-/))
+  })
+
+  test('says what to do where nothing was built, or a source is newer', async () => {
+    const root = await temporaryFolder()
+    const start = () => runNode(['--import', './src/built.mjs', 'dist/src/main.js'], root)
+    const write = async (path: string, time: number) => {
+      await mkdir(dirname(join(root, path)), { recursive: true })
+      await writeFile(join(root, path), '')
+      await utimes(join(root, path), time, time)
+    }
+    await mkdir(join(root, 'src'))
+    await cp('src/built.mjs', join(root, 'src/built.mjs'), { preserveTimestamps: true })
+    expect(await start()).toEqual({ code: 1, stdout: '', stderr: 'There is no build. Run: npm run build\n' })
+    const now = Date.now() / 1000
+    await write('schema/pet.ts', now)
+    await write('dist/src/main.js', now + 1)
+    expect(await start()).toEqual({ code: 0, stdout: '', stderr: '' })
+    await write('schema/lists/pages.ts', now + 2)
+    expect(await start()).toMatchObject({
+      code: 0,
+      stderr: 'The sources are newer than the build. Run: npm run build\n',
+    })
   })
 })
 

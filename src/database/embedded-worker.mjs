@@ -3,7 +3,8 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { PGlite } from '@electric-sql/pglite'
 
 // The embedded database: PGlite, which is PostgreSQL as one WebAssembly process with one session, behind PostgreSQL's
-// protocol. It has a thread of its own, because a query blocks the thread it runs on.
+// protocol. It has a thread of its own, because a query blocks the thread it runs on. This file is JavaScript because
+// tests and `npm run dev` run it unbuilt, and a worker thread of Node 20 loads no TypeScript.
 //
 // The clients share the session by turns. A turn is everything up to a Sync or a simple query, never a single message:
 // between one client's Parse and Bind another's Parse would change the statement that is bound. While a transaction is

@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { StartupError } from '../settings.js'
-import { acquireLock, type Lock } from './lock.mjs'
+import { acquireLock, type Lock } from './lock.js'
 
 export interface EmbeddedOptions {
   /** The folder that holds the database and the lock of the process that owns it. */
@@ -33,34 +33,35 @@ const urlOf = (port: number) => `postgresql://postgres:postgres@127.0.0.1:${port
 /**
  * Opens the database in a data directory, and makes it when there is none.
  *
- * The lock names the port as an invitation to connect. Commands come and go, so that theirs names none: the next
- * command waits, instead of connecting to a database that may close at any moment.
+ * The owner of the folder tells the port, so that commands can connect. A command that owns the folder itself tells none:
+ * the next command waits, because a connection would break when the first one ends.
  *
  * @throws StartupError in one line; nothing is damaged and no lock is left
  */
 export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> {
   if (options.inMemory) return start('memory://', options)
   const folder = resolve(options.dataDir)
-  unlessUnwritable(folder, () => mkdirSync(folder, { recursive: true, mode: 0o700 }))
+  await unlessUnusable(folder, () => mkdirSync(folder, { recursive: true, mode: 0o700 }))
   for (const end = Date.now() + PATIENCE; ; await sleep(100)) {
-    const { lock, holder } = unlessUnwritable(folder, () => acquireLock(join(folder, 'lock')))
-    if (lock) return openLocked(folder, lock, options)
-    const { pid, port } = holder
+    const lock = await unlessUnusable(folder, () => acquireLock(folder))
+    if ('release' in lock) return openLocked(folder, lock, options)
+    const { pid, port } = lock.owner
     if (options.join && port) return { url: urlOf(port), port, close: async () => {} }
     if (options.join && Date.now() < end) continue
+    const who = pid ? `process ${pid}` : 'a process that does not answer'
     const where = port ? `, which serves it on port ${port}` : ''
     throw new StartupError(
-      `DATA_DIR ${folder} is in use by process ${pid}${where}; stop that process, or set DATA_DIR to another folder`,
+      `DATA_DIR ${folder} is in use by ${who}${where}; stop that process, or set DATA_DIR to another folder`,
     )
   }
 }
 
 async function openLocked(folder: string, lock: Lock, options: EmbeddedOptions): Promise<Embedded> {
   try {
-    const finish = unlessUnwritable(folder, () => prepare(folder))
+    const finish = await unlessUnusable(folder, () => prepare(folder))
     const database = await start(join(folder, 'db'), options)
     finish()
-    if (!options.join) lock.update({ port: database.port })
+    if (!options.join) lock.owner.port = database.port
     return { ...database, close: () => database.close().finally(lock.release) }
   } catch (error) {
     lock.release()
@@ -87,9 +88,9 @@ function prepare(folder: string): () => void {
   return () => rmSync(mark, { force: true })
 }
 
-function unlessUnwritable<T>(folder: string, action: () => T): T {
+async function unlessUnusable<T>(folder: string, action: () => T | Promise<T>): Promise<T> {
   try {
-    return action()
+    return await action()
   } catch (error) {
     if (!(error instanceof Error) || error instanceof StartupError) throw error
     const { code } = error as NodeJS.ErrnoException

@@ -6,7 +6,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { inject, onTestFinished } from 'vitest'
 
-// Whole processes, as people start them: `node src/run.mjs`, which is what the npm scripts say.
+// Whole processes, as people start them. Global setup has built them.
+
+/** The built file of an entry, such as main or admin/keys. */
+const built = (entry: string) => `dist/src/${entry}.js`
 
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
@@ -17,7 +20,7 @@ export async function freePort(): Promise<number> {
   return port
 }
 
-async function temporaryFolder(): Promise<string> {
+export async function temporaryFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'petstore-'))
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
   return folder
@@ -38,13 +41,28 @@ function clean(env: Environment): Environment {
   return { PATH, HOME, LOG_LEVEL: 'warn', EMBEDDED_DB_PORT: '0', ...env }
 }
 
-/** A command that ends. */
-export function runCommand(args: string[], env: Environment) {
+/** A command that ends: an entry and its arguments. */
+export const runCommand = ([entry = '', ...args]: string[], env: Environment) =>
+  runNode([built(entry), ...args], undefined, env)
+
+/** A program that ends. */
+export function runNode(args: string[], cwd?: string, env: Environment = {}) {
   return new Promise<{ code: number; stdout: string; stderr: string }>((resolve) => {
-    execFile(process.execPath, ['src/run.mjs', ...args], { env: clean(env) }, (error, stdout, stderr) => {
+    execFile(process.execPath, args, { cwd, env: clean(env) }, (error, stdout, stderr) => {
       resolve({ code: error ? Number(error.code ?? 1) : 0, stdout, stderr })
     })
   })
+}
+
+/** A script of package.json, with what it has printed so far. */
+export function spawnScript(name: string, env: Environment) {
+  const child = spawn('npm', ['run', name], { env: clean(env), stdio: ['ignore', 'pipe', 'ignore'] })
+  let output = ''
+  child.stdout.on('data', (data) => {
+    output += data
+  })
+  onTestFinished(() => void child.kill())
+  return { child, output: () => output }
 }
 
 export interface Started {
@@ -57,13 +75,13 @@ export interface Started {
 }
 
 /**
- * `npm start` on a free port, up to the moment when it says where it is.
+ * A gateway on a free port, up to the moment when it says where it is.
  *
  * @param atLast is told how to end it: by default with the test
  */
 export async function startGateway(env: Environment, atLast = onTestFinished): Promise<Started> {
   const port = env.PORT ?? String(await freePort())
-  const child = spawn(process.execPath, ['src/run.mjs', 'main'], {
+  const child = spawn(process.execPath, [built('main')], {
     env: clean({ ...env, PORT: port }),
     stdio: ['ignore', 'pipe', 'pipe'],
   })

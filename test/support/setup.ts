@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process'
+import { execSync, spawnSync } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -38,7 +38,9 @@ export default async function setup({ provide }: TestProject) {
 }
 
 async function make(): Promise<Made> {
-  execFileSync(process.execPath, ['src/run.mjs', 'admin/keys', '--help'], { stdio: ['ignore', 'ignore', 'inherit'] })
+  // It complains where the build is missing or old.
+  const { output } = spawnSync(process.execPath, ['--import', './src/built.mjs', '--eval', ''], { encoding: 'utf8' })
+  if (output.join('') !== '') execSync('npm run build', { stdio: ['ignore', 'ignore', 'inherit'] })
   const all = await mkdtemp(join(tmpdir(), 'petstore-tests-'))
   const folder = join(all, 'template')
   await (await openDatabase({ DATA_DIR: folder, EMBEDDED_DB_PORT: 0 })).close()

@@ -1,0 +1,79 @@
+// Performs the Dockerfile's steps without an engine, each stage in an empty folder, starts what comes out, sends it a
+// request, and stops it. An instruction that it does not know fails.
+import { execFileSync, execSync, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+const all = mkdtempSync(join(tmpdir(), 'image-'))
+process.on('exit', () => rmSync(all, { recursive: true, force: true }))
+
+const lines = readFileSync('Dockerfile', 'utf8')
+  .split('\n')
+  .filter((line) => /^[A-Z]/.test(line))
+const last = lines.findLastIndex((line) => line.startsWith('FROM'))
+const env = { ...process.env }
+const commands = {}
+let stage = ''
+/** Of each stage: the next one begins where its base ended. */
+const workdirs = {}
+let folder = ''
+
+const steps = {
+  FROM(text) {
+    const [base, , name = 'final'] = text.split(' ')
+    stage = join(all, name)
+    // Instead of an image there is this machine, with its Node.
+    if (base.includes(':')) mkdirSync(stage)
+    else execSync(`cp -a ${join(all, base)} ${stage}`)
+    steps.WORKDIR(workdirs[join(all, base)] ?? '/')
+  },
+  WORKDIR(path) {
+    workdirs[stage] = path
+    folder = join(stage, path)
+    mkdirSync(folder, { recursive: true })
+  },
+  COPY(text) {
+    const paths = text.split(' ').slice(0, -1)
+    const from = paths[0].split('--from=')[1]
+    if (from)
+      return execSync(`cp -a ${join(all, from, paths[1])}/. ${folder} && du -sh ${folder}`, { stdio: 'inherit' })
+    // .dockerignore names what Git ignores.
+    const files = execFileSync('git', ['ls-files', '--', ...paths], { encoding: 'utf8' })
+    for (const file of files.trim().split('\n')) cpSync(file, join(folder, file))
+  },
+  RUN(text, line) {
+    // The last stage makes folders outside of its own.
+    if (line < last) execSync(text, { cwd: folder, stdio: 'inherit' })
+  },
+  ENV(text) {
+    for (const pair of text.split(' ')) Object.assign(env, Object.fromEntries([pair.split('=')]))
+  },
+  HEALTHCHECK: (text) => Object.assign(commands, { health: JSON.parse(text.slice(text.indexOf('['))) }),
+  CMD: (text) => Object.assign(commands, { start: JSON.parse(text) }),
+  USER() {},
+  VOLUME() {},
+  EXPOSE() {},
+}
+for (const [number, line] of lines.entries()) {
+  const [instruction, ...words] = line.split(' ')
+  console.log(line)
+  steps[instruction](words.join(' '), number)
+}
+
+Object.assign(env, { DATA_DIR: join(all, 'data'), PORT: process.env.PORT ?? '3000', EMBEDDED_DB_PORT: '0' })
+const [program, ...args] = commands.start
+const service = spawn(program, args, { cwd: folder, env, stdio: ['ignore', 'pipe', 'inherit'] })
+const ended = once(service, 'exit')
+let output = ''
+for await (const text of service.stdout) {
+  output += text
+  if (/^curl .*\n/m.test(output)) break
+}
+console.log(output)
+execSync(`${/^curl .*/m.exec(output)} --silent --show-error --fail`, { stdio: 'inherit' })
+const health = spawnSync(commands.health[0], commands.health.slice(1), { env })
+service.kill('SIGTERM')
+const [code] = await ended
+if (health.status !== 0 || code !== 0) throw new Error(`health check: ${health.status}, end: ${code}`)
