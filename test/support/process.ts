@@ -78,10 +78,16 @@ export interface Started {
  * A gateway on a free port, up to the moment when it says where it is.
  *
  * @param atLast is told how to end it: by default with the test
+ * @param cwd the project's folder
  */
-export async function startGateway(env: Environment, atLast = onTestFinished): Promise<Started> {
+export async function startGateway(
+  env: Environment,
+  atLast: (end: () => Promise<void>) => void = onTestFinished,
+  cwd?: string,
+): Promise<Started> {
   const port = env.PORT ?? String(await freePort())
   const child = spawn(process.execPath, [built('main')], {
+    cwd,
     env: clean({ ...env, PORT: port }),
     stdio: ['ignore', 'pipe', 'pipe'],
   })
