@@ -13,15 +13,14 @@ import { useCors, useDeprecation, useRateLimitHeaders } from './http/headers.js'
 import { useOperational } from './http/health.js'
 import type { Logger } from './log.js'
 import { createMetrics } from './metrics.js'
-import type { Limits } from './rate-limit/index.js'
-import { quotaOf } from './rate-limit/quota.js'
+import { quotaOf, type RateLimiter } from './rate-limit/index.js'
 import { useRest } from './rest/index.js'
 import type { Config } from './settings.js'
 
 export interface Dependencies {
   config: Pick<Config, 'BASE_URL' | 'TRUST_PROXY' | 'CORS_ORIGINS' | 'MAX_BODY_BYTES' | 'PET_BY_ID_SUNSET'>
   database: Pick<Database, 'prisma' | 'ping'>
-  limits: Limits
+  limits: RateLimiter
   log: Logger
   /** How long a key's row is believed (see KeyRing). */
   keyTtlMs?: number
@@ -41,7 +40,13 @@ export function createApp({ config, database, limits, log, keyTtlMs, seconds = w
   const admission = new Admission(keys, limits, seconds)
   const metrics = createMetrics(limits)
   const state = { draining: false }
-  const context = (exchange: Exchange): Context => ({ prisma, quota: async () => quotaOf(exchange) })
+  const context = ({ key, verdict }: Exchange): Context => ({
+    prisma,
+    quota: async () => {
+      if (!key || !verdict) throw new ApiError('unauthorized')
+      return quotaOf(key.plan, verdict)
+    },
+  })
   const rest = useRest({ admission, context, baseUrl, sunset, maxBodyBytes })
 
   // The order is the architecture: a request passes from the top to the bottom until one of them answers; every

@@ -5,7 +5,7 @@ import { createApp } from './app.js'
 import { openDatabase } from './database/index.js'
 import { listen } from './http/server.js'
 import { createLog } from './log.js'
-import { openLimits } from './rate-limit/index.js'
+import { openRateLimiter } from './rate-limit/index.js'
 import { readConfig, StartupError } from './settings.js'
 
 // What is open, in the order of opening.
@@ -31,7 +31,7 @@ async function start() {
 
   const database = await openDatabase(config, { onLost: (error) => stop(`the database was lost: ${error.message}`, 1) })
   open.push(() => database.close())
-  const limits = await openLimits({
+  const limits = await openRateLimiter({
     redisUrl: config.REDIS_URL,
     banAfter: config.BAN_AFTER,
     banSeconds: config.BAN_SECONDS,

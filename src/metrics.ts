@@ -1,10 +1,10 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { GatewayPlugin } from './http/context.js'
 import type { Logger } from './log.js'
-import type { Limits } from './rate-limit/index.js'
+import type { RateLimiter } from './rate-limit/index.js'
 
 /** What Prometheus is told, and the log line of each request (level debug). */
-export function createMetrics(limits: Limits) {
+export function createMetrics(limits: RateLimiter) {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const labels = ['surface', 'operation', 'method', 'status'] as const

@@ -4,11 +4,10 @@ import { seed } from '../prisma/seed.js'
 import { catalogue } from '../schema/errors.js'
 import { DEFAULT_LIMIT, MAX_LIMIT } from '../schema/rules.js'
 import { addressClient, plans } from '../src/auth/api-keys.js'
-import { rateLimitHeaders } from '../src/http/headers.js'
 import { guides } from '../src/openapi/guides.js'
 import { stabilities } from '../src/openapi/operation.js'
 import { NOW, windows } from '../src/openapi/samples.js'
-import { DAY_MS, GRACE_MS, STRIKES_MS } from '../src/rate-limit/result.js'
+import { DAY_MS, GRACE_MS, rateLimitHeaders, STRIKES_MS } from '../src/rate-limit/index.js'
 import { settings } from '../src/settings.js'
 import { resetStore } from './support/calls.js'
 import { type Gateway, openGateway } from './support/gateway.js'
@@ -107,7 +106,9 @@ describe.concurrent('the examples work', () => {
     )
 
   test('the headers that they show are sent', async () => {
-    expect(headersOf('rate-limit-headers')).toEqual(rateLimitHeaders({ at: NOW, outcome: 'allowed', windows }))
+    expect(headersOf('rate-limit-headers')).toEqual(
+      rateLimitHeaders({ at: NOW, outcome: 'allowed', windows, refusedBy: [] }),
+    )
     const page = await gateway.get('/pets?limit=5')
     expect(Object.fromEntries(page.headers)).toMatchObject(headersOf('pagination'))
     const deprecated = await gateway.get('/pets/1')

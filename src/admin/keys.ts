@@ -3,7 +3,7 @@ import type { ApiKey } from '../../prisma/generated/client/client.js'
 import { createSecret, keyClient } from '../auth/api-keys.js'
 import { type Database, openDatabase } from '../database/index.js'
 import { createLog } from '../log.js'
-import { openLimits } from '../rate-limit/index.js'
+import { openRateLimiter } from '../rate-limit/index.js'
 import { readConfig, StartupError } from '../settings.js'
 import { bar, type Fields, print, text } from './table.js'
 
@@ -157,13 +157,13 @@ const verbs: Record<string, Action> = {
     const config = readConfig()
     const keys = await prisma.apiKey.findMany({ orderBy: { id: 'asc' } })
     const limits = config.REDIS_URL
-      ? await openLimits({ redisUrl: config.REDIS_URL, banAfter: 1, banSeconds: 1, log: createLog('silent') })
+      ? await openRateLimiter({ redisUrl: config.REDIS_URL, banAfter: 1, banSeconds: 1, log: createLog('silent') })
       : undefined
     const counted = limits?.state === 'redis' ? limits : undefined
     const rows = await Promise.all(
       keys.map(async (key) => {
-        const verdict = await counted?.take(keyClient(key), 0)
-        const windows = verdict?.windows.map(({ name, limit, remaining }) =>
+        const result = await counted?.consume(keyClient(key), 0)
+        const windows = result?.windows.map(({ name, limit, remaining }) =>
           json ? [name, { limit, used: limit - remaining }] : [name, bar(limit - remaining, limit)],
         )
         const { id, name, plan, prefix, lastUsedAt } = key

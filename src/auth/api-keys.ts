@@ -3,7 +3,7 @@ import { crc32 } from 'node:zlib'
 import { LRUCache } from 'lru-cache'
 import type { ApiKey, PrismaClient } from '../../prisma/generated/client/client.js'
 import type { Logger } from '../log.js'
-import type { Client } from '../rate-limit/index.js'
+import type { Subject } from '../rate-limit/index.js'
 
 /** The lengths of the windows. Only tests have others. */
 export const windowSeconds = { minute: 60, day: 86_400, address: 60 }
@@ -33,7 +33,7 @@ const isSecret = (text: string) =>
   /^petstore_[0-9a-f]{48}$/.test(text) && checksum(text.slice(0, -8)) === text.slice(-8)
 
 /** Who is counted when a key calls, and in which windows. */
-export function keyClient({ id, plan, minuteLimit, dayLimit }: ApiKey, seconds = windowSeconds): Client {
+export function keyClient({ id, plan, minuteLimit, dayLimit }: ApiKey, seconds = windowSeconds): Subject {
   const { minute, day } = plan === 'Enterprise' ? { minute: minuteLimit ?? 0, day: dayLimit ?? 0 } : plans[plan]
   return {
     id: `key:${id}`,
@@ -46,7 +46,7 @@ export function keyClient({ id, plan, minuteLimit, dayLimit }: ApiKey, seconds =
 }
 
 /** Requests that need a key and have none are counted by address, so that keys cannot be guessed at speed. */
-export const addressClient = (address: string, seconds = windowSeconds): Client => ({
+export const addressClient = (address: string, seconds = windowSeconds): Subject => ({
   id: `address:${address}`,
   bannable: false,
   windows: [{ name: 'address', limit: 60, seconds: seconds.address }],

@@ -1,6 +1,6 @@
 import { ApiError } from '../../schema/errors.js'
 import type { Exchange } from '../http/context.js'
-import type { Limits } from '../rate-limit/index.js'
+import type { RateLimiter } from '../rate-limit/index.js'
 import { addressClient, type KeyRing, keyClient, windowSeconds } from './api-keys.js'
 
 /** What a refusal says to those who have no valid key. */
@@ -16,10 +16,10 @@ function credentials(request: Request, { req }: { req?: { headersDistinct: NodeJ
 /** Who may come in, and for how much: the same for both surfaces. */
 export class Admission {
   readonly #keys: KeyRing
-  readonly #limits: Limits
+  readonly #limits: RateLimiter
   readonly #seconds: typeof windowSeconds
 
-  constructor(keys: KeyRing, limits: Limits, seconds = windowSeconds) {
+  constructor(keys: KeyRing, limits: RateLimiter, seconds = windowSeconds) {
     this.#keys = keys
     this.#limits = limits
     this.#seconds = seconds
@@ -39,7 +39,7 @@ export class Admission {
       exchange.client = keyClient(key, this.#seconds)
       return
     }
-    exchange.verdict = await this.#limits.take(addressClient(exchange.address, this.#seconds), 1)
+    exchange.verdict = await this.#limits.consume(addressClient(exchange.address, this.#seconds), 1)
     if (exchange.verdict.outcome !== 'allowed') throw new ApiError('rate_limited', ADDRESS_LIMITED)
     if (secrets.length > 1) throw new ApiError('invalid_request', 'The request carries two different API keys.')
     throw new ApiError('unauthorized', undefined, { 'www-authenticate': 'Bearer' })
@@ -58,8 +58,8 @@ export class Admission {
     const narrowest = Math.min(...client.windows.map(({ limit }) => limit))
     const tooDear = cost > narrowest
     const banned = bannedUntil > Date.now()
-    const verdict = await this.#limits.take(client, banned || tooDear ? 0 : cost)
-    exchange.verdict = banned ? { ...verdict, outcome: 'banned', until: bannedUntil } : verdict
+    const verdict = await this.#limits.consume(client, banned || tooDear ? 0 : cost)
+    exchange.verdict = banned ? { ...verdict, outcome: 'banned', bannedUntil } : verdict
     if (exchange.verdict.outcome === 'banned') {
       if (!onlyQuota) throw new ApiError('key_banned')
     } else if (tooDear) {

@@ -4,7 +4,7 @@ import type { ServerAdapterPlugin } from '@whatwg-node/server'
 import ipaddr from 'ipaddr.js'
 import type { ApiKey } from '../../prisma/generated/client/client.js'
 import { ApiError } from '../../schema/errors.js'
-import type { Client, Verdict } from '../rate-limit/index.js'
+import type { RateLimitResult, Subject } from '../rate-limit/index.js'
 import type { Operation } from '../rest/operations.js'
 
 /** What is known of one request, filled in by the plugins as it passes them. */
@@ -27,8 +27,8 @@ export interface Exchange {
   /** The methods of a known path that is no operation. */
   allow?: string
   key?: ApiKey
-  client?: Client
-  verdict?: Verdict
+  client?: Subject
+  verdict?: RateLimitResult
 }
 
 /** What the HTTP adapter hands from plugin to plugin. `req` is absent where `fetch` was called without a socket. */

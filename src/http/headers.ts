@@ -1,5 +1,5 @@
 import type { Rest } from '../../schema/plugin.js'
-import type { Client, Limits, Verdict, WindowState } from '../rate-limit/index.js'
+import { type RateLimiter, type RateLimitResult, rateLimitHeaders, type Subject } from '../rate-limit/index.js'
 import { fill } from '../rest/operations.js'
 import type { Exchange, GatewayPlugin } from './context.js'
 
@@ -50,62 +50,22 @@ export function useCors(origins: string[]): GatewayPlugin {
   }
 }
 
-const seconds = (ms: number) => Math.ceil(ms / 1000)
-
-/**
- * The window that binds: the one with the fewest requests remaining, on a tie the one that resets last; after a
- * refusal the window that refused.
- */
-export function bindingWindow(verdict: Verdict): WindowState {
-  const refused = verdict.outcome === 'limited' ? verdict.refusedBy : []
-  const candidates = verdict.windows.filter(({ name }) => refused.length === 0 || refused.includes(name))
-  return candidates.reduce((binding, window) => {
-    const fewer = refused.length > 0 ? 0 : window.remaining - binding.remaining
-    return fewer < 0 || (fewer === 0 && window.resetAt > binding.resetAt) ? window : binding
-  })
-}
-
-/**
- * The specification's X-RateLimit-* of the binding window, and beside them RateLimit and RateLimit-Policy
- * (draft-ietf-httpapi-ratelimit-headers-10) with every window. Reset is in Unix seconds, rounded up; Retry-After, on a
- * refusal, is the whole seconds until then, so that the two agree; by the store's clock, whatever this machine's says.
- */
-export function rateLimitHeaders(verdict: Verdict): Record<string, string> {
-  const banned = verdict.outcome === 'banned'
-  const binding = bindingWindow(verdict)
-  const reset = seconds(banned ? verdict.until : binding.resetAt)
-  const wait = (resetAt: number) => Math.max(0, seconds(resetAt - verdict.at))
-  const windows = verdict.windows.map((window) =>
-    banned ? { ...window, remaining: 0, resetAt: verdict.until } : window,
-  )
-  return {
-    'x-ratelimit-limit': String(binding.limit),
-    'x-ratelimit-remaining': String(banned ? 0 : binding.remaining),
-    'x-ratelimit-reset': String(reset),
-    'ratelimit-policy': windows.map(({ name, limit, seconds: w }) => `"${name}";q=${limit};w=${w}`).join(', '),
-    ratelimit: windows.map(({ name, remaining, resetAt }) => `"${name}";r=${remaining};t=${wait(resetAt)}`).join(', '),
-    ...(verdict.outcome === 'allowed'
-      ? {}
-      : { 'retry-after': String(Math.max(1, Math.ceil(reset - verdict.at / 1000))) }),
-  }
-}
-
 /**
  * Rate limit headers on every response of an API surface, whatever its status. A request that nobody was counted for
  * shows the window of its address.
  */
-export function useRateLimitHeaders(limits: Limits, addressClient: (address: string) => Client): GatewayPlugin {
+export function useRateLimitHeaders(limits: RateLimiter, addressClient: (address: string) => Subject): GatewayPlugin {
   return {
     onResponse({ response, serverContext: { exchange } }) {
       if (exchange.operational) return
-      const mark = (verdict: Verdict) => {
+      const mark = (verdict: RateLimitResult) => {
         for (const [name, value] of Object.entries(rateLimitHeaders(verdict))) {
           // Retry-After belongs to refusals alone: a banned key that reads its quota is not refused.
           if (name !== 'retry-after' || response.status === 429) response.headers.set(name, value)
         }
       }
       if (exchange.verdict) mark(exchange.verdict)
-      else return limits.take(exchange.client ?? addressClient(exchange.address), 0).then(mark)
+      else return limits.consume(exchange.client ?? addressClient(exchange.address), 0).then(mark)
     },
   }
 }

@@ -1,12 +1,12 @@
 import { Response } from '@whatwg-node/fetch'
 import type { Registry } from 'prom-client'
 import type { Database } from '../database/index.js'
-import type { Limits } from '../rate-limit/index.js'
+import type { RateLimiter } from '../rate-limit/index.js'
 import type { GatewayPlugin } from './context.js'
 
 export interface OperationalOptions {
   database: Pick<Database, 'ping'>
-  limits: Limits
+  limits: RateLimiter
   state: { draining: boolean }
   metrics: Registry
 }

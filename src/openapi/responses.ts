@@ -1,10 +1,11 @@
 import { catalogue, type ErrorCode } from '../../schema/errors.js'
 import { MAX_INT } from '../../schema/rules.js'
-import { EXPOSED, rateLimitHeaders } from '../http/headers.js'
+import { EXPOSED } from '../http/headers.js'
+import { rateLimitHeaders } from '../rate-limit/index.js'
 import { type Header, type Reference, type ResponseObject, type Schema, schemaRef } from './document.js'
 import { NOW, windows } from './samples.js'
 
-const sent = rateLimitHeaders({ at: NOW, outcome: 'allowed', windows })
+const sent = rateLimitHeaders({ at: NOW, outcome: 'allowed', windows, refusedBy: [] })
 
 /** Node takes no longer head of a request (its own default), so nothing that is made of one is longer than that allows. */
 export const MAX_HEAD = 16_384

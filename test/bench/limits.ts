@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import autocannon from 'autocannon'
 import { plans } from '../../src/auth/api-keys.js'
 import { createLog } from '../../src/log.js'
-import { type Client, openLimits } from '../../src/rate-limit/index.js'
+import { openRateLimiter, type Subject } from '../../src/rate-limit/index.js'
 import { benchDatabase, PETS, startRedis, startServer } from './servers.js'
 
 // `npm run bench:limits`: whether the limits are exact over several gateways, what they cost, and what a Redis that
@@ -103,16 +103,16 @@ async function throughput(what: string, path: () => string, variants: Variant[])
 
 /** Processor time of a decision in memory, by itself: the ratios above are coarser than what it costs. */
 async function decision() {
-  const limits = await openLimits({ banAfter: 10, banSeconds: 300, log: createLog('silent') })
+  const limits = await openRateLimiter({ banAfter: 10, banSeconds: 300, log: createLog('silent') })
   const windows = [
     { name: 'minute', limit: 2_000_000_000, seconds: 60 },
     { name: 'day', limit: 2_000_000_000, seconds: 86_400 },
-  ] satisfies Client['windows']
+  ] satisfies Subject['windows']
   const client = { id: 'key:1', windows, bannable: true }
   const rounds = []
   for (let round = 0; round < ROUNDS; round++) {
     const before = process.cpuUsage()
-    for (let i = 0; i < DECISIONS; i++) await limits.take(client, 1)
+    for (let i = 0; i < DECISIONS; i++) await limits.consume(client, 1)
     const { user, system } = process.cpuUsage(before)
     rounds.push((user + system) / DECISIONS)
   }

@@ -5,7 +5,7 @@ import { type App, createApp } from '../../src/app.js'
 import { createSecret } from '../../src/auth/api-keys.js'
 import { listen, type Server } from '../../src/http/server.js'
 import { createLog } from '../../src/log.js'
-import { type Limits, openLimits } from '../../src/rate-limit/index.js'
+import { openRateLimiter, type RateLimiter } from '../../src/rate-limit/index.js'
 import { type Config, readConfig } from '../../src/settings.js'
 import { type Contract, contractOf, overheard } from './contract.js'
 import { openTestDatabase, type TestDatabase } from './database.js'
@@ -33,7 +33,7 @@ export class Gateway {
   readonly config: Config
   readonly app: App
   readonly database: TestDatabase
-  readonly limits: Limits
+  readonly limits: RateLimiter
   readonly logged: string[]
   /** A key that no limit stops, for tests that are not about limits. */
   readonly key: string
@@ -157,7 +157,7 @@ export async function openGateway(options: GatewayOptions = {}): Promise<Gateway
   const database = options.database ?? (await openTestDatabase())
   const logged: string[] = []
   const log = createLog('debug', { write: (line) => void logged.push(line) })
-  const limits = await openLimits({
+  const limits = await openRateLimiter({
     redisUrl,
     banAfter: config.BAN_AFTER,
     banSeconds: config.BAN_SECONDS,
