@@ -134,7 +134,7 @@ describe.each(stores)('quotas in $store', ({ store, redisUrl }) => {
   })
 
   it.concurrent.each(limitsCases)('$guarantee', { retry: 5 }, async ({ ban, windows, bannable = true, steps }) => {
-    const { after: banAfter, seconds: banSeconds, carrySeconds: banCarrySeconds } = ban
+    const { after: banAfter, seconds: banSeconds, carrySeconds: banCarrySeconds = 5 } = ban
     const limits = await gateway({ banAfter, banSeconds, banCarrySeconds })
     const subject = { id: `key:${randomUUID()}`, windows, bannable }
     const start = Date.now()
@@ -243,7 +243,7 @@ describe('quotas in memory, over time', () => {
 
   it('what has ended is forgotten, whatever the number of addresses, and no timer waits for it', async () => {
     vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'clearTimeout'] })
-    const store = new MemoryStore({ after: 10, seconds: 300, carrySeconds: 5 }, 'test')
+    const store = new MemoryStore({ banAfter: 10, banSeconds: 300, banCarrySeconds: 5 }, 'test')
     const windows = [{ name: 'address' as const, limit: 60, seconds: 60 }]
     for (let i = 0; i < 100_000; i++) {
       if (i % 100 === 0) vi.advanceTimersByTime(1_000)

@@ -1,13 +1,7 @@
 import type { RateLimiterAbstract } from 'rate-limiter-flexible'
+import type { RateLimiterOptions } from './result.js'
 
-export interface BanRule {
-  /** Strikes within a minute that start a ban; 0 switches bans off. */
-  after: number
-  /** Length of the first ban. */
-  seconds: number
-  /** How long the store carries a new ban: until every gateway has read it from the key's row. */
-  carrySeconds: number
-}
+export type BanRule = Required<Pick<RateLimiterOptions, 'banAfter' | 'banSeconds' | 'banCarrySeconds'>>
 
 export interface Ban {
   /** Its end in epoch milliseconds. */
@@ -73,12 +67,12 @@ export class Bans {
    * Each ban begins a new count of strikes, so that one still on its way when a ban starts cannot start another.
    */
   async strike(id: string, at: number, previousBans: number): Promise<Ban | undefined> {
-    if (this.#rule.after === 0) return
+    if (this.#rule.banAfter === 0) return
     const { consumedPoints } = await this.#strikes.penalty(`${id}:${previousBans}`)
-    if (consumedPoints !== this.#rule.after) return
-    const seconds = Math.min(this.#rule.seconds * 2 ** previousBans, DAY_SECONDS)
-    // The Redis limiter takes whole seconds, and keeps for ever what shall last less than one.
-    const carrySeconds = Math.ceil(Math.min(seconds, this.#rule.carrySeconds))
+    if (consumedPoints !== this.#rule.banAfter) return
+    const seconds = Math.min(this.#rule.banSeconds * 2 ** previousBans, DAY_SECONDS)
+    // The Redis limiter takes whole seconds, and keeps forever what lasts less than one.
+    const carrySeconds = Math.ceil(Math.min(seconds, this.#rule.banCarrySeconds))
     const ban = { bannedUntil: at + seconds * 1000, banCarriedMs: carrySeconds * 1000 }
     await Promise.all([this.#counts.set(id, previousBans + 1, seconds + DAY_SECONDS), this.carry(id, ban)])
     return ban

@@ -60,7 +60,6 @@ export class FailoverRateLimiter implements RateLimiter {
     this.#closed = this.#away = true
     clearTimeout(this.#heartbeat)
     this.#client.disconnect()
-    this.#memory.clear()
   }
 
   #lose(error: unknown, probe = this.#probe): void {

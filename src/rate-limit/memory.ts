@@ -73,10 +73,6 @@ export class MemoryStore {
     if (bannedUntil && banCarriedMs && banCarriedMs > 0) void this.#bans.carry(id, { bannedUntil, banCarriedMs })
   }
 
-  clear(): void {
-    this.#subjects.clear()
-  }
-
   #begin(id: string, name: WindowName, resetAt: number): Counter & { refusedAt?: number } {
     let counters = this.#subjects.get(id)
     if (!counters) {

@@ -1,13 +1,6 @@
 import { type Ban, GRACE_MS } from './bans.js'
 import type { Counter, RateLimitResult } from './result.js'
 
-/** What the script is asked: one entry for each decision. */
-export interface ScriptQuestion {
-  cost: number
-  /** `ms` is the length; `used` and `resetAt` are what the gateway knows. The higher use wins, Redis' or the gateway's. */
-  windows: { name: string; limit: number; ms: number; used: number; resetAt: number }[]
-}
-
 export interface ScriptReply extends Partial<Ban> {
   outcome: RateLimitResult['outcome']
   windows: Counter[]
@@ -16,12 +9,13 @@ export interface ScriptReply extends Partial<Ban> {
 }
 
 /**
- * Any number of decisions, one after the other, in one atomic step and one round trip.
+ * Makes any number of decisions, one after the other, in one atomic step and one round trip.
  *
- * The windows of a subject live in one hash: for each window its use, its end, and the time of its first refusal. Ends
- * are stored, because TIME plus PTTL differ by a millisecond now and then: every gateway reports the same reset.
+ * The windows of a subject live in one hash: for each its use, its end, and the time of its first refusal. Ends are
+ * stored, because TIME plus PTTL vary by a millisecond: every gateway reports the same reset.
  *
- * KEYS, for each decision: the hash, the mark of a ban, the number of bans. ARGV: `ScriptQuestion[]` as JSON.
+ * KEYS, for each decision: the hash, the mark of a ban, the number of bans. ARGV: JSON, for each decision its cost and
+ * windows; `used` and `resetAt` are what the gateway knows, and the higher use wins, the gateway's or Redis'.
  * Returns the time in epoch milliseconds, and `ScriptReply[]` as JSON.
  */
 export const script = `

@@ -2,8 +2,8 @@ import { Cluster, Redis, type RedisOptions, type Result } from 'ioredis'
 import { RateLimiterRedis } from 'rate-limiter-flexible'
 import { type BanRule, Bans } from './bans.js'
 import type { Counters } from './memory.js'
-import { type ScriptQuestion, type ScriptReply, script } from './redis-script.js'
-import { type StoreResult, type Subject, storeResult } from './result.js'
+import { type ScriptReply, script } from './redis-script.js'
+import { NOT_BEGUN, type StoreResult, type Subject, storeResult } from './result.js'
 
 declare module 'ioredis' {
   interface RedisCommander<Context> {
@@ -79,8 +79,7 @@ export class RedisStore {
   readonly #redis: Redis | Cluster
   readonly #bans: Bans
   readonly #keyPrefix: string
-  /** Asked in this turn of the event loop; in a cluster by subject, whose keys are sure to live on one node. */
-  #batches = new Map<string, Question[]>()
+  readonly #questions: Question[] = []
 
   constructor(redis: Redis | Cluster, rule: BanRule, keyPrefix: string) {
     this.#redis = redis
@@ -95,21 +94,18 @@ export class RedisStore {
     return `${this.#keyPrefix}:{${id}}`
   }
 
-  /** What is asked in one turn of the event loop travels in one command, because the command costs most. */
+  /** What is asked in one turn of the event loop travels in one command, because each command costs. */
   consume(subject: Subject, cost: number, known: Counters | undefined): Promise<StoreResult> {
     return new Promise((resolve, reject) => {
-      const question = { subject, cost, known, resolve, reject }
-      const group = this.#redis instanceof Cluster ? subject.id : ''
-      const batch = this.#batches.get(group)
-      if (batch) batch.push(question)
-      else if (this.#batches.set(group, [question]).size === 1) setImmediate(() => this.#send())
+      if (this.#questions.push({ subject, cost, known, resolve, reject }) === 1) setImmediate(() => this.#send())
     })
   }
 
   #send(): void {
-    const batches = this.#batches
-    this.#batches = new Map()
-    for (const batch of batches.values())
+    const questions = this.#questions.splice(0)
+    // In a cluster the keys of two subjects may live on two nodes.
+    const batches = this.#redis instanceof Cluster ? questions.map((question) => [question]) : [questions]
+    for (const batch of batches)
       inTime(this.#ask(batch)).catch((error) => {
         for (const { reject } of batch) reject(error)
       })
@@ -118,9 +114,9 @@ export class RedisStore {
   async #ask(batch: Question[]): Promise<void> {
     if (this.#redis.status !== 'ready') throw new Error('Redis is not connected')
     const keys = batch.flatMap(({ subject: { id } }) => [this.key(id), ...this.#bans.keys(`{${id}}`)])
-    const questions = batch.map(({ subject, cost, known }): ScriptQuestion => {
+    const questions = batch.map(({ subject, cost, known }) => {
       const windows = subject.windows.map(({ name, limit, seconds }) => {
-        const { used, resetAt } = known?.[name] ?? { used: 0, resetAt: 0 }
+        const { used, resetAt } = known?.[name] ?? NOT_BEGUN
         return { name, limit, ms: seconds * 1000, used, resetAt }
       })
       return { cost, windows }

@@ -1,3 +1,5 @@
+import type { Logger } from '../log.js'
+
 export type WindowName = 'minute' | 'day' | 'address'
 
 /** Who is counted, and in which windows. `id` is `key:12` or `address:203.0.113.7`. */
@@ -37,6 +39,8 @@ export interface Counter {
   resetAt: number
 }
 
+export const NOT_BEGUN: Counter = { used: 0, resetAt: 0 }
+
 /** The result, from the counters as they are after the decision. */
 export function storeResult(
   { windows }: Subject,
@@ -45,7 +49,7 @@ export function storeResult(
   counters: (Counter | undefined)[],
 ): StoreResult {
   const states = windows.map(({ name, limit, seconds }, i) => {
-    const { used, resetAt } = counters[i] ?? { used: 0, resetAt: 0 }
+    const { used, resetAt } = counters[i] ?? NOT_BEGUN
     return { name, limit, seconds, remaining: Math.max(0, limit - used), resetAt: resetAt || at + seconds * 1000 }
   })
   const refusing = outcome === 'limited' ? states.filter(({ remaining }) => remaining < cost) : []
@@ -61,4 +65,16 @@ export interface RateLimiter {
   /** `degraded`: Redis is configured but away, and this gateway counts alone. */
   readonly state: 'memory' | 'redis' | 'degraded'
   close(): Promise<void>
+}
+
+export interface RateLimiterOptions {
+  /** Without it counters live in memory. Several URLs, with commas between them, are the nodes of a cluster. */
+  redisUrl?: string
+  /** Strikes within a minute that ban a subject (0: never), and the length of its first ban. */
+  banAfter: number
+  banSeconds: number
+  log: Logger
+  /** Seconds for which a new ban is carried to the other gateways: at least the time they take to read it from its row. */
+  banCarrySeconds?: number
+  keyPrefix?: string
 }
