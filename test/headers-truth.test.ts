@@ -95,7 +95,7 @@ const list = (headers: Headers, name: string) =>
   })
 
 describe.each([
-  { store: 'memory', redisUrl: '', lanes: 24, numRuns: 1 },
+  { store: 'memory', redisUrl: '', lanes: 12, numRuns: 1 },
   ...(testRedisUrl ? [{ store: 'redis', redisUrl: testRedisUrl, lanes: 12, numRuns: 1 }] : []),
 ])('in $store', ({ redisUrl, lanes, numRuns }) => {
   let database: TestDatabase

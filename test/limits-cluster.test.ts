@@ -53,11 +53,11 @@ describe.runIf(installed || process.env.TEST_REDIS_URL)('quotas in a Redis clust
     await run('redis-cli', ['--cluster', 'create', ...addresses, '--cluster-yes'])
     const agreed = async () =>
       expect((await run('redis-cli', ['-p', `${ports[2]}`, 'cluster', 'info'])).stdout).toMatch(/:ok/)
-    await vi.waitFor(agreed, { timeout: 5000 })
+    await vi.waitFor(agreed, { timeout: 30_000 })
     const redisUrl = addresses.map((address) => `redis://${address}`).join(', ')
-    const options = { redisUrl, banAfter: 10, banSeconds: 300, log: createLog('silent') }
+    const options = { redisUrl, banAfter: 10, banSeconds: 300, redisTimeoutMs: 1_000, log: createLog('silent') }
     gateways.push(...(await Promise.all([openRateLimiter(options), openRateLimiter(options)])))
-  }, 20_000)
+  }, 60_000)
 
   afterAll(async () => {
     for (const gateway of gateways) await gateway.close()
@@ -86,7 +86,9 @@ describe.runIf(installed || process.env.TEST_REDIS_URL)('quotas in a Redis clust
     for (const count of counts) expect(count).toBeLessThanOrEqual(2 * 20)
     expect(gateways.map(({ state }) => state)).toEqual(['degraded', 'degraded'])
     nodes[0]?.kill('SIGCONT')
-    await vi.waitFor(() => expect(gateways.map(({ state }) => state)).toEqual(['redis', 'redis']), { timeout: 6000 })
-    expect(await admitted(key(999), 50)).toBe(20)
-  }, 10_000)
+    // Until every node has seen that the cluster is whole again, one or the other refuses to answer.
+    let id = 1000
+    await vi.waitFor(async () => expect(await admitted(key(id++), 50)).toBe(20), { timeout: 20_000, interval: 100 })
+    expect(gateways.map(({ state }) => state)).toEqual(['redis', 'redis'])
+  }, 60_000)
 })

@@ -74,6 +74,7 @@ describe.runIf(redisBinary)('a Redis that', () => {
 
   test.concurrent.each(faults)(
     '$fault: no request fails, nobody gets more than a plan for each gateway, bans hold',
+    { timeout: 180_000 },
     async ({ before, begin, end }) => {
       const server = await RedisServer.reserve()
       await before?.(server)
@@ -122,14 +123,14 @@ describe.runIf(redisBinary)('a Redis that', () => {
           while (!over) {
             const { status, text } = await gateway.get('/inventory')
             expect(status, text).toBe(200)
-            await sleep(5)
+            await sleep(20)
           }
         }
         const traffic = Promise.all([one, one, two, two].map(goOn))
 
         await begin(server)
         const alone = await both((gateway) => spend(gateway, 80))
-        await sleep(800)
+        await sleep(1500)
         if (end) await become('degraded', 1)
         for (const answer of await both(abuse)) {
           expect(answer.body.code).toBe('key_banned')

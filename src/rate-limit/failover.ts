@@ -1,7 +1,7 @@
 import { type Cluster, Redis } from 'ioredis'
 import type { Logger } from '../log.js'
 import type { MemoryStore } from './memory.js'
-import { inTime, type RedisStore } from './redis.js'
+import type { RedisStore } from './redis.js'
 import type { RateLimiter, RateLimitResult, Subject } from './result.js'
 
 const HEARTBEAT_MS = 500
@@ -72,7 +72,7 @@ export class FailoverRateLimiter implements RateLimiter {
   /** A write, because a replica, a full or a half-loaded Redis still answers a ping. Also notices a loss when idle. */
   async #beat(): Promise<void> {
     try {
-      await inTime(this.#client.set(this.#probe, '', 'PX', HEARTBEAT_MS))
+      await this.#redis.inTime(this.#client.set(this.#probe, '', 'PX', HEARTBEAT_MS))
       if (this.#away && !this.#closed) this.#log.info('Redis is back: counting in it again')
       this.#away = this.#closed
     } catch (error) {

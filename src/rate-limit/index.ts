@@ -10,12 +10,12 @@ export type { RateLimiter, RateLimiterOptions, RateLimitResult, Subject, WindowN
 
 /** Never rejects: without a reachable Redis, counting begins in memory and moves to Redis when it appears. */
 export const openRateLimiter = async (options: RateLimiterOptions): Promise<RateLimiter> => {
-  const { redisUrl, log, keyPrefix = 'petstore' } = options
+  const { redisUrl, log, keyPrefix = 'petstore', redisTimeoutMs = 100 } = options
   const rule = { ...options, banCarrySeconds: options.banCarrySeconds ?? 5 }
   const memory = new MemoryStore(rule, keyPrefix)
   if (!redisUrl) return { consume: memory.consume.bind(memory), state: 'memory', close: async () => {} }
   const client = createClient(redisUrl)
-  const limiter = new FailoverRateLimiter(client, new RedisStore(client, rule, keyPrefix), memory, log)
+  const limiter = new FailoverRateLimiter(client, new RedisStore(client, rule, keyPrefix, redisTimeoutMs), memory, log)
   await limiter.open()
   return limiter
 }

@@ -12,9 +12,6 @@ declare module 'ioredis' {
   }
 }
 
-/** The longest that a request waits for Redis. */
-const PATIENCE_MS = 100
-
 const backOff = (attempt: number) => Math.min(50 * 2 ** attempt, 1_000)
 
 /** Several URLs with commas between them are the nodes of a cluster. */
@@ -41,29 +38,13 @@ export const createClient = (urls: string): Redis | Cluster => {
     ...noRetries,
     clusterRetryStrategy: backOff,
     lazyConnect: true,
-    // A command for a node that is still connecting may wait its 100 ms.
+    // A command for a node that is still connecting may wait as long as any other.
     enableOfflineQueue: true,
     redisOptions,
   })
   // ioredis would connect to a node only with the first command for it.
   return cluster.on('+node', (node: Redis) => node.connect().catch(() => {}))
 }
-
-/**
- * Rejects when Redis does not answer within 100 ms. ioredis' commandTimeout would count against Redis when our own event
- * loop was busy; counted in parts, a long stall counts as one part, and what has arrived is read before the next.
- */
-export const inTime = <T>(answer: Promise<T>) =>
-  new Promise<T>((resolve, reject) => {
-    let parts = 4
-    const wait = () => {
-      if (parts-- > 0) timer = setTimeout(wait, PATIENCE_MS / 4 - 1)
-      else setImmediate(() => reject(new Error(`Redis did not answer within ${PATIENCE_MS} ms`)))
-    }
-    let timer: NodeJS.Timeout | undefined
-    wait()
-    answer.then(resolve, reject).finally(() => clearTimeout(timer))
-  })
 
 interface Question {
   subject: Subject
@@ -79,10 +60,12 @@ export class RedisStore {
   readonly #redis: Redis | Cluster
   readonly #bans: Bans
   readonly #keyPrefix: string
+  readonly #timeoutMs: number
   readonly #questions: Question[] = []
 
-  constructor(redis: Redis | Cluster, rule: BanRule, keyPrefix: string) {
+  constructor(redis: Redis | Cluster, rule: BanRule, keyPrefix: string, timeoutMs: number) {
     this.#redis = redis
+    this.#timeoutMs = timeoutMs
     this.#keyPrefix = keyPrefix
     const connection = { storeClient: redis, rejectIfRedisNotReady: true }
     this.#bans = new Bans(rule, keyPrefix, (options) => new RateLimiterRedis({ ...options, ...connection }))
@@ -106,9 +89,26 @@ export class RedisStore {
     // In a cluster the keys of two subjects may live on two nodes.
     const batches = this.#redis instanceof Cluster ? questions.map((question) => [question]) : [questions]
     for (const batch of batches)
-      inTime(this.#ask(batch)).catch((error) => {
+      this.inTime(this.#ask(batch)).catch((error) => {
         for (const { reject } of batch) reject(error)
       })
+  }
+
+  /**
+   * Rejects when Redis does not answer in time. ioredis' commandTimeout would count against Redis when our own event loop
+   * was busy; counted in parts, a long stall counts as one part, and what has arrived is read before the next.
+   */
+  inTime<T>(answer: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      let parts = 4
+      const wait = () => {
+        if (parts-- > 0) timer = setTimeout(wait, this.#timeoutMs / 4 - 1)
+        else setImmediate(() => reject(new Error(`Redis did not answer within ${this.#timeoutMs} ms`)))
+      }
+      let timer: NodeJS.Timeout | undefined
+      wait()
+      answer.then(resolve, reject).finally(() => clearTimeout(timer))
+    })
   }
 
   async #ask(batch: Question[]): Promise<void> {

@@ -59,7 +59,7 @@ export function storeResult(
 export interface RateLimiter {
   /**
    * Takes `cost` from every window of the subject, or from none. Cost 0 only looks, and is never limited.
-   * Never rejects, and never waits longer than 100 ms for Redis.
+   * Never rejects, and waits for Redis no longer than `redisTimeoutMs`.
    */
   consume(subject: Subject, cost: number): Promise<RateLimitResult>
   /** `degraded`: Redis is configured but away, and this gateway counts alone. */
@@ -76,5 +76,7 @@ export interface RateLimiterOptions {
   log: Logger
   /** Seconds for which a new ban is carried to the other gateways: at least the time they take to read it from its row. */
   banCarrySeconds?: number
+  /** The longest that a request waits for Redis, in milliseconds; default: 100. */
+  redisTimeoutMs?: number
   keyPrefix?: string
 }

@@ -161,6 +161,8 @@ export async function openGateway(options: GatewayOptions = {}): Promise<Gateway
     redisUrl,
     banAfter: config.BAN_AFTER,
     banSeconds: config.BAN_SECONDS,
+    // A slow machine must not make Redis look as if it were away.
+    redisTimeoutMs: 1_000,
     log,
     keyPrefix,
   })
