@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { bindingWindow, deprecationHeaders, rateLimitHeaders } from '../src/http/headers.js'
-import type { Verdict, WindowState } from '../src/rate-limit/index.js'
+import { bindingWindow, type RateLimitResult, rateLimitHeaders, type WindowState } from '../src/rate-limit/index.js'
+import { deprecationHeaders } from '../src/rest/deprecation.js'
 
 const now = 1_800_000_000_000
 const minute = (remaining: number, resetAt = now + 30_000): WindowState => ({
@@ -18,18 +18,24 @@ const day = (remaining: number, resetAt = now + 3_600_000): WindowState => ({
   remaining,
   resetAt,
 })
-const allowed = (...windows: WindowState[]): Verdict => ({ at: now, outcome: 'allowed', windows })
-const limited = (refusedBy: ('minute' | 'day')[], ...windows: WindowState[]): Verdict => ({
+const allowed = (...windows: WindowState[]): RateLimitResult => ({
+  at: now,
+  outcome: 'allowed',
+  windows,
+  refusedBy: [],
+})
+const limited = (refusedBy: ('minute' | 'day')[], ...windows: WindowState[]): RateLimitResult => ({
   at: now,
   outcome: 'limited',
   windows,
   refusedBy,
 })
-const banned = (until: number, ...windows: WindowState[]): Verdict => ({
+const banned = (bannedUntil: number, ...windows: WindowState[]): RateLimitResult => ({
   at: now,
   outcome: 'banned',
   windows,
-  until,
+  refusedBy: [],
+  bannedUntil,
 })
 
 describe('the binding window', () => {
@@ -46,9 +52,9 @@ describe('the binding window', () => {
       limited(['minute', 'day'], minute(2), day(0, now + 1000)),
       'minute',
     ],
-  ])('%s', (_, verdict, name) => {
-    expect(bindingWindow(verdict).name).toBe(name)
-    expect(bindingWindow({ ...verdict, windows: verdict.windows.toReversed() }).name).toBe(name)
+  ])('%s', (_, result, name) => {
+    expect(bindingWindow(result).name).toBe(name)
+    expect(bindingWindow({ ...result, windows: result.windows.toReversed() }).name).toBe(name)
   })
 })
 
@@ -95,19 +101,19 @@ describe('rate limit headers', () => {
         remaining: fc.nat(),
         resetAt: fc.integer({ min: now - 1000, max: now + 86_400_000 }),
       })
-    const verdict = fc.tuple(window('minute'), window('day')).chain((windows) =>
+    const result = fc.tuple(window('minute'), window('day')).chain((windows) =>
       fc.oneof(
-        fc.constant<Verdict>({ at: now, outcome: 'allowed', windows }),
+        fc.constant<RateLimitResult>({ at: now, outcome: 'allowed', windows, refusedBy: [] }),
         fc
           .subarray(['minute', 'day'] as const, { minLength: 1 })
-          .map((refusedBy): Verdict => ({ at: now, outcome: 'limited', windows, refusedBy })),
+          .map((refusedBy): RateLimitResult => ({ at: now, outcome: 'limited', windows, refusedBy })),
         fc
           .integer({ min: now, max: now + 86_400_000 })
-          .map((until): Verdict => ({ at: now, outcome: 'banned', windows, until })),
+          .map((bannedUntil): RateLimitResult => ({ at: now, outcome: 'banned', windows, refusedBy: [], bannedUntil })),
       ),
     )
     fc.assert(
-      fc.property(verdict, fc.integer({ min: 0, max: 999 }), (given, offset) => {
+      fc.property(result, fc.integer({ min: 0, max: 999 }), (given, offset) => {
         const at = now + offset
         const headers = rateLimitHeaders({ ...given, at })
         for (const name of ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'])
@@ -115,7 +121,7 @@ describe('rate limit headers', () => {
         expect(headers.ratelimit).toMatch(/^"minute";r=\d+;t=\d+, "day";r=\d+;t=\d+$/)
         expect('retry-after' in headers).toBe(given.outcome !== 'allowed')
         if (given.outcome === 'allowed') return
-        const end = given.outcome === 'banned' ? given.until : bindingWindow(given).resetAt
+        const end = given.outcome === 'banned' ? (given.bannedUntil ?? 0) : bindingWindow(given).resetAt
         expect(headers['retry-after']).toMatch(/^[1-9]\d*$/)
         expect(at + Number(headers['retry-after']) * 1000).toBeGreaterThanOrEqual(end)
         expect(Number(headers['x-ratelimit-reset']) * 1000).toBeGreaterThanOrEqual(end)

@@ -1,64 +1,26 @@
 import { Cluster, Redis, type RedisOptions, type Result } from 'ioredis'
-import { LRUCache } from 'lru-cache'
-import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible'
-import type { Logger } from '../log.js'
-import type { MemoryQuota } from './memory.js'
-import { judge } from './redis-script.js'
-import { type BanRule, type Client, Judged, type Reply } from './result.js'
-
-type Settle = (result: RateLimiterRes) => void
-
-declare module 'rate-limiter-flexible' {
-  /** The steps of `consume` that a store of its own kind replaces; not in the library's types. */
-  interface RateLimiterRedis {
-    _isRedisReady(key: string, readOnly: boolean): boolean
-    _upsert(key: string, points: number, ms: number, force: boolean, options: { client: Client }): Promise<unknown>
-    _afterConsume(resolve: Settle, reject: Settle, key: string, points: number, stored: unknown): void
-    _handleError(error: unknown, method: string, resolve: Settle, reject: Settle, parameters: [key: string]): void
-  }
-}
+import { RateLimiterRedis } from 'rate-limiter-flexible'
+import { type BanRule, Bans } from './bans.js'
+import type { Counters } from './memory.js'
+import { type ScriptReply, script } from './redis-script.js'
+import { NOT_BEGUN, type StoreResult, type Subject, storeResult } from './result.js'
 
 declare module 'ioredis' {
   interface RedisCommander<Context> {
-    /** Defined by RateLimiterRedis from `customIncrTtlLuaScript`. */
-    rlflxIncr(...keyAndArguments: (string | number)[]): Result<Reply, Context>
+    /** See redis-script.ts. */
+    decide(numberOfKeys: number, keys: string[], questions: string): Result<[at: number, replies: string], Context>
   }
 }
-
-/** The longest that a request waits for Redis. */
-const PATIENCE_MS = 100
-const HEARTBEAT_MS = 500
-/** Clients of whom a gateway remembers the last verdict: bounds the memory, not the clients. */
-const REMEMBERED = 20_000
-
-const AWAY = new Error('Redis is away')
-
-/**
- * Of our own instead of ioredis' commandTimeout, because that one counts against Redis when it was our event loop that
- * was busy, with the answer already in the socket. Counted in parts, a long stall of ours counts as one of them only,
- * and what has arrived meanwhile is read before the next.
- */
-const inTime = <T>(answer: Promise<T>) =>
-  new Promise<T>((resolve, reject) => {
-    let parts = 4
-    const wait = () => {
-      if (parts-- > 0) timer = setTimeout(wait, PATIENCE_MS / 4 - 1)
-      else setImmediate(() => reject(new Error(`Redis did not answer within ${PATIENCE_MS} ms`)))
-    }
-    let timer: NodeJS.Timeout | undefined
-    wait()
-    answer.then(resolve, reject).finally(() => clearTimeout(timer))
-  })
 
 const backOff = (attempt: number) => Math.min(50 * 2 ** attempt, 1_000)
 
 /** Several URLs with commas between them are the nodes of a cluster. */
-export const connect = (urls: string): Redis | Cluster => {
+export const createClient = (urls: string): Redis | Cluster => {
   const node = {
     // Nothing waits for a connection, and nothing is sent twice: what was not answered may have been counted.
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
-    // These bound the handshake, and let a connection go that the network has silently dropped.
+    // These bound the handshake, and drop a connection that the network has silently lost.
     connectTimeout: 1_000,
     socketTimeout: 2_000,
   } satisfies RedisOptions
@@ -68,7 +30,7 @@ export const connect = (urls: string): Redis | Cluster => {
   }
   // ioredis would retry these for longer than a request may wait.
   const noRetries = { retryDelayOnFailover: 0, retryDelayOnClusterDown: 0, retryDelayOnTryAgain: 0, maxRedirections: 4 }
-  // The nodes that the cluster names by itself come without these.
+  // The cluster names its other nodes without these.
   const { protocol, username, password } = new URL(url)
   const login = { username: decodeURIComponent(username), password: decodeURIComponent(password) }
   const redisOptions = { ...node, ...(password && login), ...(protocol === 'rediss:' && { tls: {} }) }
@@ -76,7 +38,7 @@ export const connect = (urls: string): Redis | Cluster => {
     ...noRetries,
     clusterRetryStrategy: backOff,
     lazyConnect: true,
-    // A command for a node that is still connecting may wait its 100 ms.
+    // A command for a node that is still connecting may wait as long as any other.
     enableOfflineQueue: true,
     redisOptions,
   })
@@ -84,124 +46,90 @@ export const connect = (urls: string): Redis | Cluster => {
   return cluster.on('+node', (node: Redis) => node.connect().catch(() => {}))
 }
 
-/**
- * The library's Redis limiter with its own steps replaced: the script judges several windows, strikes and bans at once.
- * The library still decides what is a refusal and what a failure, and hands failures to the insurance limiter.
- */
-export class RedisQuota extends RateLimiterRedis {
+interface Question {
+  subject: Subject
+  cost: number
+  /** What the gateway knows of the subject's windows. */
+  known: Counters | undefined
+  resolve(result: StoreResult): void
+  reject(error: unknown): void
+}
+
+/** Counts in Redis. `consume` rejects when Redis fails or does not answer in time. */
+export class RedisStore {
   readonly #redis: Redis | Cluster
-  readonly #memory: MemoryQuota
-  readonly #log: Logger
-  readonly #ban: BanRule
-  readonly #lastSaid = new LRUCache<string, Judged>({ max: REMEMBERED })
-  #heartbeat?: NodeJS.Timeout
-  #closed = false
-  #away = false
-  /** In the slot that failed last: a cluster may be away in part. */
-  #probe: string
+  readonly #bans: Bans
+  readonly #keyPrefix: string
+  readonly #timeoutMs: number
+  readonly #questions: Question[] = []
 
-  constructor(redis: Redis | Cluster, memory: MemoryQuota, ban: BanRule, log: Logger) {
-    super({
-      storeClient: redis,
-      insuranceLimiter: memory,
-      keyPrefix: memory.keyPrefix,
-      customIncrTtlLuaScript: judge,
-      rejectIfRedisNotReady: true,
-      // Limits and lengths come with each client; the library insists on some of its own.
-      points: 1,
-      duration: 1,
-    })
+  constructor(redis: Redis | Cluster, rule: BanRule, keyPrefix: string, timeoutMs: number) {
     this.#redis = redis
-    this.#memory = memory
-    this.#ban = ban
-    this.#log = log
-    this.#probe = this.getKey('probe')
-    // The first to know, and with the reason. Without a listener the event would end the process.
-    redis.on('error', (error) => this.#lose(error))
+    this.#timeoutMs = timeoutMs
+    this.#keyPrefix = keyPrefix
+    const connection = { storeClient: redis, rejectIfRedisNotReady: true }
+    this.#bans = new Bans(rule, keyPrefix, (options) => new RateLimiterRedis({ ...options, ...connection }))
+    redis.defineCommand('decide', { lua: script })
   }
 
-  get away(): boolean {
-    return this.#away
+  /** Key of a subject's windows. The braces are a hash tag: all keys of a subject live in one slot of a cluster. */
+  key(id: string): string {
+    return `${this.#keyPrefix}:{${id}}`
   }
 
-  async open(): Promise<void> {
-    await this.#redis.connect().catch(() => {})
-    await this.#beat()
+  /** What is asked in one turn of the event loop travels in one command, because each command costs. */
+  consume(subject: Subject, cost: number, known: Counters | undefined): Promise<StoreResult> {
+    return new Promise((resolve, reject) => {
+      if (this.#questions.push({ subject, cost, known, resolve, reject }) === 1) setImmediate(() => this.#send())
+    })
   }
 
-  close(): void {
-    this.#closed = this.#away = true
-    clearTimeout(this.#heartbeat)
-    this.#redis.disconnect()
+  #send(): void {
+    const questions = this.#questions.splice(0)
+    // In a cluster the keys of two subjects may live on two nodes.
+    const batches = this.#redis instanceof Cluster ? questions.map((question) => [question]) : [questions]
+    for (const batch of batches)
+      this.inTime(this.#ask(batch)).catch((error) => {
+        for (const { reject } of batch) reject(error)
+      })
   }
 
-  /** Once Redis has failed, no request touches it until the heartbeat has found it back. */
-  override _isRedisReady(key: string, readOnly: boolean): boolean {
-    return !this.#away && super._isRedisReady(key, readOnly)
+  /**
+   * Rejects when Redis does not answer in time. ioredis' commandTimeout would count against Redis when our own event loop
+   * was busy; counted in parts, a long stall counts as one part, and what has arrived is read before the next.
+   */
+  inTime<T>(answer: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      let parts = 4
+      const wait = () => {
+        if (parts-- > 0) timer = setTimeout(wait, this.#timeoutMs / 4 - 1)
+        else setImmediate(() => reject(new Error(`Redis did not answer within ${this.#timeoutMs} ms`)))
+      }
+      let timer: NodeJS.Timeout | undefined
+      wait()
+      answer.then(resolve, reject).finally(() => clearTimeout(timer))
+    })
   }
 
-  override async _upsert(key: string, cost: number, _ms: number, _force: boolean, options: { client: Client }) {
-    if (!this._isRedisReady(key, false)) throw AWAY
-    const { client } = options
-    const { after, seconds, carrySeconds } = this.#ban
-    const asked = [key, cost, client.bannable ? after : 0, seconds * 1000, carrySeconds * 1000] as (string | number)[]
-    const said = this.#lastSaid.get(key)?.verdict.windows
-    for (const { name, limit, seconds } of client.windows) {
-      // What was taken while Redis was away, else what Redis last said: a restart may have lost it without being noticed.
-      const alone = this.#memory.taken(key, name)
-      const last = said?.find((window) => window.name === name)
-      const used = alone?.value ?? (last ? last.limit - last.remaining : 0)
-      asked.push(name, limit, seconds * 1000, used, alone?.expiresAt ?? last?.resetAt ?? 0)
-    }
-    this.#gather()
-    const judged = new Judged(client, cost, await inTime(this.#redis.rlflxIncr(...asked)))
-    this.#memory.forget(key, client)
-    return judged
-  }
-
-  /** Decisions that are asked for in one turn of the event loop leave in one packet: writing is what costs most here. */
-  #gather() {
-    const stream = this.#redis instanceof Redis ? this.#redis.stream : undefined
-    if (!stream || stream.writableCorked > 0) return
-    stream.cork()
-    setImmediate(() => stream.uncork())
-  }
-
-  override _afterConsume(resolve: Settle, reject: Settle, key: string, _cost: number, judged: Judged): void {
-    this.#lastSaid.set(key, judged)
-    if (judged.verdict.outcome === 'allowed') resolve(judged)
-    else reject(judged)
-  }
-
-  /** The library's insurance starts from zero; ours goes on from what Redis last said of the client. */
-  override _handleError(error: unknown, method: string, resolve: Settle, reject: Settle, parameters: [key: string]) {
-    if (!(error instanceof RateLimiterRes)) {
-      const [key] = parameters
-      this.#lose(error, this.getKey(key))
-      const judged = this.#lastSaid.get(this.getKey(key))
-      if (judged) this.#memory.recall(key, judged)
-    }
-    super._handleError(error, method, resolve, reject, parameters)
-  }
-
-  #lose(error: unknown, key?: string): void {
-    if (this.#away) return
-    this.#away = true
-    if (key) this.#probe = `${key}:probe`
-    this.#log.warn({ err: error }, 'Redis is away: this gateway counts alone until it is back')
-  }
-
-  /** A write, because a replica, a full or a half-loaded Redis still answers a ping. Also finds Redis gone when idle. */
-  async #beat(): Promise<void> {
-    try {
-      await inTime(this.#redis.set(this.#probe, '', 'PX', HEARTBEAT_MS))
-      if (this.#away && !this.#closed) this.#log.info('Redis is back: counting in it again')
-      this.#away = this.#closed
-    } catch (error) {
-      this.#lose(error)
-      // After a failover the old address may lead to the new master. Once a beat, not once for each request in flight.
-      if (this.#redis instanceof Redis && /^READONLY/.test((error as Error).message)) this.#redis.disconnect(true)
-    }
-    if (!this.#closed) this.#heartbeat = setTimeout(() => this.#beat(), HEARTBEAT_MS).unref()
+  async #ask(batch: Question[]): Promise<void> {
+    if (this.#redis.status !== 'ready') throw new Error('Redis is not connected')
+    const keys = batch.flatMap(({ subject: { id } }) => [this.key(id), ...this.#bans.keys(`{${id}}`)])
+    const questions = batch.map(({ subject, cost, known }) => {
+      const windows = subject.windows.map(({ name, limit, seconds }) => {
+        const { used, resetAt } = known?.[name] ?? NOT_BEGUN
+        return { name, limit, ms: seconds * 1000, used, resetAt }
+      })
+      return { cost, windows }
+    })
+    const [at, json] = await this.#redis.decide(keys.length, keys, JSON.stringify(questions))
+    const replies: ScriptReply[] = JSON.parse(json)
+    const strikes = batch.map(async ({ subject, cost, resolve }, i) => {
+      const { outcome, windows, previousBans, ...ban } = replies[i] as ScriptReply
+      const result = Object.assign(storeResult(subject, cost, { at, outcome }, windows), ban)
+      if (subject.bannable && previousBans !== undefined)
+        Object.assign(result, await this.#bans.strike(`{${subject.id}}`, at, previousBans))
+      resolve(result)
+    })
+    await Promise.all(strikes)
   }
 }

@@ -1,77 +1,82 @@
-import { RateLimiterRes } from 'rate-limiter-flexible'
+import type { Logger } from '../log.js'
 
 export type WindowName = 'minute' | 'day' | 'address'
 
-/** Who is counted, in which windows. `id` is `key:12` or `address:203.0.113.7`. One or two windows. */
-export interface Client {
+/** Who is counted, and in which windows. `id` is `key:12` or `address:203.0.113.7`. */
+export interface Subject {
   id: string
   windows: { name: WindowName; limit: number; seconds: number }[]
   bannable: boolean
 }
 
-/** One window as it stands after the decision. A window not yet begun: its full limit, and now plus its length. */
+/** One window right after the decision. A window that has not begun shows its full limit, and now plus its length. */
 export interface WindowState {
   name: WindowName
   limit: number
   seconds: number
   remaining: number
-  /** Unix epoch in milliseconds; the same for every request and every gateway while the window lasts. */
+  /** Epoch milliseconds; the same on every gateway for as long as the window lasts. */
   resetAt: number
 }
 
-/** `at`: when it was decided, by the clock that times the windows, which may not be this machine's. */
-export type Verdict = { at: number; windows: WindowState[] } & (
-  | { outcome: 'allowed' }
-  /** `bannedUntil` is set when this very refusal brought the ban. */
-  | { outcome: 'limited'; refusedBy: WindowName[]; bannedUntil?: number }
-  | { outcome: 'banned'; until: number }
-)
-
-/** What a ban takes and how long it lasts. */
-export interface BanRule {
-  /** Strikes within a minute that bring a ban; 0 switches bans off. */
-  after: number
-  /** Length of the first one. */
-  seconds: number
-  /** How long the store carries a new ban, until every gateway has read it from its row. */
-  carrySeconds: number
+export interface RateLimitResult {
+  outcome: 'allowed' | 'limited' | 'banned'
+  /** Time of the decision in epoch milliseconds, by the clock of the store, which may differ from this machine's. */
+  at: number
+  windows: WindowState[]
+  /** The windows that refused; empty unless `outcome` is `limited`. */
+  refusedBy: WindowName[]
+  /** End of the ban in epoch milliseconds. With `limited`: this very refusal started the ban. */
+  bannedUntil?: number
 }
 
-/** A strike is a refusal that comes later than this after its window's first one: what was in flight is no abuse. */
-export const GRACE_MS = 1_000
-/** Strikes are counted in a window of their own. */
-export const STRIKES_MS = 60_000
-/** The longest ban, and how long after its end a ban still doubles the next. */
-export const DAY_MS = 86_400_000
+/** What a store returns. `banCarriedMs`: how much longer it carries the ban. */
+export type StoreResult = RateLimitResult & { banCarriedMs?: number }
 
-export const ALLOWED = 0
-export const LIMITED = 1
-export const BANNED = 2
+/** What a store holds of one window. `resetAt` is in epoch milliseconds; 0 or in the past: the window has not begun. */
+export interface Counter {
+  used: number
+  resetAt: number
+}
 
-/**
- * How both stores answer, so that one reading serves both: the outcome, its time, the ban's true end and the end of the
- * mark that carries it (both 0 without a ban), then for each window what is used and when it ends.
- */
-export type Reply = number[]
+export const NOT_BEGUN: Counter = { used: 0, resetAt: 0 }
 
-/** The library's result, of several windows at once. Like the library's own it resolves, or rejects as a refusal. */
-export class Judged extends RateLimiterRes {
-  readonly verdict: Verdict
-  /** Until when the store carries the ban that the verdict tells of. */
-  readonly carriedUntil: number
+/** The result, from the counters as they are after the decision. */
+export function storeResult(
+  { windows }: Subject,
+  cost: number,
+  { at, outcome }: Pick<StoreResult, 'at' | 'outcome'>,
+  counters: (Counter | undefined)[],
+): StoreResult {
+  const states = windows.map(({ name, limit, seconds }, i) => {
+    const { used, resetAt } = counters[i] ?? NOT_BEGUN
+    return { name, limit, seconds, remaining: Math.max(0, limit - used), resetAt: resetAt || at + seconds * 1000 }
+  })
+  const refusing = outcome === 'limited' ? states.filter(({ remaining }) => remaining < cost) : []
+  return { outcome, at, windows: states, refusedBy: refusing.map(({ name }) => name) }
+}
 
-  constructor({ windows: asked }: Client, cost: number, [outcome, at = 0, until = 0, carried = 0, ...counts]: Reply) {
-    const windows = asked.map(({ name, limit, seconds }, i) => {
-      const used = counts[2 * i] ?? 0
-      return { name, limit, seconds, remaining: Math.max(0, limit - used), resetAt: counts[2 * i + 1] ?? 0 }
-    })
-    super(Math.min(...windows.map(({ remaining }) => remaining)))
-    this.carriedUntil = carried
-    if (outcome === BANNED) this.verdict = { at, outcome: 'banned', windows, until }
-    else if (outcome === ALLOWED) this.verdict = { at, outcome: 'allowed', windows }
-    else {
-      const refusedBy = windows.filter(({ remaining }) => remaining < cost).map(({ name }) => name)
-      this.verdict = { at, outcome: 'limited', windows, refusedBy, ...(until && { bannedUntil: until }) }
-    }
-  }
+export interface RateLimiter {
+  /**
+   * Takes `cost` from every window of the subject, or from none. Cost 0 only looks, and is never limited.
+   * Never rejects, and waits for Redis no longer than `redisTimeoutMs`.
+   */
+  consume(subject: Subject, cost: number): Promise<RateLimitResult>
+  /** `degraded`: Redis is configured but away, and this gateway counts alone. */
+  readonly state: 'memory' | 'redis' | 'degraded'
+  close(): Promise<void>
+}
+
+export interface RateLimiterOptions {
+  /** Without it counters live in memory. Several URLs, with commas between them, are the nodes of a cluster. */
+  redisUrl?: string
+  /** Strikes within a minute that ban a subject (0: never), and the length of its first ban. */
+  banAfter: number
+  banSeconds: number
+  log: Logger
+  /** Seconds for which a new ban is carried to the other gateways: at least the time they take to read it from its row. */
+  banCarrySeconds?: number
+  /** The longest that a request waits for Redis, in milliseconds; default: 100. */
+  redisTimeoutMs?: number
+  keyPrefix?: string
 }

@@ -1,13 +1,19 @@
 import type { WindowName } from '../../src/rate-limit/index.js'
 
-// The rules of quotas and bans once more, as plainly as they can be put. When a request was judged is known only as
-// "between its sending and its answer", so every moment is a span, and what follows from it too. There is no other
-// tolerance: where a span leaves open what must happen, the model says so instead of guessing.
+// The rules of quotas, strikes and bans once more, as plainly as they can be put: whatever counts is held to this model.
+// When a request was decided may be known only as "between sending it and its answer", so every moment is a span, and
+// so is what follows from it. There is no other tolerance: where a span leaves open what must happen, the model says so.
 
-/** Unix milliseconds, from the earliest to the latest that it can be. */
+/** Epoch milliseconds, from the earliest to the latest that it can be. */
 export type Span = readonly [from: number, to: number]
 
+const NEVER: Span = [0, 0]
+const SECOND = 1_000
+const MINUTE = 60_000
+const DAY = 86_400_000
+
 const plus = ([from, to]: Span, ms: number): Span => [from + ms, to + ms]
+export const exactly = (ms: number): Span => [ms, ms]
 
 export class Undecided extends Error {}
 
@@ -18,11 +24,16 @@ function later(a: Span, b: Span): boolean {
   throw new Undecided()
 }
 
+/** Whether something that ends at `end` still lasts. */
+const lasts = (end: Span, now: Span) => !later(now, plus(end, -1))
+
 export interface Expected {
   outcome: 'allowed' | 'limited' | 'banned'
   windows: { name: WindowName; limit: number; seconds: number; remaining: number; end: Span }[]
   /** Each window that may be the binding one: two where their ends cannot be told apart. */
   binding: Expected['windows']
+  /** The ban's end: of a subject that is banned, or that this very refusal bans. */
+  bannedUntil?: Span
 }
 
 interface Held {
@@ -31,62 +42,65 @@ interface Held {
   refused?: Span
 }
 
-export class Account {
+export class SubjectModel {
   /** The limits, which an admin may change. */
   limits: { name: WindowName; limit: number; seconds: number }[]
-  readonly #ban: { after: number; seconds: number } | undefined
+  readonly #ban: { after: number; seconds: number; carrySeconds?: number } | undefined
   readonly #held = new Map<WindowName, Held>()
-  #strikes = 0
-  #bans = 0
-  bannedUntil: Span = [0, 0]
+  #strikes = { count: 0, end: NEVER }
+  #bans = { count: 0, end: NEVER }
+  #bannedUntil = NEVER
+  #carriedUntil = NEVER
 
-  constructor(limits: Account['limits'], ban?: { after: number; seconds: number }) {
+  /** Without `ban` the subject is never banned. */
+  constructor(limits: SubjectModel['limits'], ban?: { after: number; seconds: number; carrySeconds?: number }) {
     this.limits = limits
     this.#ban = ban
   }
 
+  get bannedUntil() {
+    return this.#bannedUntil
+  }
+
+  ban(until: Span, carriedUntil = until) {
+    this.#bannedUntil = until
+    this.#carriedUntil = carriedUntil
+  }
+
   /** What a request of that cost must be answered. */
-  take(cost: number, now: Span): Expected {
+  consume(cost: number, now: Span): Expected {
     const held = (name: WindowName) => {
       const window = this.#held.get(name)
-      if (!window || later(now, plus(window.end, -1))) return undefined
-      return window
+      return window && lasts(window.end, now) ? window : undefined
     }
-    const banned = !later(now, plus(this.bannedUntil, -1))
-    const narrowest = Math.min(...this.limits.map(({ limit }) => limit))
-    // Dearer than a whole window: refused for what it is, and nobody waits for anything.
-    const asked = banned || cost > narrowest ? 0 : cost
+    const banned = lasts(this.#carriedUntil, now)
+    const asked = banned ? 0 : cost
     const full = this.limits.filter(({ name, limit }) => asked > 0 && (held(name)?.used ?? 0) + asked > limit)
-
-    if (full.length > 0)
-      this.#refuse(
-        full.flatMap(({ name }) => held(name) ?? []),
-        now,
-      )
-    else if (asked > 0)
+    const refusing = full.flatMap(({ name }) => held(name) ?? [])
+    const bans = full.length > 0 && this.#refuse(refusing, now)
+    if (full.length === 0 && asked > 0)
       for (const { name, seconds } of this.limits) {
-        const window = held(name) ?? { used: 0, end: plus(now, seconds * 1000) }
+        const window = held(name) ?? { used: 0, end: plus(now, seconds * SECOND) }
         this.#held.set(name, { ...window, used: window.used + asked })
       }
 
     const windows = this.limits.map(({ name, limit, seconds }) => {
-      const { used = 0, end = plus(now, seconds * 1000) } = held(name) ?? {}
+      const { used = 0, end = plus(now, seconds * SECOND) } = held(name) ?? {}
       return { name, limit, seconds, remaining: Math.max(0, limit - used), end }
     })
-    const refusing = windows.filter(({ name }) => full.some((window) => window.name === name))
+    const refused = windows.filter(({ name }) => full.some((window) => window.name === name))
     const fewest = Math.min(...windows.map(({ remaining }) => remaining))
-    const tied = refusing.length > 0 ? refusing : windows.filter(({ remaining }) => remaining === fewest)
+    const tied = refused.length > 0 ? refused : windows.filter(({ remaining }) => remaining === fewest)
     const last = Math.max(...tied.map(({ end }) => end[0]))
     const binding = tied.filter(({ end }) => end[1] >= last)
-    if (!banned) return { outcome: full.length > 0 ? 'limited' : 'allowed', windows, binding }
-    const shut = <T extends object>(window: T) => ({ ...window, remaining: 0, end: this.bannedUntil })
-    return { outcome: 'banned', windows: windows.map(shut), binding: binding.map(shut) }
+    const bannedUntil = banned || bans ? this.#bannedUntil : undefined
+    return { outcome: banned ? 'banned' : full.length > 0 ? 'limited' : 'allowed', windows, binding, bannedUntil }
   }
 
   /** How long to wait, so that nothing is asked on the very edge of a window, a strike or a ban. */
   edge(now: number, margin = 40): number {
-    const edges = [...this.#held.values()].flatMap(({ end, refused = [0, 0] as const }) => [end, plus(refused, 1000)])
-    const near = [...edges, this.bannedUntil].filter(([from, to]) => from - margin < now && now <= to + 1)
+    const edges = [...this.#held.values()].flatMap(({ end, refused = NEVER }) => [end, plus(refused, SECOND)])
+    const near = [...edges, this.#carriedUntil].filter(([from, to]) => from - margin < now && now <= to + 1)
     return Math.max(0, ...near.map(([, to]) => to + 2 - now))
   }
 
@@ -95,15 +109,22 @@ export class Account {
     const narrowed = ([from, to]: Span): Span => [Math.max(from, reset * 1000 - 999), Math.min(to, reset * 1000)]
     const window = name && this.#held.get(name)
     if (window) window.end = narrowed(window.end)
-    else if (!name) this.bannedUntil = narrowed(this.bannedUntil)
+    else if (!name) this.ban(narrowed(this.#bannedUntil))
   }
 
-  /** A refusal is a strike when it comes more than a second after its window's first. */
-  #refuse(windows: Held[], now: Span) {
-    const strike = windows.some(({ refused }) => refused && later(now, plus(refused, 1000)))
+  /** A refusal is a strike when it comes more than a second after its window's first. True when it starts a ban. */
+  #refuse(windows: Held[], now: Span): boolean {
+    const strike = windows.some(({ refused }) => refused && later(now, plus(refused, SECOND)))
     for (const window of windows) window.refused ??= now
-    if (!strike || !this.#ban || ++this.#strikes < this.#ban.after) return
-    this.#strikes = 0
-    this.bannedUntil = plus(now, this.#ban.seconds * 1000 * 2 ** this.#bans++)
+    if (!strike || !this.#ban) return false
+    if (!lasts(this.#strikes.end, now)) this.#strikes = { count: 0, end: plus(now, MINUTE) }
+    if (++this.#strikes.count < this.#ban.after) return false
+    const previous = lasts(this.#bans.end, now) ? this.#bans.count : 0
+    const length = Math.min(this.#ban.seconds * SECOND * 2 ** previous, DAY)
+    const { carrySeconds = Number.POSITIVE_INFINITY } = this.#ban
+    this.ban(plus(now, length), plus(now, Math.min(length, carrySeconds * SECOND)))
+    this.#strikes = { count: 0, end: NEVER }
+    this.#bans = { count: previous + 1, end: plus(this.#bannedUntil, DAY) }
+    return true
   }
 }

@@ -1,0 +1,159 @@
+import type { RateLimitResult, Subject } from '../../src/rate-limit/index.js'
+
+/** Milliseconds since the first decision, cost, and the answer; `ban`: seconds of the ban that this refusal starts. */
+type Step = [at: number, cost: number, outcome: RateLimitResult['outcome'], remaining: number[], ban?: number]
+
+export interface LimitsCase {
+  guarantee: string
+  ban: { after: number; seconds: number; carrySeconds?: number }
+  windows: Subject['windows']
+  bannable?: false
+  steps: Step[]
+}
+
+const minute = (limit: number, seconds = 60) => ({ name: 'minute' as const, limit, seconds })
+const day = (limit: number) => ({ name: 'day' as const, limit, seconds: 86_400 })
+const one = [minute(1), day(1000)]
+
+/** How much later than planned a decision may fall without changing what must be answered. */
+export const SLACK_MS = 350
+
+/** The rule of quotas, strikes and bans. Memory, Redis and the model are held to it. */
+export const limitsCases: LimitsCase[] = [
+  {
+    guarantee: 'a request takes its cost from both windows, or from neither',
+    ban: { after: 10, seconds: 300 },
+    windows: [minute(10), day(8)],
+    steps: [
+      [0, 6, 'allowed', [4, 2]],
+      [0, 3, 'limited', [4, 2]],
+      [0, 5, 'limited', [4, 2]],
+      [0, 0, 'allowed', [4, 2]],
+      [0, 2, 'allowed', [2, 0]],
+      [0, 1, 'limited', [2, 0]],
+    ],
+  },
+  {
+    guarantee: 'a refusal within a second of the first one is no strike, however many there are',
+    ban: { after: 1, seconds: 300 },
+    windows: one,
+    steps: [
+      [0, 1, 'allowed', [0, 999]],
+      ...Array.from({ length: 20 }, (_, i): Step => [i * 30, 1, 'limited', [0, 999]]),
+    ],
+  },
+  {
+    guarantee: 'exactly the last strike starts the ban, and is itself limited',
+    ban: { after: 3, seconds: 300 },
+    windows: one,
+    steps: [
+      [0, 1, 'allowed', [0, 999]],
+      [0, 1, 'limited', [0, 999]],
+      [1300, 1, 'limited', [0, 999]],
+      [1300, 1, 'limited', [0, 999]],
+      [1300, 1, 'limited', [0, 999], 300],
+      [1300, 1, 'banned', [0, 999]],
+      [1300, 0, 'banned', [0, 999]],
+    ],
+  },
+  {
+    guarantee: 'requests during a ban take nothing and do not prolong it, and the ban clears the strikes',
+    ban: { after: 2, seconds: 1 },
+    windows: one,
+    steps: [
+      [0, 1, 'allowed', [0, 999]],
+      [0, 1, 'limited', [0, 999]],
+      [1300, 1, 'limited', [0, 999]],
+      [1300, 1, 'limited', [0, 999], 1],
+      [1500, 1, 'banned', [0, 999]],
+      [1900, 1, 'banned', [0, 999]],
+      [2700, 0, 'allowed', [0, 999]],
+      [2700, 1, 'limited', [0, 999]],
+      [2700, 1, 'limited', [0, 999], 2],
+      [2700, 1, 'banned', [0, 999]],
+    ],
+  },
+  {
+    guarantee: 'each further ban doubles, up to a day, and the store carries it only until gateways have read it',
+    ban: { after: 1, seconds: 30_000, carrySeconds: 1 },
+    windows: one,
+    steps: [
+      [0, 1, 'allowed', [0, 999]],
+      [0, 1, 'limited', [0, 999]],
+      [1300, 1, 'limited', [0, 999], 30_000],
+      [1300, 1, 'banned', [0, 999]],
+      [2700, 1, 'limited', [0, 999], 60_000],
+      [2700, 1, 'banned', [0, 999]],
+      [4100, 1, 'limited', [0, 999], 86_400],
+      [5500, 1, 'limited', [0, 999], 86_400],
+    ],
+  },
+  {
+    guarantee: 'a new window forgets its first refusal',
+    ban: { after: 1, seconds: 300 },
+    windows: [minute(1, 1), day(1000)],
+    steps: [
+      [0, 1, 'allowed', [0, 999]],
+      [0, 1, 'limited', [0, 999]],
+      [1300, 1, 'allowed', [0, 998]],
+      [1300, 1, 'limited', [0, 998]],
+      [1300, 1, 'limited', [0, 998]],
+    ],
+  },
+  {
+    guarantee: 'strikes outlive the window that they came in',
+    ban: { after: 2, seconds: 300 },
+    windows: [minute(1, 2)],
+    steps: [
+      [0, 1, 'allowed', [0]],
+      [0, 1, 'limited', [0]],
+      [1300, 1, 'limited', [0]],
+      [2400, 1, 'allowed', [0]],
+      [2400, 1, 'limited', [0]],
+      [3800, 1, 'limited', [0], 300],
+    ],
+  },
+  {
+    guarantee: 'refusals of the day alone are strikes too',
+    ban: { after: 1, seconds: 300 },
+    windows: [minute(10), day(2)],
+    steps: [
+      [0, 2, 'allowed', [8, 0]],
+      [0, 1, 'limited', [8, 0]],
+      [1300, 1, 'limited', [8, 0], 300],
+    ],
+  },
+  {
+    guarantee: 'what costs more than a whole window is refused, leaves nothing behind, and is no strike',
+    ban: { after: 1, seconds: 300 },
+    windows: [minute(5), day(100)],
+    steps: [
+      [0, 6, 'limited', [5, 100]],
+      [1300, 6, 'limited', [5, 100]],
+      [1300, 5, 'allowed', [0, 95]],
+    ],
+  },
+  {
+    guarantee: 'who is not bannable is limited for ever',
+    ban: { after: 1, seconds: 300 },
+    windows: one,
+    bannable: false,
+    steps: [
+      [0, 1, 'allowed', [0, 999]],
+      [0, 1, 'limited', [0, 999]],
+      [1300, 1, 'limited', [0, 999]],
+      [1300, 1, 'limited', [0, 999]],
+    ],
+  },
+  {
+    guarantee: 'BAN_AFTER=0 switches bans off',
+    ban: { after: 0, seconds: 300 },
+    windows: one,
+    steps: [
+      [0, 1, 'allowed', [0, 999]],
+      [0, 1, 'limited', [0, 999]],
+      [1300, 1, 'limited', [0, 999]],
+      [1300, 1, 'limited', [0, 999]],
+    ],
+  },
+]
