@@ -25,13 +25,11 @@ export function drawCharts({ workloads: results }: Results): Record<string, stri
 
   const compared = main.map(({ id, title, ratios }) => ({
     label: title,
-    bars: (Object.entries(ratios) as [ServerId, { median: number }][]).map(([peer, { median }]) => ({
-      label: shortTitles[peer],
-      colour: colours[peer],
-      value: median,
-      text: `${median.toFixed(2)} ×`,
-      target: targetsOf(id)[peer],
-    })),
+    bars: (Object.entries(ratios) as [ServerId, { median: number }][]).map(([peer, { median }]) => {
+      const target = targetsOf(id)[peer]
+      const text = `${median.toFixed(2)} ×${target ? `, target ${target.toFixed(2)}` : ''}`
+      return { label: shortTitles[peer], colour: colours[peer], value: median, text, target }
+    }),
   }))
   const full = Math.max(...compared.flatMap(({ bars }) => bars.map(({ value, target = 0 }) => Math.max(value, target))))
 

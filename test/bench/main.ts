@@ -24,7 +24,7 @@ async function createDatabase({ redis, redisUrl }: ScratchRedis, pets: number, s
   // The gateway applies the migrations when it starts.
   const gateway = await startById('gateway', { DATABASE_URL: scratch.url, REDIS_URL: redisUrl })
   const client = await connectScratch(scratch)
-  const keys = await seed(client, { pets, orders: suffix === '' })
+  const keys = await seed(client, suffix ? { pets, orders: false, firstKeyId: 1_001 } : { pets, orders: true })
   await assertCounted(gateway, keys[0] as string, redis)
   await gateway.stop()
   return { url: scratch.url, client, keys, maxima: maximaFor(pets), tidy: await createTidy(client) }

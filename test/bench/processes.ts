@@ -67,7 +67,7 @@ export async function startServer(args: string[], env: Record<string, string>) {
   for (const began = performance.now(); ; await sleep(50)) {
     if (hasEnded(child)) throw new Refusal(`${args.join(' ')} ended at its start:\n${log.join('\n')}`)
     if (performance.now() - began > START_TIMEOUT_MS) throw new Refusal(`${args.join(' ')} does not answer`)
-    if (await fetch(url).catch(() => undefined)) break
+    if (await fetch(url, { redirect: 'manual' }).catch(() => undefined)) break
   }
   const pid = child.pid as number
   return {

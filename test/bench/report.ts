@@ -148,6 +148,7 @@ const method = `## How it is measured
 - The tables that a workload writes to are put back before each round, and autovacuum is off for them.
 - Processor time and memory come from \`/proc\` (user and system time of all threads, \`VmHWM\`), Redis' from
   \`INFO cpu\`, PostgreSQL's from its processes.
+- Redis and the writers of PostgreSQL also work for others that use them meanwhile. Run the benchmark alone.
 - The benchmark creates databases of its own and claims an empty logical database of Redis. It refuses all others, and
   removes both at the end, also after an error or Ctrl-C.
 

@@ -9,11 +9,6 @@ import type { Results } from './results.js'
 const FILE = 'docs/scaling.md'
 const RATES = [1_000, 100_000, 1_000_000]
 
-const results: Results = JSON.parse(readFileSync(RESULTS_FILE, 'utf8'))
-const constants = constantsOf(results)
-writeFileSync(FILE, describe(results, constants))
-console.log(`Written: ${FILE}`)
-
 const percent = (share: number) => `${Math.round(share * 100)} %`
 const micro = (value: number) => (value < 10 ? value.toFixed(1) : whole(value))
 const workCells = ({ gateway, redis, postgres, bytes }: Work) => [
@@ -162,3 +157,8 @@ const assumptionList = () => {
     .map((line) => `- ${line}`)
     .join('\n')
 }
+
+const results: Results = JSON.parse(readFileSync(RESULTS_FILE, 'utf8'))
+const constants = constantsOf(results)
+writeFileSync(FILE, describe(results, constants))
+console.log(`Written: ${FILE}`)

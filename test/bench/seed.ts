@@ -28,12 +28,20 @@ export async function createKey(client: Client, { plan, limit }: KeyOptions) {
   return secret
 }
 
+interface SeedOptions {
+  pets: number
+  orders: boolean
+  /** Databases that share a Redis must not share key ids: counters are kept by id. */
+  firstKeyId?: number
+}
+
 /**
  * Fills a migrated, empty database: pets with stock, up to four orders for each, many keys.
  * Autovacuum would strike one server or the other at random; `tidy` does its work between rounds.
  */
-export async function seed(client: Client, { pets, orders }: { pets: number; orders: boolean }) {
+export async function seed(client: Client, { pets, orders, firstKeyId = 1 }: SeedOptions) {
   await client.query(`
+    ALTER SEQUENCE "ApiKey_id_seq" RESTART WITH ${firstKeyId};
     INSERT INTO "Category" (name) SELECT 'Category ' || i FROM generate_series(1, ${CATEGORIES}) AS i;
     ALTER TABLE "Pet" DISABLE TRIGGER USER;
     INSERT INTO "Pet" (name, "categoryId", status)

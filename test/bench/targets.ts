@@ -13,7 +13,7 @@ export interface TargetRow {
 const two = (value: number) => value.toFixed(2)
 /** As shown: a measured 1.50 meets a target of 1.50. */
 const rounded = (value: number) => Math.round(value * 100) / 100
-const spread = ({ median, min, max }: Ratio) => `${two(median)} (${two(min)} to ${two(max)})`
+const spread = ({ median, min, max }: Ratio) => `${two(median)} × (${two(min)} to ${two(max)})`
 
 /** Every target beside what was measured. */
 export function compareWithTargets(results: Results): TargetRow[] {
@@ -27,7 +27,7 @@ export function compareWithTargets(results: Results): TargetRow[] {
         what: `requests/s, ${result.title}`,
         against: serverTitles[peer],
         target: `at least ${two(target)} ×`,
-        measured: `${spread(measured)} ×`,
+        measured: spread(measured),
         met: rounded(measured.median) >= target,
       })
     }
@@ -74,6 +74,6 @@ const growthRows = ({ growth }: Results): TargetRow[] =>
     what: `time, ${title}, ${to.name}`,
     against: from.name,
     target: `at most ${two(target)} ×`,
-    measured: `${spread(slowdown)} ×`,
+    measured: spread(slowdown),
     met: rounded(slowdown.median) <= target,
   }))
