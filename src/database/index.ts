@@ -5,6 +5,7 @@ import { PrismaClient } from '../../prisma/generated/client/client.js'
 import { type Settings, StartupError } from '../settings.js'
 import { type Embedded, openEmbedded } from './embedded.js'
 import { CONNECT_TIMEOUT, migrate } from './migrations.js'
+import { PipelinedPool } from './pool.js'
 
 export interface Database {
   readonly prisma: PrismaClient
@@ -52,24 +53,25 @@ export async function openDatabase(config: DatabaseSettings, options: DatabaseOp
 }
 
 function connect(url: string, { onConnectionError = () => {} }: DatabaseOptions, embedded?: Embedded): Database {
-  const adapter = new PrismaPg(
-    {
-      connectionString: url,
-      max: 10,
-      // A request never hangs because the database is away, or slow. The second timeout is for an answer that never
-      // arrives, from a server that could not tell us of the first.
-      connectionTimeoutMillis: CONNECT_TIMEOUT,
-      statement_timeout: 10_000,
-      query_timeout: 11_000,
-      keepAlive: true,
-    },
-    {
-      onPoolError: onConnectionError,
-      onConnectionError,
-      // The clients of the embedded database share one session, in which the names would collide.
-      ...(embedded ? {} : { statementNameGenerator: ({ sql }) => statementName(sql) }),
-    },
-  )
+  const config = {
+    connectionString: url,
+    max: 10,
+    // A request never hangs because the database is unreachable or slow. The second timeout is for an answer that never
+    // arrives, from a server that could not report the first.
+    connectionTimeoutMillis: CONNECT_TIMEOUT,
+    statement_timeout: 10_000,
+    query_timeout: 11_000,
+    keepAlive: true,
+  }
+  // The clients of the embedded database share one session, in which the names of statements would collide.
+  const adapter = embedded
+    ? new PrismaPg(config, { onPoolError: onConnectionError, onConnectionError })
+    : new PrismaPg(new PipelinedPool(config), {
+        onPoolError: onConnectionError,
+        onConnectionError,
+        disposeExternalPool: true,
+        statementNameGenerator: ({ sql }) => statementName(sql),
+      })
   const prisma = new PrismaClient({ adapter, errorFormat: 'minimal', log: [] })
   let closed: Promise<void> | undefined
   return {
