@@ -20,8 +20,8 @@ import { createHealth } from './http/health.js'
 import { type HttpResponse, send } from './http/response.js'
 import type { Logger } from './log.js'
 import { createMetrics } from './metrics.js'
-import { type RateLimiter, rateLimitHeaders } from './rate-limit/index.js'
-import { setDeprecationHeaders } from './rest/deprecation.js'
+import { type RateLimiter, setRateLimitHeaders } from './rate-limit/index.js'
+import { createDeprecations } from './rest/deprecation.js'
 import { createRest, route } from './rest/index.js'
 import type { Settings } from './settings.js'
 
@@ -54,6 +54,7 @@ export function createApp({ settings, database, rateLimiter, log, keyTtlMs, seco
   const authenticate = createAuthentication({ apiKeys, rateLimiter, seconds })
   const consume = createQuota({ apiKeys, rateLimiter })
   const rest = createRest({ consume, createContext: createResolverContext, baseUrl, sunset, maxBodyBytes })
+  const setDeprecationHeaders = createDeprecations({ baseUrl, sunset })
   const graphql = createGraphql({ schema, consume, createContext: createResolverContext, maxBodyBytes, log })
 
   /** The way of a request, until something answers it. */
@@ -74,8 +75,9 @@ export function createApp({ settings, database, rateLimiter, log, keyTtlMs, seco
     // A request that was not counted shows its key's windows, or the window of its address.
     context.rateLimit ??= await rateLimiter.consume(context.subject ?? addressSubject(context.address, seconds), 0)
     setCorsHeaders(headers, context, settings.CORS_ORIGINS)
-    setRateLimitHeaders(headers, context, status)
-    setDeprecationHeaders(headers, context, { baseUrl, sunset })
+    // A banned key that reads its quota is not refused: it gets no Retry-After.
+    setRateLimitHeaders(headers, context.rateLimit, status === 429)
+    setDeprecationHeaders(headers, context)
     return response
   }
 
@@ -86,7 +88,12 @@ export function createApp({ settings, database, rateLimiter, log, keyTtlMs, seco
     /** Answers a request. */
     async handle(req: IncomingMessage, res: ServerResponse): Promise<void> {
       const context = createContext(req, settings.TRUST_PROXY)
-      const response = await respond(context).catch((error) => refuse(error, context))
+      let response: HttpResponse
+      try {
+        response = await respond(context)
+      } catch (error) {
+        response = refuse(error, context)
+      }
       await complete(context, response)
       metrics.observe(context, response.status)
       send(res, response)
@@ -105,11 +112,3 @@ export function createApp({ settings, database, rateLimiter, log, keyTtlMs, seco
 }
 
 export type App = ReturnType<typeof createApp>
-
-/** Retry-After belongs to refusals alone: a banned key that reads its quota is not refused. */
-function setRateLimitHeaders(headers: HttpResponse['headers'], { rateLimit }: RequestContext, status: number) {
-  if (!rateLimit) return
-  const { 'retry-after': retryAfter, ...others } = rateLimitHeaders(rateLimit)
-  Object.assign(headers, others)
-  if (retryAfter && status === 429) headers['retry-after'] = retryAfter
-}

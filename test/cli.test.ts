@@ -106,7 +106,10 @@ describe('npm run keys', () => {
 
 test('the command line opens the embedded database itself when no gateway runs, migrations included', async () => {
   const alone = { DATA_DIR: await dataFolder(), PORT: String(await freePort()) }
-  const { code, stdout } = await runCommand(['admin/keys', 'create', '--name', 'Eve', '--plan', 'Free', '--json'], alone)
+  const { code, stdout } = await runCommand(
+    ['admin/keys', 'create', '--name', 'Eve', '--plan', 'Free', '--json'],
+    alone,
+  )
   expect([code, JSON.parse(stdout).name]).toEqual([0, 'Eve'])
   expect((await runCommand(['admin/keys', 'list'], alone)).stdout).toMatch(/Eve.*Free.*active.*60.*1000/)
 })

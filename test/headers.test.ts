@@ -1,7 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { bindingWindow, type RateLimitResult, rateLimitHeaders, type WindowState } from '../src/rate-limit/index.js'
-import { deprecationHeaders } from '../src/rest/deprecation.js'
+import { bindingWindow, type RateLimitResult, setRateLimitHeaders, type WindowState } from '../src/rate-limit/index.js'
+import { createDeprecation } from '../src/rest/deprecation.js'
+
+function rateLimitHeaders(result: RateLimitResult) {
+  const headers: Record<string, string> = {}
+  setRateLimitHeaders(headers, result, result.outcome !== 'allowed')
+  return headers
+}
 
 const now = 1_800_000_000_000
 const minute = (remaining: number, resetAt = now + 30_000): WindowState => ({
@@ -137,7 +143,9 @@ test('deprecation headers follow RFC 9745 and RFC 8594', () => {
     successor: '/pets?id={petId}',
   } as const
   const options = { baseUrl: 'https://api.example.com/v1', sunset: new Date('2030-12-05') }
-  expect(deprecationHeaders(deprecation, { ...options, params: { petId: '7&x=1' } })).toEqual({
+  const headers: Record<string, string> = {}
+  createDeprecation(deprecation, options)(headers, { petId: '7&x=1' })
+  expect(headers).toEqual({
     deprecation: '@1764892800',
     sunset: 'Thu, 05 Dec 2030 00:00:00 GMT',
     link: '<https://api.example.com/v1/docs>; rel="deprecation"; type="text/html", <https://api.example.com/v1/pets?id=7%26x%3D1>; rel="successor-version"',

@@ -13,6 +13,8 @@ export interface ApiKeyCacheOptions {
 /** How often the last use of keys is written, in milliseconds. */
 const FLUSH_MS = 5_000
 
+const MAX_ROWS = 10_000
+
 /** The keys that this gateway has seen lately: at most one database read per key and `ttlMs`. */
 export class ApiKeyCache {
   readonly #prisma: PrismaClient
@@ -20,15 +22,17 @@ export class ApiKeyCache {
   readonly #rows: LRUCache<string, ApiKey>
   // Apart, so that a flood of invented keys cannot push the real ones out.
   readonly #unknown: LRUCache<string, true>
+  /** The hashes of the secrets of these rows: hashing is slower than looking up. */
+  readonly #hashes = new LRUCache<string, string>({ max: MAX_ROWS })
   readonly #used = new Set<number>()
   readonly #flushing: NodeJS.Timeout
 
   constructor({ prisma, log, ttlMs = 4_000 }: ApiKeyCacheOptions) {
     this.#prisma = prisma
     this.#log = log
-    this.#unknown = new LRUCache({ max: 10_000, ttl: ttlMs })
+    this.#unknown = new LRUCache({ max: MAX_ROWS, ttl: ttlMs })
     this.#rows = new LRUCache({
-      max: 10_000,
+      max: MAX_ROWS,
       ttl: ttlMs,
       noDeleteOnStaleGet: true,
       // A request that waits for a row gets it, even if a ban has replaced it in the meantime.
@@ -46,12 +50,24 @@ export class ApiKeyCache {
     this.#flushing = setInterval(() => this.flush(), FLUSH_MS).unref()
   }
 
-  /** The row of a secret that may be used now; undefined for one that is unknown, revoked or expired. */
-  async find(secret: string): Promise<ApiKey | undefined> {
-    if (!isSecret(secret)) return undefined
-    const hash = hashSecret(secret)
+  /**
+   * The row of a secret that may be used now; undefined for one that is unknown, revoked or expired. A promise only
+   * where the row has to be read.
+   */
+  find(secret: string): ApiKey | undefined | Promise<ApiKey | undefined> {
+    const known = this.#hashes.get(secret)
+    if (!known && !isSecret(secret)) return undefined
+    const hash = known ?? hashSecret(secret)
     if (this.#unknown.has(hash)) return undefined
-    const row = this.#rows.get(hash) ?? (await this.#rows.fetch(hash))
+    const row = this.#rows.get(hash)
+    if (row) return this.#usable(row)
+    return this.#rows.fetch(hash).then((read) => {
+      if (read) this.#hashes.set(secret, hash)
+      return this.#usable(read)
+    })
+  }
+
+  #usable(row: ApiKey | undefined): ApiKey | undefined {
     const now = Date.now()
     if (!row || (row.revokedAt && row.revokedAt.getTime() <= now)) return undefined
     if (row.expiresAt && row.expiresAt.getTime() <= now) return undefined

@@ -34,7 +34,8 @@ export function createAuthentication({ apiKeys, rateLimiter, seconds = windowSec
   /** @throws ApiError invalid_request (two different keys), unauthorized, rate_limited */
   return async function authenticate(context: RequestContext): Promise<void> {
     const secrets = readSecrets(context.head)
-    const key = secrets.length === 1 ? await apiKeys.find(secrets[0] as string) : undefined
+    const found = secrets.length === 1 ? apiKeys.find(secrets[0] as string) : undefined
+    const key = found instanceof Promise ? await found : found
     if (key) {
       context.key = key
       context.subject = keySubject(key, seconds)

@@ -56,6 +56,8 @@ export interface PreparedField extends Slot {
   definition: GraphQLField<unknown, unknown>
   /** The arguments, if they are the same in every call. */
   args: Data | undefined
+  /** Reads the arguments, if all that are given are variables. Undefined for values that graphql-js must judge. */
+  argsOf: ((variables: Data) => Data | undefined) | undefined
   /** The value is a property of the parent: there is no resolver, no argument that can fail, no use of `info`. */
   isProperty: boolean
 }
@@ -89,7 +91,8 @@ export function prepareFields(parentType: GraphQLObjectType, collected: Map<stri
     const { type } = definition
     const args = constantArguments(definition, node)
     const isProperty = !definition.resolve && args !== undefined && isLeafType(getNamedType(type))
-    const field: Field = { key, name, type, nodes, parentType, definition, args, isProperty }
+    const argsOf = args ? undefined : variableArguments(definition, node)
+    const field: Field = { key, name, type, nodes, parentType, definition, args, argsOf, isProperty }
     return { ...field, complete: completerOf(type, field) }
   })
 }
@@ -108,6 +111,22 @@ function constantArguments(definition: GraphQLField<unknown, unknown>, node: Fie
     return given.some(({ name }) => isObject(args[name.value])) ? undefined : args
   } catch {
     return undefined
+  }
+}
+
+function variableArguments(definition: GraphQLField<unknown, unknown>, { arguments: given = [] }: FieldNode) {
+  const names = new Map(given.map(({ name, value }) => [name.value, value.kind === Kind.VARIABLE && value.name.value]))
+  if ([...names.values()].includes(false)) return
+  return (variables: Data) => {
+    const args: Data = {}
+    for (const { name, type, defaultValue } of definition.args) {
+      const variable = names.get(name)
+      const value = variable ? variables[variable] : undefined
+      if (value !== undefined) args[name] = value
+      else if (defaultValue !== undefined) args[name] = defaultValue
+      if (isNonNullType(type) && (args[name] ?? null) === null) return
+    }
+    return args
   }
 }
 
@@ -191,7 +210,8 @@ function executeField(execution: Execution, field: PreparedField, source: unknow
       info = resolveInfo(execution, field, path)
       const args = field.args
         ? { ...field.args }
-        : getArgumentValues(definition, nodes[0] as FieldNode, execution.variableValues)
+        : (field.argsOf?.(execution.variableValues) ??
+          getArgumentValues(definition, nodes[0] as FieldNode, execution.variableValues))
       value = (definition.resolve ?? defaultFieldResolver)(source, args, execution.contextValue, info)
     }
   } catch (error) {

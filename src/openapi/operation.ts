@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { getNamedType, getNullableType, isEnumType, isListType } from 'graphql'
 import { catalogue, type ErrorCode } from '../../schema/errors.js'
 import { ADDRESS_LIMITED } from '../auth/index.js'
-import { deprecationHeaders } from '../rest/deprecation.js'
+import { createDeprecation } from '../rest/deprecation.js'
 import { fill, MEDIA_TYPES, type Operation, operations } from '../rest/operations.js'
 import { codeSamples } from './code-samples.js'
 import {
@@ -110,7 +110,8 @@ function success(operation: Operation, baseUrl: string): ResponseObject {
 function deprecationResponseHeaders(operation: Operation, options: Options): Record<string, Header> {
   const { deprecation } = operation.rest
   if (!deprecation) return {}
-  const sent = deprecationHeaders(deprecation, { ...options, params: sampleParams(operation) })
+  const sent: Record<string, string> = {}
+  createDeprecation(deprecation, options)(sent, sampleParams(operation))
   return {
     Deprecation: text('Since when the operation is deprecated, in Unix seconds (RFC 9745).', sent.deprecation, {
       pattern: '^@\\d+$',
@@ -120,7 +121,7 @@ function deprecationResponseHeaders(operation: Operation, options: Options): Rec
     Link: text('Where this is explained, and what to use instead (RFC 8288).', sent.link, {
       pattern: '^<[^>]+>; rel="deprecation"; type="text/html", <[^>]+>; rel="successor-version"$',
       // What stands in the path is named again, percent-encoded.
-      maxLength: sent.link.length + 3 * MAX_HEAD,
+      maxLength: String(sent.link).length + 3 * MAX_HEAD,
     }),
   }
 }

@@ -15,33 +15,34 @@ export function bindingWindow({ windows, refusedBy }: RateLimitResult): WindowSt
 }
 
 /** `RateLimit-Policy` of draft-ietf-httpapi-ratelimit-headers-10: every window with its limit and its length. */
-const policy = ({ windows }: RateLimitResult) =>
-  windows.map(({ name, limit, seconds }) => `"${name}";q=${limit};w=${seconds}`).join(', ')
+function policy({ windows }: RateLimitResult): string {
+  let text = ''
+  for (const { name, limit, seconds } of windows) text += `${text && ', '}"${name}";q=${limit};w=${seconds}`
+  return text
+}
 
 /** `RateLimit` of the same draft: what remains in every window, and the seconds until it resets. */
-const remaining = ({ windows, at }: RateLimitResult, banEnd?: number) =>
-  windows
-    .map((window) => {
-      const wait = Math.max(0, Math.ceil(((banEnd ?? window.resetAt) - at) / 1000))
-      return `"${window.name}";r=${banEnd ? 0 : window.remaining};t=${wait}`
-    })
-    .join(', ')
+function remaining({ windows, at }: RateLimitResult, banEnd: number | undefined): string {
+  let text = ''
+  for (const window of windows) {
+    const wait = Math.max(0, Math.ceil(((banEnd ?? window.resetAt) - at) / 1000))
+    text += `${text && ', '}"${window.name}";r=${banEnd ? 0 : window.remaining};t=${wait}`
+  }
+  return text
+}
 
 /**
- * The specification's X-RateLimit-* of the binding window (reset in Unix seconds, rounded up), the headers of the draft,
- * and on a refusal Retry-After. Waiting times count from the store's clock, and Retry-After ends with the reset.
+ * Sets the specification's X-RateLimit-* of the binding window (reset in Unix seconds, rounded up) and the headers of
+ * the draft. A refusal has Retry-After too, which counts from the store's clock and ends with the reset.
  */
-export function rateLimitHeaders(result: RateLimitResult): Record<string, string> {
+export function setRateLimitHeaders(headers: Record<string, string>, result: RateLimitResult, refused: boolean): void {
   const binding = bindingWindow(result)
   const banEnd = result.outcome === 'banned' ? result.bannedUntil : undefined
   const reset = Math.ceil((banEnd ?? binding.resetAt) / 1000)
-  const headers: Record<string, string> = {
-    'x-ratelimit-limit': String(binding.limit),
-    'x-ratelimit-remaining': String(banEnd ? 0 : binding.remaining),
-    'x-ratelimit-reset': String(reset),
-    'ratelimit-policy': policy(result),
-    ratelimit: remaining(result, banEnd),
-  }
-  if (result.outcome !== 'allowed') headers['retry-after'] = String(Math.max(1, Math.ceil(reset - result.at / 1000)))
-  return headers
+  headers['x-ratelimit-limit'] = String(binding.limit)
+  headers['x-ratelimit-remaining'] = String(banEnd ? 0 : binding.remaining)
+  headers['x-ratelimit-reset'] = String(reset)
+  headers['ratelimit-policy'] = policy(result)
+  headers.ratelimit = remaining(result, banEnd)
+  if (refused) headers['retry-after'] = String(Math.max(1, Math.ceil(reset - result.at / 1000)))
 }

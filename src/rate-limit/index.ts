@@ -4,7 +4,7 @@ import { createClient, RedisStore } from './redis.js'
 import type { RateLimiter, RateLimiterOptions } from './result.js'
 
 export { DAY_MS, GRACE_MS, STRIKES_MS } from './bans.js'
-export { bindingWindow, rateLimitHeaders } from './headers.js'
+export { bindingWindow, setRateLimitHeaders } from './headers.js'
 export type { RateLimiter, RateLimiterOptions, RateLimitResult, Subject, WindowName, WindowState } from './result.js'
 
 /** Never rejects: without a reachable Redis, counting begins in memory and moves to Redis when it appears. */
