@@ -18,7 +18,7 @@ export const tags = {
   Store: 'Orders, the stock of each animal, and the quota of the calling key.',
 }
 
-export type Tag = keyof typeof tags
+type Tag = keyof typeof tags
 
 /** The REST face of a root field, declared where the field is. Everything REST derives from it. */
 export interface Rest {

@@ -145,7 +145,7 @@ function fail(execution: Execution, { type, nodes }: Slot, path: Path, error: un
   return null
 }
 
-export function setKey(execution: Execution, result: Data, key: string, value: unknown) {
+function setKey(execution: Execution, result: Data, key: string, value: unknown) {
   if (value !== null || !execution.omitNulls) result[key] = value
   else if (key in result) delete result[key] // the placeholder of an asynchronous value
 }
