@@ -54,7 +54,7 @@ async function start() {
   const base = settings.BASE_URL
   const lines = [`Pet Store at ${base}`, `  reference  ${base}/docs`, `  GraphiQL   ${base}/graphql`]
   if (rateLimiter.state === 'memory')
-    lines.push('  counters   in memory: they start anew with the process (set REDIS_URL to keep and share them)')
+    lines.push('  counters   in memory: they start at zero with each process (set REDIS_URL to keep and share them)')
   if (database.embedded) {
     const { Free } = await demoKeys(database.prisma, settings.DATA_DIR)
     lines.push('', 'Try it:', '', `curl -H "Authorization: Bearer ${Free}" "${base}/pets?limit=3"`)
