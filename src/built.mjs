@@ -2,12 +2,12 @@ import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-// npm's scripts load this before what is built (node --import). It is JavaScript because it must run where nothing is.
+// npm scripts load this file before the build (node --import). It is JavaScript so that it can run without a build.
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const sources = ['prisma/schema.prisma', 'prisma/seed.ts', 'tsconfig.json', 'schema', 'src']
 
-/** When a file changed, or the newest file of a folder; 0 if there is none. @param {string} path @returns {number} */
+/** The modification time of a file, or of the newest file in a folder; 0 if it does not exist. @param {string} path @returns {number} */
 const changed = (path) => {
   const stat = statSync(path, { throwIfNoEntry: false })
   if (!stat?.isDirectory()) return stat?.mtimeMs ?? 0
@@ -22,6 +22,6 @@ if (!built) {
 if (sources.some((path) => changed(join(root, path)) > built))
   console.error('The sources are newer than the build. Run: npm run build')
 
-// The shell in which npm runs scripts may end at a signal without passing it on.
+// The shell in which npm runs scripts may exit on a signal without passing it on.
 const parent = process.ppid
 setInterval(() => process.ppid !== parent && process.kill(process.pid, 'SIGTERM'), 500).unref()

@@ -8,11 +8,11 @@ import { createLog } from './log.js'
 import { openRateLimiter } from './rate-limit/index.js'
 import { readSettings, StartupError } from './settings.js'
 
-// What is open, in the order of opening.
-const open: (() => unknown)[] = []
+// Closes everything that was opened, in the order of opening.
+const closers: (() => unknown)[] = []
 
 async function closeAll() {
-  for (const close of open.splice(0).reverse()) await close()
+  for (const close of closers.splice(0).reverse()) await close()
 }
 
 async function start() {
@@ -30,22 +30,22 @@ async function start() {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stop(signal))
 
   const database = await openDatabase(settings, {
-    onLost: (error) => stop(`the database was lost: ${error.message}`, 1),
+    onLost: (error) => stop(`the database ended: ${error.message}`, 1),
   })
-  open.push(() => database.close())
+  closers.push(() => database.close())
   const rateLimiter = await openRateLimiter({
     redisUrl: settings.REDIS_URL,
     banAfter: settings.BAN_AFTER,
     banSeconds: settings.BAN_SECONDS,
     log,
   })
-  open.push(() => rateLimiter.close())
+  closers.push(() => rateLimiter.close())
   if (database.embedded) await seed(database.prisma)
 
   const app = createApp({ settings, database, rateLimiter, log })
-  open.push(() => app.close())
+  closers.push(() => app.close())
   const server = await listen(app, { port: settings.PORT, host: settings.HOST })
-  open.push(
+  closers.push(
     () => server.close(),
     () => delay(settings.DRAIN_SECONDS * 1000),
     () => app.drain(),
@@ -54,12 +54,12 @@ async function start() {
   const base = settings.BASE_URL
   const lines = [`Pet Store at ${base}`, `  reference  ${base}/docs`, `  GraphiQL   ${base}/graphql`]
   if (rateLimiter.state === 'memory')
-    lines.push('  counters   in memory: they start anew with the process (set REDIS_URL to keep and share them)')
+    lines.push('  counters   in memory: they start at zero with each process (set REDIS_URL to keep and share them)')
   if (database.embedded) {
     const { Free } = await demoKeys(database.prisma, settings.DATA_DIR)
     lines.push('', 'Try it:', '', `curl -H "Authorization: Bearer ${Free}" "${base}/pets?limit=3"`)
   } else if ((await database.prisma.apiKey.count()) === 0)
-    lines.push('', 'There are no keys yet. Make the first one: npm run keys -- create --name NAME --plan Free')
+    lines.push('', 'There are no keys yet. Create the first one: npm run keys -- create --name NAME --plan Free')
   process.stdout.write(`${lines.join('\n')}\n`)
 }
 

@@ -3,7 +3,7 @@ import type { RequestContext } from './http/context.js'
 import type { Logger } from './log.js'
 import type { RateLimiter } from './rate-limit/index.js'
 
-// A client chooses its method: an unknown one must not make a series of its own.
+// Clients choose the method, so unknown ones share a label: each label value is a time series.
 const METHODS = new Set(['GET', 'POST', 'PATCH', 'DELETE', 'OPTIONS', 'PUT'])
 
 /** Metrics for Prometheus, and the log line of each request (level debug). */
@@ -13,26 +13,26 @@ export function createMetrics(rateLimiter: RateLimiter, log: Logger) {
   const labels = ['surface', 'operation', 'method', 'status'] as const
   const requests = new Counter({
     name: 'petstore_requests_total',
-    help: 'Requests answered.',
+    help: 'Answered requests.',
     labelNames: labels,
     registers: [registry],
   })
   const duration = new Histogram({
     name: 'petstore_request_duration_seconds',
-    help: 'Time from the head of the request to the complete answer.',
+    help: 'Time from the head of the request to the complete response.',
     labelNames: ['surface'] as const,
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
     registers: [registry],
   })
   const decisions = new Counter({
     name: 'petstore_rate_limit_decisions_total',
-    help: 'Decisions of the rate limiter: allowed, limited, banned.',
+    help: 'Decisions of the rate limiter, by outcome: allowed, limited, banned.',
     labelNames: ['outcome'] as const,
     registers: [registry],
   })
   new Gauge({
     name: 'petstore_limits_degraded',
-    help: '1 while Redis is configured but unreachable, and this gateway counts alone.',
+    help: '1 while Redis is unreachable and this gateway counts alone, otherwise 0.',
     registers: [registry],
     collect() {
       this.set(rateLimiter.state === 'degraded' ? 1 : 0)

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** A start that cannot go on for a reason its user can mend: printed as one message, without a stack; exit code 1. */
+/** A failure to start that the user can fix: printed without a stack trace; exit code 1. */
 export class StartupError extends Error {}
 
 const number = (min: number, max: number, fallback: number) =>
@@ -16,25 +16,25 @@ const url = (protocols: string[]) =>
   z.string().refine((value) => URL.canParse(value) && protocols.includes(new URL(value).protocol))
 
 /**
- * Every setting, once: its default, what is allowed (the description, which a refused start prints) and what it
- * becomes. The README's table is held against this by a test.
+ * Every setting, once: its default, the allowed values (the description, which the error message prints) and its type.
+ * A test compares the README's table with this list.
  */
 export const settings = z.object({
   PORT: number(1, 65535, 3000),
   HOST: z.string().min(1).default('0.0.0.0').describe('a host name or an address to listen on'),
   BASE_URL: url(['http:', 'https:'])
-    // As it is written out everywhere; an apostrophe would end the quoted ones of shell commands.
+    // An apostrophe would end the quoted URLs in shell commands.
     .refine((value) => !/[?#']|\/\/[^/]*@/.test(value))
     .transform((value) => (URL.canParse(value) ? new URL(value).href.replace(/\/+$/, '') : value))
     .optional()
-    .describe('an http or https URL without user, password, query, fragment and apostrophes'),
+    .describe('an http or https URL without user, password, query, fragment or apostrophe'),
   DATABASE_URL: url(['postgresql:', 'postgres:']).optional().describe('a postgresql:// URL'),
   REDIS_URL: z
     .string()
     .refine((value) => value.split(',').every((part) => url(['redis:', 'rediss:']).safeParse(part.trim()).success))
     .optional()
-    .describe('a redis:// or rediss:// URL, or several with commas between, for a cluster'),
-  DATA_DIR: z.string().min(1).default('.petstore').describe('a folder that can be written'),
+    .describe('a redis:// or rediss:// URL, or several separated by commas for a cluster'),
+  DATA_DIR: z.string().min(1).default('.petstore').describe('a writable folder'),
   EMBEDDED_DB_PORT: number(0, 65535, 5433),
   LOG_LEVEL: z
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
@@ -46,7 +46,7 @@ export const settings = z.object({
     .transform((value) => value.split(',').map((origin) => origin.trim()))
     .refine((origins) => origins.every((origin) => origin === '*' || /^https?:\/\/[^/]+$/.test(origin)))
     .default(['*'])
-    .describe('*, or origins such as https://app.example.com with commas between'),
+    .describe('*, or origins such as https://app.example.com, separated by commas'),
   MAX_BODY_BYTES: number(1024, 104_857_600, 1_048_576),
   BAN_AFTER: number(1, 1_000_000, 10),
   BAN_SECONDS: number(1, 86_400, 300),
@@ -63,10 +63,9 @@ export const settings = z.object({
 export type Settings = z.infer<typeof settings> & { BASE_URL: string }
 
 /**
- * The settings in an environment. An empty variable counts as absent. BASE_URL follows PORT unless it is
- * given.
+ * Reads the settings from environment variables. An empty variable counts as absent. The default of BASE_URL uses PORT.
  *
- * @throws StartupError that names every bad setting, its value and what is allowed
+ * @throws StartupError that names every invalid setting, its value and the allowed values
  */
 export function readSettings(environment: NodeJS.ProcessEnv = process.env): Settings {
   const given = Object.fromEntries(
@@ -80,7 +79,7 @@ export function readSettings(environment: NodeJS.ProcessEnv = process.env): Sett
     names
       .map((name) => {
         const allowed = settings.shape[name as keyof typeof settings.shape].description
-        // A password in a URL is nobody's business, not even in a refusal.
+        // The message may end up in a log, so it must not contain a password.
         const value = given[name]?.replace(/\/\/([^/@:]*):[^@]*@/, '//$1:***@')
         return `${name} is ${JSON.stringify(value)}; it must be ${allowed}`
       })

@@ -177,7 +177,7 @@ inChromium('the reference', () => {
 
   test('a pasted key goes with what is tried, is not shown, and can be forgotten', async () => {
     await page.getByLabel('API key', { exact: true }).fill(gateway.key)
-    await page.getByRole('button', { name: 'Use it' }).click()
+    await page.getByRole('button', { name: 'Use key' }).click()
     await follow('#operations-Store-getQuota')
     const quota = operation('Store-getQuota')
     await quota.getByRole('button', { name: 'Try it out' }).click()
@@ -189,7 +189,7 @@ inChromium('the reference', () => {
     expect(await live.locator('tbody .response-col_status').textContent()).toContain('200')
     expect(await page.content()).not.toContain(gateway.key)
 
-    await page.getByRole('button', { name: 'Forget it' }).click()
+    await page.getByRole('button', { name: 'Remove key' }).click()
     const answered = page.waitForResponse(`${baseUrl}/quota`)
     await quota.getByRole('button', { name: 'Execute' }).click()
     expect((await answered).request().headers().authorization).toBeUndefined()
@@ -202,7 +202,7 @@ inChromium('the reference', () => {
     await sampleData()
     await visit()
     await page.getByLabel('API key', { exact: true }).fill(gateway.key)
-    await page.getByRole('button', { name: 'Use it' }).click()
+    await page.getByRole('button', { name: 'Use key' }).click()
     // What is deleted is what the others show.
     const inOrder = [...operations()].sort((a, b) => Number(/-delete/.test(a.hash)) - Number(/-delete/.test(b.hash)))
     const tried = inOrder.filter((found) => !found['x-no-try-it-reason']).map(({ hash }) => hash)
@@ -235,14 +235,14 @@ inChromium('the reference', () => {
     const said = operations().filter(({ hash }) => hash in statuses)
     expect(said).toHaveLength(18)
     for (const { hash, responses } of said) expect(Object.keys(responses)[0], hash).toBe(String(statuses[hash]))
-    await page.getByRole('button', { name: 'Forget it' }).click()
+    await page.getByRole('button', { name: 'Remove key' }).click()
   })
 
   test('is reached and opened by the keyboard alone', async () => {
     await visit()
     const focused = () => page.evaluate(() => document.activeElement?.textContent ?? '')
     await page.keyboard.press('Tab')
-    expect(await focused()).toBe('Skip to the content')
+    expect(await focused()).toBe('Skip to content')
     await page.keyboard.press('Enter')
     await page.keyboard.press('Tab')
     expect(await focused()).toBe('OpenAPI 3.0, YAML')

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Gateway, openGateway } from './support/gateway.js'
 import { dataFolder, freePort, runCommand } from './support/process.js'
 
-// `npm run keys` as a process of its own, beside a gateway that runs on the same database.
+// `npm run keys` in its own process, beside a gateway that uses the same database.
 
 let gateway: Gateway
 let env: Record<string, string>
@@ -17,7 +17,7 @@ afterAll(() => gateway.close())
 
 const keys = (...args: string[]) => runCommand(['admin/keys', ...args], env)
 
-/** The one JSON value that a verb prints. */
+/** The JSON value that a command prints. */
 async function json(...args: string[]) {
   const { code, stdout, stderr } = await keys(...args, '--json')
   expect([code, stderr.replace(/Without REDIS_URL.*\n/, '')]).toEqual([0, ''])
@@ -26,11 +26,11 @@ async function json(...args: string[]) {
 
 const status = async (key: string) => (await gateway.get('/pets', { key })).status
 
-/** What a gateway answers in the end: it reads a key anew only after a while. */
+/** Waits: the gateway reads a changed key only after a while. */
 const eventually = (ask: () => Promise<unknown>) => expect.poll(ask, { timeout: 60_000 })
 
 describe('npm run keys', () => {
-  test('a key that is created works at once; with --json one object says all of it', async () => {
+  test('create: the key works at once; --json prints one object', async () => {
     const created = await json('create', '--name', ' Ann ', '--plan', 'Pro')
     expect(created).toEqual({
       id: expect.any(Number),
@@ -45,7 +45,7 @@ describe('npm run keys', () => {
     expect(JSON.stringify(await json('list'))).not.toContain(created.key.slice(17))
   })
 
-  test('a ban, its lifting, a new plan, a rotation and a revocation reach the running gateway', async () => {
+  test('ban, unban, plan, rotate and revoke take effect on a running gateway', async () => {
     const { id, prefix, key } = await json('create', '--name', 'Bob', '--plan', 'Free')
     expect(await status(key)).toBe(200)
     const before = Date.now()
@@ -65,7 +65,7 @@ describe('npm run keys', () => {
     })
 
     const rotated = await json('rotate', prefix, '--grace', '3600')
-    expect((await keys('rotate', prefix)).stderr).toMatch(/expires at .* Say when the new one does: --expires/)
+    expect((await keys('rotate', prefix)).stderr).toMatch(/expires at .* Set when the new key expires: --expires/)
     expect(rotated).toMatchObject({ name: 'Bob', plan: 'Enterprise' })
     expect([await status(key), await status(rotated.key)]).toEqual([200, 200])
     await gateway.prisma.apiKey.update({ where: { id }, data: { expiresAt: new Date(before) } })
@@ -77,7 +77,7 @@ describe('npm run keys', () => {
     expect((await keys('rotate', rotated.prefix)).stderr).toMatch(/is revoked and cannot be rotated/)
   })
 
-  test('usage shows every key with its plan, and its counters where they are shared', async () => {
+  test('usage prints every key with its plan, and with Redis its counters', async () => {
     const { stdout } = await keys('usage')
     expect(stdout).toMatch(/unlimited.*Enterprise/)
     if (process.env.TEST_REDIS_URL) expect(stdout).toMatch(/[█░]{10} \d+\/300/)
@@ -85,16 +85,20 @@ describe('npm run keys', () => {
 
   test.each([
     ['an Enterprise key without its limits', ['create', '--name', 'x', '--plan', 'Enterprise'], /needs both/],
-    ['limits on another plan', ['create', '--name', 'x', '--plan', 'Free', '--day-limit', '5'], /belong to Enterprise/],
+    ['limits on another plan', ['create', '--name', 'x', '--plan', 'Free', '--day-limit', '5'], /for Enterprise only/],
     ['an unknown plan', ['create', '--name', 'x', '--plan', 'Gold'], /Free, Pro, Business, Enterprise/],
     ['a limit of 0', ['create', '--name', 'x', '--plan', 'Enterprise', '--minute-limit', '0'], /from 1 to 2147483647/],
     ['a name that is too long', ['create', '--name', 'x'.repeat(101), '--plan', 'Free'], /1 to 100 characters/],
     ['a control character in a name', ['create', '--name', 'a\u0007b', '--plan', 'Free'], /control character/],
-    ['a date that is past', ['create', '--name', 'x', '--plan', 'Free', '--expires', '2020-01-01'], /a date to come/],
+    [
+      'a date in the past',
+      ['create', '--name', 'x', '--plan', 'Free', '--expires', '2020-01-01'],
+      /a date in the future/,
+    ],
     ['no name', ['create', '--plan', 'Free'], /--name/],
     ['an unknown key', ['show', '999999'], /no key with the id or prefix "999999"/],
-    ['an unknown verb', ['destroy', '1'], /unknown command/],
-  ])('%s is refused in one line, with exit code 1 and nothing written', async (_, args, message) => {
+    ['an unknown command', ['destroy', '1'], /unknown command/],
+  ])('rejects %s with one line on stderr and exit code 1, and writes nothing', async (_, args, message) => {
     const before = await gateway.prisma.apiKey.count()
     const { code, stdout, stderr } = await keys(...args)
     expect([code, stdout]).toEqual([1, ''])
@@ -104,7 +108,7 @@ describe('npm run keys', () => {
   })
 })
 
-test('the command line opens the embedded database itself when no gateway runs, migrations included', async () => {
+test('without a running gateway, npm run keys opens and migrates the embedded database itself', async () => {
   const alone = { DATA_DIR: await dataFolder(), PORT: String(await freePort()) }
   const { code, stdout } = await runCommand(
     ['admin/keys', 'create', '--name', 'Eve', '--plan', 'Free', '--json'],

@@ -102,7 +102,7 @@ describe('the embedded database', () => {
     const folder = dataFolder()
     const { url } = await open(folder)
     const message = await refusal(open(folder))
-    expect(message).toContain(`is in use by process ${process.pid}, which serves it on port ${new URL(url).port}`)
+    expect(message).toContain(`is in use by process ${process.pid} (port ${new URL(url).port})`)
     expect(await acquireLock(folder)).toMatchObject({ owner: { pid: process.pid } })
   })
 
@@ -136,14 +136,14 @@ describe('the embedded database', () => {
   test('says what is wrong with a data directory, and touches nothing in it', async () => {
     const file = join(scratch, 'file')
     writeFileSync(file, 'precious')
-    expect(await refusal(open(file))).toContain(`DATA_DIR ${file} cannot be used: it, or what it lies in, is a file`)
+    expect(await refusal(open(file))).toContain(`DATA_DIR ${file} cannot be used: it or its parent is a file`)
     expect(await refusal(open(join(file, 'data')))).toContain('is a file')
-    expect(await refusal(open('/sys/nothing/here'))).toContain('set DATA_DIR to a folder that can be written')
+    expect(await refusal(open('/sys/nothing/here'))).toContain('set DATA_DIR to a writable folder')
 
     const garbage = emptyFolder()
     mkdirSync(join(garbage, 'db'), { recursive: true })
     writeFileSync(join(garbage, 'db/photo.jpg'), 'precious')
-    expect(await refusal(open(garbage))).toContain('holds something that is no database')
+    expect(await refusal(open(garbage))).toContain('is not empty and is not a database')
     expect(readdirSync(garbage, { recursive: true })).toEqual(['db', 'db/photo.jpg'])
 
     const corrupted = dataFolder()
@@ -226,7 +226,7 @@ describe('the clients of the embedded database', () => {
         await close()
       })
     })
-    expect((await lost).message).toContain('the embedded database has ended')
+    expect((await lost).message).toContain('the embedded database ended')
   })
 })
 
@@ -316,7 +316,7 @@ describe('the lock of a folder', () => {
 
   test('is refused where the path of its socket would be cut', async () => {
     const folder = join(scratch, 'x'.repeat(100))
-    expect(await refusal(open(folder))).toMatch(/DATA_DIR \S+ is too long: .* \d+ bytes of at most 103/)
+    expect(await refusal(open(folder))).toMatch(/DATA_DIR \S+ is too long: .* \d+ bytes, and at most 103/)
   })
 })
 
@@ -325,9 +325,11 @@ describe('a DATABASE_URL that leads nowhere', () => {
 
   test('is refused in one line that names the place and never the password', async () => {
     expect(await start('postgresql://me:secret@127.0.0.1:1/shop')).toBe(
-      'DATABASE_URL: the database "shop" at 127.0.0.1:1 cannot be used: nothing listens there',
+      'DATABASE_URL: the database "shop" at 127.0.0.1:1 cannot be used: connection refused; is the server running?',
     )
-    expect(await start('postgresql://me:secret@localhost:1/shop')).toContain('localhost:1 cannot be used: nothing')
+    expect(await start('postgresql://me:secret@localhost:1/shop')).toContain(
+      'localhost:1 cannot be used: connection refused',
+    )
     expect(await start('postgresql://me:secret@no.such.host.invalid/shop')).toMatch(/host name/)
   })
 
@@ -336,7 +338,7 @@ describe('a DATABASE_URL that leads nowhere', () => {
     await once(server, 'listening')
     onTestFinished(() => void server.close())
     const { port } = server.address() as AddressInfo
-    expect(await start(`postgresql://me:secret@127.0.0.1:${port}/shop`)).toContain('it does not answer')
+    expect(await start(`postgresql://me:secret@127.0.0.1:${port}/shop`)).toContain('the server does not respond')
   })
 
   test.runIf(process.env.TEST_DATABASE_URL)('is refused when the server knows no such user or database', async () => {

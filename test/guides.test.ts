@@ -25,7 +25,7 @@ const blocks = (text: string, language: string) =>
     named === language ? [code] : [],
   )
 
-/** The rows of a guide's only table, each its cells. */
+/** The cells of each row of a guide's only table. */
 const table = (text: string) =>
   text
     .split('\n')
@@ -38,7 +38,7 @@ const table = (text: string) =>
         .map((cell) => cell.trim()),
     )
 
-// The address that the guides name, so that what they show is what this gateway answers.
+// The base URL of the guides, so that this gateway returns exactly what they show.
 const baseUrl = 'https://petstore.example/v1'
 const figure = new Intl.NumberFormat('en-US').format
 
@@ -55,35 +55,35 @@ afterAll(async () => {
   await gateway.close()
 })
 
-/** Runs examples as they stand, but that the address of the guides leads to a gateway under test. */
+/** Runs examples unchanged, except that the base URL of the guides is replaced by that of a test gateway. */
 async function runExamples(language: Language, examples: string[], to: Gateway, key: string) {
   const actual = `${(await to.listen()).url}/v1`
-  // A link in an answer has the address of the guides, too.
+  // Links in responses have the base URL of the guides too.
   const follow = `const { fetch } = globalThis
-globalThis.fetch = (url, init) => fetch(typeof url === 'string' ? url.replace(process.env.TOLD, process.env.ACTUAL) : url, init)`
+globalThis.fetch = (url, init) => fetch(typeof url === 'string' ? url.replace(process.env.DOCUMENTED, process.env.ACTUAL) : url, init)`
   const programs = examples.map((example) => example.replaceAll(baseUrl, actual))
   return runPrograms(language, language === 'JavaScript' ? [follow, ...programs] : programs, {
     PETSTORE_KEY: key,
-    TOLD: baseUrl,
+    DOCUMENTED: baseUrl,
     ACTUAL: actual,
   })
 }
 
-describe.concurrent('the examples work', () => {
-  test.skipIf(!has('Shell'))('those for a shell', async () => {
+describe.concurrent('the examples', () => {
+  test.skipIf(!has('Shell'))('in a shell', async () => {
     const examples = [...texts.values()].flatMap((text) => blocks(text, 'sh'))
     expect(examples.length).toBeGreaterThan(2)
-    const said = await runExamples('Shell', examples, gateway, gateway.key)
-    expect(said).toContain('"plan":"Enterprise"')
-    expect(said).toContain('{"data":{"pets":[{"name":"Rex"')
+    const output = await runExamples('Shell', examples, gateway, gateway.key)
+    expect(output).toContain('"plan":"Enterprise"')
+    expect(output).toContain('{"data":{"pets":[{"name":"Rex"')
   })
 
-  test('the one that reads a list to its end', async () => {
-    const said = await runExamples('JavaScript', blocks(guide('pagination'), 'js'), gateway, gateway.key)
-    expect(said.trim().split('\n')).toHaveLength(12)
+  test('that reads all pages of a list', async () => {
+    const output = await runExamples('JavaScript', blocks(guide('pagination'), 'js'), gateway, gateway.key)
+    expect(output.trim().split('\n')).toHaveLength(12)
   })
 
-  test('each of those that back off waits when it is refused, and is not banned', async () => {
+  test('that back off: each waits after a 429 and is not banned', async () => {
     const examples = blocks(guide('backing-off'), 'js')
     expect(examples).toHaveLength(4)
     const { key, row } = await patient.createKey({ plan: 'Enterprise', minuteLimit: 1, dayLimit: 1000 })
@@ -91,7 +91,7 @@ describe.concurrent('the examples work', () => {
     await runExamples('JavaScript', examples, patient, key)
     const requests = patient.logged.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'request')
     const statuses = requests.map(({ status }) => status)
-    // The second and each that follows it finds the window used up by the one before.
+    // Each example after the first one finds the window used up.
     expect(statuses.filter((status) => status === 200)).toHaveLength(4)
     expect(statuses.filter((status) => status === 429).length).toBeGreaterThanOrEqual(3)
     expect(statuses.length).toBeLessThanOrEqual(10)
@@ -107,23 +107,23 @@ describe.concurrent('the examples work', () => {
         .map(([header = '', value]) => [header.toLowerCase(), value]),
     )
 
-  test('the headers that they show are sent', async () => {
-    const sent: Record<string, string> = {}
-    setRateLimitHeaders(sent, { at: EXAMPLE_TIME, outcome: 'allowed', windows, refusedBy: [] }, false)
-    expect(headersOf('rate-limit-headers')).toEqual(sent)
+  test('with headers: the gateway sends the same headers', async () => {
+    const headers: Record<string, string> = {}
+    setRateLimitHeaders(headers, { at: EXAMPLE_TIME, outcome: 'allowed', windows, refusedBy: [] }, false)
+    expect(headersOf('rate-limit-headers')).toEqual(headers)
     const page = await gateway.get('/pets?limit=5')
     expect(Object.fromEntries(page.headers)).toMatchObject(headersOf('pagination'))
     const deprecated = await gateway.get('/pets/1')
     expect(Object.fromEntries(deprecated.headers)).toMatchObject(headersOf('versions'))
   })
 
-  test('the error that they show is what is answered', async () => {
+  test('with an error: the gateway returns the same error', async () => {
     const [shown = ''] = blocks(guide('errors'), 'json')
     expect((await gateway.get('/pets/999')).body).toEqual(JSON.parse(shown))
   })
 })
 
-/** Refused documents, each over one limit. */
+/** Documents that each exceed one limit. */
 const tooMuch = {
   depth: `{ pet(petId: 1) { ${'category { pets { '.repeat(6)} name ${'} } '.repeat(6)} } }`,
   introspectionDepth: `{ __type(name: "Pet") { fields { type { ${'ofType { '.repeat(20)} name ${'} '.repeat(20)} } } } }`,
@@ -134,37 +134,37 @@ const tooMuch = {
   objects: '{ pets(limit: 100) { category { pets(limit: 100) { name } } } }',
 }
 
-describe('what they tell is what the service enforces: the figures', () => {
-  test('of every plan', () => {
-    const told = table(guide('limits')).filter(([plan]) => plan !== 'Enterprise')
-    expect(told).toEqual(
+describe('the figures in the guides match the code', () => {
+  test('for every plan', () => {
+    const documented = table(guide('limits')).filter(([plan]) => plan !== 'Enterprise')
+    expect(documented).toEqual(
       Object.entries(plans).flatMap(([plan, limits]) =>
         limits ? [[plan, figure(limits.minute), figure(limits.day)]] : [],
       ),
     )
   })
 
-  test('of every error', () => {
-    const told = table(guide('errors')).map(([status, code]) => [Number(status), code])
-    expect(told).toEqual(Object.entries(catalogue).map(([code, { status }]) => [status, `\`${code}\``]))
+  test('for every error', () => {
+    const documented = table(guide('errors')).map(([status, code]) => [Number(status), code])
+    expect(documented).toEqual(Object.entries(catalogue).map(([code, { status }]) => [status, `\`${code}\``]))
   })
 
-  test('of what the marks of stability mean, the words are those of the reference', () => {
+  test('for every stability, with the text of the reference', () => {
     for (const [mark, meaning] of Object.entries(stabilities))
       expect(guide('versions')).toContain(`- **${mark}**: ${meaning}.`)
   })
 
-  test('and there are no others', async () => {
+  test('for everything else, and there are no other figures', async () => {
     const { MAX_BODY_BYTES, BAN_AFTER, BAN_SECONDS } = settings.parse({})
-    /** The limit that the refusal of a document names. */
+    /** The limit that the error message of a document names. */
     const most = async (document: string) => {
       const { message } = (await gateway.graphql(document)).body.errors[0]
       return figure(Number(/(?:at most|deeper than|more than) (\d+)/.exec(message)?.[1]))
     }
-    const held: Record<string, string[]> = {
+    const phrases: Record<string, string[]> = {
       authentication: [`by address, ${addressSubject('').windows[0]?.limit} a minute`, 'within 10 seconds'],
       limits: ['A REST request costs 1.', `${MAX_BODY_BYTES / 2 ** 20} MiB`],
-      'rate-limit-headers': ['where it is 0'],
+      'rate-limit-headers': ['if it is 0'],
       'backing-off': ['200 calls'],
       bans: [
         `more than ${GRACE_MS / 1000} second after`,
@@ -174,9 +174,9 @@ describe('what they tell is what the service enforces: the figures', () => {
       ],
       errors: ['1 to 128 printable'],
       pagination: [
-        `a page, 1 to ${MAX_LIMIT}, and ${DEFAULT_LIMIT} unless given`,
+        `on a page, 1 to ${MAX_LIMIT} (default: ${DEFAULT_LIMIT})`,
         `several times, at most ${MAX_LIMIT}:`,
-        `then ${MAX_LIMIT} unless given`,
+        `Then the default of is ${MAX_LIMIT}`,
       ],
       versions: [settings.parse({}).PET_BY_ID_SUNSET.toISOString().slice(0, 10)],
       'rest-and-graphql': [
@@ -189,11 +189,11 @@ describe('what they tell is what the service enforces: the figures', () => {
     }
     expect(STRIKES_MS).toBe(60_000)
     for (const [file, text] of texts) {
-      // In one line, without code, addresses, tables, RFCs and statuses.
+      // On one line, without code, URLs, tables, RFCs and status codes.
       let prose = text
         .replace(/^```[\s\S]*?^```$|^\|.*$|`[^`\n]*`|\]\([^)]*\)|draft-[\w-]+|RFC \d+/gm, '')
         .replace(/\s+/g, ' ')
-      for (const phrase of held[file.replace(/^\d-|\.md$/g, '')] ?? []) {
+      for (const phrase of phrases[file.replace(/^\d-|\.md$/g, '')] ?? []) {
         expect(prose, file).toContain(phrase)
         prose = prose.replace(phrase, '')
       }
@@ -202,10 +202,10 @@ describe('what they tell is what the service enforces: the figures', () => {
   })
 })
 
-describe('what REST and GraphQL are said to have in common', () => {
+describe('the table of REST and GraphQL', () => {
   beforeEach(() => resetStore(gateway.prisma))
 
-  test.each(table(guide('rest-and-graphql')))('%s does what %s does', async (rest = '', graphql = '') => {
+  test.each(table(guide('rest-and-graphql')))('%s does the same as %s', async (rest = '', graphql = '') => {
     const [, method = '', path = '', body] = /^`(\w+) (\S+)`(?: with `(.*)`)?$/.exec(rest) ?? []
     const answer = await gateway.call(method, path, { body })
     await resetStore(gateway.prisma)
@@ -216,17 +216,17 @@ describe('what REST and GraphQL are said to have in common', () => {
   })
 })
 
-describe('in the OpenAPI document', () => {
-  const told = guides({ baseUrl: 'https://api.test/v2', sunset: new Date('2031-02-03') })
+describe('the guides in the OpenAPI document', () => {
+  const published = guides({ baseUrl: 'https://api.test/v2', sunset: new Date('2031-02-03') })
 
-  test('each is a section of its own, in the order of the files', () => {
+  test('are sections, in the order of the files', () => {
     const titles = [...texts].map(([, text]) => /^# (.*)$/m.exec(text)?.[1])
-    expect([...told.matchAll(/^## (.*)$/gm)].map(([, title]) => title)).toEqual(titles)
-    expect(told).not.toMatch(/^# /m)
+    expect([...published.matchAll(/^## (.*)$/gm)].map(([, title]) => title)).toEqual(titles)
+    expect(published).not.toMatch(/^# /m)
   })
 
-  test('they tell the address and the sunset date of this service', () => {
-    expect(told).not.toMatch(/petstore\.example|2030/)
-    expect(told).toContain('Sunset: Mon, 03 Feb 2031 00:00:00 GMT')
+  test('have the base URL and the sunset date of the service', () => {
+    expect(published).not.toMatch(/petstore\.example|2030/)
+    expect(published).toContain('Sunset: Mon, 03 Feb 2031 00:00:00 GMT')
   })
 })

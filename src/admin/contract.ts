@@ -6,8 +6,8 @@ import { WRITTEN } from '../openapi/guides.js'
 import { createOpenApi, toYaml } from '../openapi/index.js'
 import { settings } from '../settings.js'
 
-// Writes the contract of both surfaces into a folder. What is committed is what an API review reads, and CI compares;
-// so it names no machine, and the settings that it shows are the defaults.
+// `npm run contract`: writes the contract of both surfaces into a folder. The committed files are what API reviews read
+// and what CI compares with, so they show the default settings and name no machine.
 
 const folder = process.argv[2] ?? '.'
 const openapi = createOpenApi({

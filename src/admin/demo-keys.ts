@@ -10,13 +10,13 @@ const file = z.object({ Free: z.string(), Pro: z.string(), Business: z.string(),
 export type DemoKeys = z.infer<typeof file>
 
 /**
- * One key per plan for trying the embedded service. The secrets are random, made the first time and kept beside the
- * data, readable by their owner alone; the database has only their hashes, as of all keys.
+ * One key per plan for trying the embedded service. The secrets are random, created on the first start, and stored in a
+ * file that only its owner can read. As for all keys, the database stores only their hashes.
  */
 export async function demoKeys(prisma: PrismaClient, dataDir: string): Promise<DemoKeys> {
   const path = join(dataDir, 'demo-keys.json')
-  const kept = await readFile(path, 'utf8').catch(() => undefined)
-  if (kept !== undefined) return parse(kept, path)
+  const stored = await readFile(path, 'utf8').catch(() => undefined)
+  if (stored !== undefined) return parse(stored, path)
   const secrets = {} as DemoKeys
   const rows = (['Free', 'Pro', 'Business', 'Enterprise'] as const).map((plan) => {
     const { key, prefix, hash } = createSecret()
@@ -25,7 +25,7 @@ export async function demoKeys(prisma: PrismaClient, dataDir: string): Promise<D
     return { name: `Demo ${plan}`, plan, prefix, hash, ...limits }
   })
   await mkdir(dataDir, { recursive: true })
-  // The file first: a secret that is in the database but nowhere else could never be used.
+  // The file first: without it, nobody could know the secrets of the rows.
   await writeFile(`${path}.new`, `${JSON.stringify(secrets, null, 2)}\n`, { mode: 0o600 })
   await prisma.apiKey.createMany({ data: rows })
   await rename(`${path}.new`, path)
@@ -36,6 +36,6 @@ function parse(text: string, path: string): DemoKeys {
   try {
     return file.parse(JSON.parse(text))
   } catch {
-    throw new StartupError(`${path} does not hold the demo keys any more; delete it to get new ones`)
+    throw new StartupError(`${path} is not a valid file of demo keys; delete it to create new keys`)
   }
 }

@@ -7,7 +7,7 @@ import { openRateLimiter } from '../rate-limit/index.js'
 import { readSettings, StartupError } from '../settings.js'
 import { bar, type Fields, print, text } from './table.js'
 
-// `npm run keys`: what admins do with keys. Every verb prints a table for people, and JSON with --json.
+// `npm run keys`: manages API keys. Every command prints a table, or JSON with --json.
 
 const DAY_SECONDS = 86_400
 const MAX_INT = 2_147_483_647
@@ -21,14 +21,14 @@ const count = (text: string) => {
 const date = (text: string) => {
   const value = new Date(text)
   if (!/^\d{4}-\d{2}-\d{2}/.test(text) || Number.isNaN(value.getTime()) || value.getTime() <= Date.now())
-    throw new InvalidArgumentError('must be a date to come, such as 2027-01-31 or 2027-01-31T12:00:00Z.')
+    throw new InvalidArgumentError('must be a date in the future, such as 2027-01-31 or 2027-01-31T12:00:00Z.')
   return value
 }
 
 const label = (text: string) => {
   const value = text.trim()
   if (value === '' || [...value].length > 100 || /\p{C}/u.test(value))
-    throw new InvalidArgumentError('must have 1 to 100 characters, none a control character.')
+    throw new InvalidArgumentError('must have 1 to 100 characters and no control character.')
   return value
 }
 
@@ -37,14 +37,14 @@ interface PlanLimits {
   dayLimit?: number
 }
 
-/** Limits of its own belong to Enterprise, which needs both; any other plan loses those it had. */
+/** Only an Enterprise key has limits of its own, and it needs both. Any other plan clears them. */
 function limitsFor(plan: ApiKey['plan'], { minuteLimit, dayLimit }: PlanLimits) {
   if (plan === 'Enterprise') {
     if (minuteLimit && dayLimit) return { minuteLimit, dayLimit }
     throw new StartupError('An Enterprise key needs both --minute-limit and --day-limit.')
   }
   if (minuteLimit || dayLimit)
-    throw new StartupError(`--minute-limit and --day-limit belong to Enterprise, not ${plan}.`)
+    throw new StartupError(`--minute-limit and --day-limit are for Enterprise only; the plan is ${plan}.`)
   return { minuteLimit: null, dayLimit: null }
 }
 
@@ -56,8 +56,8 @@ function state(key: ApiKey) {
   return bannedUntil(key) ? 'banned' : 'active'
 }
 
-/** A key as it is shown: everything but its hash. */
-function shown(key: ApiKey): Fields {
+/** The fields of a key that are printed: all but its hash. */
+function printable(key: ApiKey): Fields {
   const { hash: _, ...fields } = key
   const [minute, day] = keySubject(key).windows
   return {
@@ -70,34 +70,43 @@ function shown(key: ApiKey): Fields {
 }
 
 /** Finds a key by its id or its prefix. */
-async function find({ prisma }: Database, which: string): Promise<ApiKey> {
-  const byId = /^\d{1,9}$/.test(which) ? await prisma.apiKey.findUnique({ where: { id: Number(which) } }) : null
-  const prefix = /^petstore_[0-9a-f]+$/.test(which) ? which.slice(0, 17) : `petstore_${which}`
+async function find({ prisma }: Database, idOrPrefix: string): Promise<ApiKey> {
+  const byId = /^\d{1,9}$/.test(idOrPrefix)
+    ? await prisma.apiKey.findUnique({ where: { id: Number(idOrPrefix) } })
+    : null
+  const prefix = /^petstore_[0-9a-f]+$/.test(idOrPrefix) ? idOrPrefix.slice(0, 17) : `petstore_${idOrPrefix}`
   const key =
     byId ?? (/^petstore_[0-9a-f]{8}$/.test(prefix) ? await prisma.apiKey.findUnique({ where: { prefix } }) : null)
   if (!key)
-    throw new StartupError(`There is no key with the id or prefix ${JSON.stringify(which)}. See: npm run keys -- list`)
+    throw new StartupError(
+      `There is no key with the id or prefix ${JSON.stringify(idOrPrefix)}. List all keys: npm run keys -- list`,
+    )
   return key
 }
 
-type Action = (database: Database, options: Fields & { json?: boolean }, which: string, plan: string) => Promise<void>
+type Action = (
+  database: Database,
+  options: Fields & { json?: boolean },
+  idOrPrefix: string,
+  plan: string,
+) => Promise<void>
 
 const update = async ({ prisma }: Database, id: number, data: Partial<ApiKey>) =>
-  shown(await prisma.apiKey.update({ where: { id }, data }))
+  printable(await prisma.apiKey.update({ where: { id }, data }))
 
 const created = ({ id, name, plan, prefix }: ApiKey, key: string) => ({ id, name, plan, prefix, key })
 
-const verbs: Record<string, Action> = {
+const commands: Record<string, Action> = {
   async create(database, options) {
     const { name, plan, expires } = options as { name: string; plan: ApiKey['plan']; expires?: Date }
     const { key, prefix, hash } = createSecret()
     const data = { name, plan, prefix, hash, expiresAt: expires, ...limitsFor(plan, options as PlanLimits) }
     print(created(await database.prisma.apiKey.create({ data }), key), options.json)
-    if (!options.json) process.stdout.write('The key is shown this once: only its hash is stored.\n')
+    if (!options.json) process.stdout.write('Copy the key now. It cannot be shown again: only its hash is stored.\n')
   },
   async list({ prisma }, { json }) {
     const keys = await prisma.apiKey.findMany({ orderBy: { id: 'asc' } })
-    print(keys.map(shown), json, [
+    print(keys.map(printable), json, [
       'id',
       'name',
       'plan',
@@ -109,22 +118,24 @@ const verbs: Record<string, Action> = {
       'lastUsedAt',
     ])
   },
-  async show(database, { json }, which) {
-    print(shown(await find(database, which)), json)
+  async show(database, { json }, idOrPrefix) {
+    print(printable(await find(database, idOrPrefix)), json)
   },
-  async revoke(database, { json }, which) {
-    const { id, revokedAt } = await find(database, which)
+  async revoke(database, { json }, idOrPrefix) {
+    const { id, revokedAt } = await find(database, idOrPrefix)
     print(await update(database, id, { revokedAt: revokedAt ?? new Date() }), json)
   },
-  async rotate(database, options, which) {
-    const old = await find(database, which)
+  async rotate(database, options, idOrPrefix) {
+    const old = await find(database, idOrPrefix)
     if (state(old) === 'revoked' || state(old) === 'expired')
-      throw new StartupError(`Key ${old.prefix} is ${state(old)} and cannot be rotated. Make a new one with: create`)
+      throw new StartupError(
+        `Key ${old.prefix} is ${state(old)} and cannot be rotated. Create a new key: npm run keys -- create`,
+      )
     const expires = options.expires as Date | undefined
-    // An end may be a contract's or an earlier rotation's: guessing would hand out a key that dies tomorrow, or never.
+    // Not copied: if the date comes from an earlier rotation, the new key would expire with the old one.
     if (old.expiresAt && !expires)
       throw new StartupError(
-        `Key ${old.prefix} expires at ${text(old.expiresAt)}. Say when the new one does: --expires`,
+        `Key ${old.prefix} expires at ${text(old.expiresAt)}. Set when the new key expires: --expires <date>`,
       )
     const { key, prefix, hash } = createSecret()
     const { name, plan, minuteLimit, dayLimit, bannedUntil } = old
@@ -137,33 +148,34 @@ const verbs: Record<string, Action> = {
       database.prisma.apiKey.update({ where: { id: old.id }, data: { expiresAt: end } }),
     ])
     print(created(row, key), options.json)
-    if (!options.json) process.stdout.write(`The old key works until ${text(end)}. The new one is shown this once.\n`)
+    if (!options.json)
+      process.stdout.write(`The old key works until ${text(end)}. Copy the new key now. It cannot be shown again.\n`)
   },
-  async plan(database, options, which, plan) {
-    const { id } = await find(database, which)
+  async plan(database, options, idOrPrefix, plan) {
+    const { id } = await find(database, idOrPrefix)
     const chosen = plan as ApiKey['plan']
     print(await update(database, id, { plan: chosen, ...limitsFor(chosen, options as PlanLimits) }), options.json)
   },
-  async ban(database, options, which) {
-    const { id } = await find(database, which)
+  async ban(database, options, idOrPrefix) {
+    const { id } = await find(database, idOrPrefix)
     const until = new Date(Date.now() + (options.for as number) * 1000)
     print(await update(database, id, { bannedUntil: until }), options.json)
   },
-  async unban(database, { json }, which) {
-    const { id } = await find(database, which)
+  async unban(database, { json }, idOrPrefix) {
+    const { id } = await find(database, idOrPrefix)
     print(await update(database, id, { bannedUntil: null }), json)
   },
   async usage({ prisma }, { json }) {
     const config = readSettings()
     const keys = await prisma.apiKey.findMany({ orderBy: { id: 'asc' } })
-    const limits = config.REDIS_URL
+    const rateLimiter = config.REDIS_URL
       ? await openRateLimiter({ redisUrl: config.REDIS_URL, banAfter: 1, banSeconds: 1, log: createLog('silent') })
       : undefined
-    const counted = limits?.state === 'redis' ? limits : undefined
+    const counted = rateLimiter?.state === 'redis' ? rateLimiter : undefined
     const rows = await Promise.all(
       keys.map(async (key) => {
-        const verdict = await counted?.consume(keySubject(key), 0)
-        const windows = verdict?.windows.map(({ name, limit, remaining }) =>
+        const result = await counted?.consume(keySubject(key), 0)
+        const windows = result?.windows.map(({ name, limit, remaining }) =>
           json ? [name, { limit, used: limit - remaining }] : [name, bar(limit - remaining, limit)],
         )
         const { id, name, plan, prefix, lastUsedAt } = key
@@ -179,23 +191,23 @@ const verbs: Record<string, Action> = {
     print(rows, json)
     if (!counted)
       process.stderr.write(
-        limits
-          ? 'Redis cannot be reached, so the counters are not known here.\n'
-          : 'Without REDIS_URL each gateway counts in its own memory, so the counters are not known here.\n',
+        rateLimiter
+          ? 'Redis is unreachable: the counters are unknown. Check REDIS_URL.\n'
+          : 'Without REDIS_URL each gateway counts in its own memory: the counters are unknown here.\n',
       )
-    await limits?.close()
+    await rateLimiter?.close()
   },
 }
 
 const planChoices = ['Free', 'Pro', 'Business', 'Enterprise']
 
-function run(verb: string) {
+function run(name: string) {
   return async (...args: unknown[]) => {
     const command = args.at(-1) as Command
-    const [which = '', plan = ''] = command.processedArgs as string[]
+    const [idOrPrefix = '', plan = ''] = command.processedArgs as string[]
     const database = await openDatabase(readSettings(), { join: true })
     try {
-      await verbs[verb]?.(database, command.opts(), which, plan)
+      await commands[name]?.(database, command.opts(), idOrPrefix, plan)
     } finally {
       await database.close()
     }
@@ -203,9 +215,9 @@ function run(verb: string) {
 }
 
 const program = new Command('keys')
-  .description('Hands out API keys and looks after them. KEY is the id or the prefix of a key.')
+  .description('Manages API keys. <key> is the id or the prefix of a key.')
   .configureHelp({ showGlobalOptions: true })
-const verb = (usage: string, description: string) =>
+const command = (usage: string, description: string) =>
   program
     .command(usage)
     .description(description)
@@ -217,20 +229,20 @@ const withLimits = (command: Command) =>
     .option('--day-limit <n>', 'requests per day (Enterprise)', count)
 
 withLimits(
-  verb('create', 'make a key and show it, once')
-    .requiredOption('--name <name>', 'whose key it is', label)
-    .addOption(new Option('--plan <plan>', 'its plan').choices(planChoices).makeOptionMandatory()),
-).option('--expires <date>', 'the last moment of its life', date)
-verb('list', 'all keys')
-verb('show <key>', 'everything about a key, but its secret')
-verb('revoke <key>', 'end a key for good')
-verb('rotate <key>', 'make a new secret with the same plan and limits')
-  .option('--grace <seconds>', 'how long the old one still works', count, DAY_SECONDS)
-  .option('--expires <date>', 'the last moment of the new one', date)
-withLimits(verb('plan <key>', 'change the plan').addArgument(program.createArgument('<plan>').choices(planChoices)))
-verb('ban <key>', 'ban a key').option('--for <seconds>', 'for how long', count, DAY_SECONDS)
-verb('unban <key>', 'lift a ban')
-verb('usage', 'what is used of every quota')
+  command('create', 'create a key and print it once')
+    .requiredOption('--name <name>', 'the owner of the key', label)
+    .addOption(new Option('--plan <plan>', 'the plan').choices(planChoices).makeOptionMandatory()),
+).option('--expires <date>', 'when the key expires (default: never)', date)
+command('list', 'list all keys')
+command('show <key>', 'show a key, without its secret')
+command('revoke <key>', 'revoke a key permanently')
+command('rotate <key>', 'create a new key with the same plan and limits, and let the old one expire')
+  .option('--grace <seconds>', 'how long the old key still works', count, DAY_SECONDS)
+  .option('--expires <date>', 'when the new key expires (required if the old key has an expiry date)', date)
+withLimits(command('plan <key>', 'change the plan').addArgument(program.createArgument('<plan>').choices(planChoices)))
+command('ban <key>', 'ban a key').option('--for <seconds>', 'how long', count, DAY_SECONDS)
+command('unban <key>', 'lift a ban')
+command('usage', 'show how much of its quota each key has used')
 
 program.parseAsync().catch((error) => {
   process.stderr.write(`${error instanceof StartupError ? error.message : (error?.stack ?? error)}\n`)

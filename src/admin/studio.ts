@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { openDatabase } from '../database/index.js'
 import { readSettings, StartupError } from '../settings.js'
 
-// `npm run studio`: Prisma Studio on whichever database is configured, whether the service runs or not.
+// `npm run studio`: opens Prisma Studio on the configured database, whether the service runs or not.
 
 async function studio() {
   const database = await openDatabase(readSettings(), { join: true })

@@ -1,13 +1,13 @@
 import Table from 'cli-table3'
 
-// What the command line prints: tables for people, JSON for programs.
+// Output of the command line: tables, or JSON for programs.
 
 export type Fields = Record<string, unknown>
 
 export const text = (value: unknown) =>
   value instanceof Date ? value.toISOString().replace('.000Z', 'Z') : String(value ?? '–')
 
-// Plain lines: a rule between every two rows would hide them.
+// No lines between rows: they make a long table harder to read.
 const plain = { style: { head: [], border: [] }, chars: { mid: '', 'left-mid': '', 'mid-mid': '', 'right-mid': '' } }
 
 export function print(rows: Fields | Fields[], json: boolean | undefined, columns?: string[]) {
@@ -16,7 +16,11 @@ export function print(rows: Fields | Fields[], json: boolean | undefined, column
     const head = columns ?? Object.keys(rows[0] ?? {})
     const table = new Table({ ...plain, head })
     for (const row of rows) table.push(head.map((column) => text(row[column])))
-    process.stdout.write(rows.length > 0 ? `${table}\n` : 'There are no keys. Make one with: npm run keys -- create\n')
+    process.stdout.write(
+      rows.length > 0
+        ? `${table}\n`
+        : 'There are no keys. Create one: npm run keys -- create --name <name> --plan <plan>\n',
+    )
   } else {
     const table = new Table(plain)
     for (const [name, value] of Object.entries(rows)) table.push([name, text(value)])

@@ -9,13 +9,13 @@ import { acquireLock, type Lock } from './lock.js'
 export interface EmbeddedOptions {
   /** The folder that holds the database and the lock of the process that owns it. */
   dataDir: string
-  /** 0 takes any free one. */
+  /** 0: any free port. */
   port: number
-  /** Nothing is kept; no folder and no lock are needed. */
+  /** Stores nothing on disk; needs no folder and no lock. */
   inMemory?: boolean
-  /** For commands: where a process serves the database already, connect to that one. */
+  /** For commands: if another process serves the database, connect to it. */
   join?: boolean
-  /** The database ended although nobody closed it. */
+  /** Called if the database ends without `close`. */
   onLost?: (error: Error) => void
 }
 
@@ -25,33 +25,33 @@ export interface Embedded {
   close(): Promise<void>
 }
 
-/** How long a command waits for another command, or for a start that is under way. */
-const PATIENCE = 30_000
+/** How long a command waits for another command or for a starting gateway. */
+const JOIN_TIMEOUT = 30_000
 
 const urlOf = (port: number) => `postgresql://postgres:postgres@127.0.0.1:${port}/postgres`
 
 /**
- * Opens the database in a data directory, and makes it when there is none.
+ * Opens the database in a data directory, and creates it if there is none.
  *
- * The owner of the folder tells the port, so that commands can connect. A command that owns the folder itself tells none:
- * the next command waits, because a connection would break when the first one ends.
+ * The owner of the folder publishes the port, so that commands can connect. A command that owns the folder does not: its
+ * database ends with it, so the next command waits for its turn.
  *
- * @throws StartupError in one line; nothing is damaged and no lock is left
+ * @throws StartupError with one line; the data is unchanged and the lock is released
  */
 export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> {
   if (options.inMemory) return start('memory://', options)
   const folder = resolve(options.dataDir)
   await unlessUnusable(folder, () => mkdirSync(folder, { recursive: true, mode: 0o700 }))
-  for (const end = Date.now() + PATIENCE; ; await sleep(100)) {
+  for (const end = Date.now() + JOIN_TIMEOUT; ; await sleep(100)) {
     const lock = await unlessUnusable(folder, () => acquireLock(folder))
     if ('release' in lock) return openLocked(folder, lock, options)
     const { pid, port } = lock.owner
     if (options.join && port) return { url: urlOf(port), port, close: async () => {} }
     if (options.join && Date.now() < end) continue
-    const who = pid ? `process ${pid}` : 'a process that does not answer'
-    const where = port ? `, which serves it on port ${port}` : ''
+    const who = pid ? `process ${pid}` : 'a process that does not respond'
+    const where = port ? ` (port ${port})` : ''
     throw new StartupError(
-      `DATA_DIR ${folder} is in use by ${who}${where}; stop that process, or set DATA_DIR to another folder`,
+      `DATA_DIR ${folder} is in use by ${who}${where}; stop that process or set DATA_DIR to another folder`,
     )
   }
 }
@@ -70,22 +70,24 @@ async function openLocked(folder: string, lock: Lock, options: EmbeddedOptions):
 }
 
 /**
- * Makes the folder of the database. The mark beside it says that it is not complete yet, until the function that is
- * returned is called: a first start that was killed has acknowledged nothing, and is simply begun again.
+ * Creates the folder of the database, and a marker file that the returned function deletes when the database is complete.
+ * If the marker exists, the first start was killed before it acknowledged any write, so the folder is created again.
  */
 function prepare(folder: string): () => void {
   const directory = join(folder, 'db')
-  const mark = join(folder, 'db.incomplete')
-  if (existsSync(mark)) rmSync(directory, { recursive: true, force: true })
+  const marker = join(folder, 'db.incomplete')
+  if (existsSync(marker)) rmSync(directory, { recursive: true, force: true })
   if (existsSync(directory) && readdirSync(directory).length > 0) {
     if (!existsSync(join(directory, 'PG_VERSION')))
-      throw new StartupError(`DATA_DIR: ${directory} holds something that is no database; move it away`)
+      throw new StartupError(
+        `DATA_DIR: ${directory} is not empty and is not a database; move its contents or set DATA_DIR to another folder`,
+      )
   } else {
-    writeFileSync(mark, '')
+    writeFileSync(marker, '')
     mkdirSync(directory, { recursive: true })
   }
   chmodSync(directory, 0o700)
-  return () => rmSync(mark, { force: true })
+  return () => rmSync(marker, { force: true })
 }
 
 async function unlessUnusable<T>(folder: string, action: () => T | Promise<T>): Promise<T> {
@@ -94,8 +96,8 @@ async function unlessUnusable<T>(folder: string, action: () => T | Promise<T>): 
   } catch (error) {
     if (!(error instanceof Error) || error instanceof StartupError) throw error
     const { code } = error as NodeJS.ErrnoException
-    const reason = code === 'EEXIST' || code === 'ENOTDIR' ? 'it, or what it lies in, is a file' : error.message
-    throw new StartupError(`DATA_DIR ${folder} cannot be used: ${reason}; set DATA_DIR to a folder that can be written`)
+    const reason = code === 'EEXIST' || code === 'ENOTDIR' ? 'it or its parent is a file' : error.message
+    throw new StartupError(`DATA_DIR ${folder} cannot be used: ${reason}; set DATA_DIR to a writable folder`)
   }
 }
 
@@ -106,30 +108,32 @@ async function start(directory: string, { port, onLost }: EmbeddedOptions): Prom
     stdout: true,
     stderr: true,
   })
-  // What PostgreSQL says meanwhile is no output of ours; its last words explain a failure.
-  let words = ''
+  // Not part of our output; the end of it explains a failure.
+  let stderr = ''
   worker.stdout.resume()
   worker.stderr.on('data', (data) => {
-    words = (words + data).slice(-2000)
+    stderr = (stderr + data).slice(-2000)
   })
   const ended = new Promise<Error>((done) => {
-    worker.once('error', done).once('exit', (code) => done(new Error(`it ended with code ${code}`)))
+    worker.once('error', done).once('exit', (code) => done(new Error(`exit code ${code}`)))
   })
-  const answer = await Promise.race([once(worker, 'message').then(([taken]) => taken as number), ended])
-  if (answer instanceof Error) {
+  const started = await Promise.race([once(worker, 'message').then(([actual]) => actual as number), ended])
+  if (started instanceof Error) {
     await worker.terminate()
-    if ((answer as NodeJS.ErrnoException).code === 'EADDRINUSE')
-      throw new StartupError(`EMBEDDED_DB_PORT ${port} is in use; set EMBEDDED_DB_PORT to a free port, or to 0 for any`)
-    const reason = words.match(/(?:PANIC|FATAL): +(.*)/)?.[1] ?? answer.message.split('\n')[0]
+    if ((started as NodeJS.ErrnoException).code === 'EADDRINUSE')
+      throw new StartupError(
+        `EMBEDDED_DB_PORT ${port} is in use; set EMBEDDED_DB_PORT to a free port, or to 0 for any free port`,
+      )
+    const reason = stderr.match(/(?:PANIC|FATAL): +(.*)/)?.[1] ?? started.message.split('\n')[0]
     throw new StartupError(
-      `DATA_DIR: the database in ${directory} cannot be opened (${reason}); put a backup in its place, or move it away`,
+      `DATA_DIR: the database in ${directory} cannot be opened (${reason}); restore a backup, or move the folder to start with an empty database`,
     )
   }
   let closing: Promise<unknown> | undefined
-  ended.then((error) => closing ?? onLost?.(new Error(`the embedded database has ended: ${error.message}`)))
+  ended.then((error) => closing ?? onLost?.(new Error(`the embedded database ended: ${error.message}`)))
   return {
-    url: urlOf(answer),
-    port: answer,
+    url: urlOf(started),
+    port: started,
     async close() {
       if (!closing) {
         worker.postMessage('close')

@@ -11,37 +11,37 @@ export interface Database {
   readonly prisma: PrismaClient
   readonly url: string
   readonly embedded: boolean
-  /** Rejects when the database does not answer within two seconds. */
+  /** Rejects if the database does not respond within two seconds. */
   ping(): Promise<void>
   close(): Promise<void>
 }
 
 export interface DatabaseOptions {
-  /** For commands: use the embedded database of the process that owns DATA_DIR, where there is one. */
+  /** For commands: if a process owns DATA_DIR, use its embedded database. */
   join?: boolean
-  /** The embedded database has ended on its own: this process can do nothing useful any more. */
+  /** Called if the embedded database ends without `close`: the process cannot continue. */
   onLost?: (error: Error) => void
-  /** A connection broke while nobody used it. Nobody needs to do anything. */
+  /** Called if an idle connection breaks. The pool replaces it. */
   onConnectionError?: (error: Error) => void
 }
 
 type DatabaseSettings = Pick<Settings, 'DATABASE_URL' | 'DATA_DIR' | 'EMBEDDED_DB_PORT'>
 
 /**
- * Connects to the configured PostgreSQL, or opens the embedded one, and applies the migrations that it lacks.
+ * Connects to the configured PostgreSQL or opens the embedded database, and applies missing migrations.
  *
- * @throws StartupError in one line that names the database and what is wrong, and never the password
+ * @throws StartupError with one line that names the database and the problem, but never the password
  */
 export async function openDatabase(config: DatabaseSettings, options: DatabaseOptions = {}): Promise<Database> {
   const { DATABASE_URL: url, DATA_DIR: dataDir, EMBEDDED_DB_PORT } = config
   if (url) {
     await migrate(url).catch((error) => {
-      throw explain(error, url)
+      throw startupError(error, url)
     })
     return connect(url, options)
   }
   const { join, onLost } = options
-  // A command that opens the database itself must not fail because another gateway has the port.
+  // A command that opens the database itself must not fail because a gateway uses the port.
   const embedded = await openEmbedded({ dataDir, port: join ? 0 : EMBEDDED_DB_PORT, join, onLost })
   try {
     await migrate(embedded.url)
@@ -56,14 +56,14 @@ function connect(url: string, { onConnectionError = () => {} }: DatabaseOptions,
   const config = {
     connectionString: url,
     max: 10,
-    // A request never hangs because the database is unreachable or slow. The second timeout is for an answer that never
-    // arrives, from a server that could not report the first.
+    // A request never hangs because the database is unreachable or slow. query_timeout covers a server that
+    // does not respond at all.
     connectionTimeoutMillis: CONNECT_TIMEOUT,
     statement_timeout: 10_000,
     query_timeout: 11_000,
     keepAlive: true,
   }
-  // The clients of the embedded database share one session, in which the names of statements would collide.
+  // The clients of the embedded database share one session, in which names of statements would collide.
   const adapter = embedded
     ? new PrismaPg(config, { onPoolError: onConnectionError, onConnectionError })
     : new PrismaPg(new PipelinedPool(config), {
@@ -79,11 +79,11 @@ function connect(url: string, { onConnectionError = () => {} }: DatabaseOptions,
     url,
     embedded: embedded !== undefined,
     async ping() {
-      const patience = new AbortController()
-      const late = sleep(2000, undefined, { signal: patience.signal }).then(() => {
-        throw new Error('the database did not answer within 2 seconds')
+      const timeout = new AbortController()
+      const tooLate = sleep(2000, undefined, { signal: timeout.signal }).then(() => {
+        throw new Error('the database did not respond within 2 seconds')
       })
-      await Promise.race([prisma.$queryRaw`SELECT 1`, late]).finally(() => patience.abort())
+      await Promise.race([prisma.$queryRaw`SELECT 1`, tooLate]).finally(() => timeout.abort())
     },
     close() {
       closed ??= prisma.$disconnect().finally(() => embedded?.close())
@@ -95,8 +95,8 @@ function connect(url: string, { onConnectionError = () => {} }: DatabaseOptions,
 const names = new Map<string, string>()
 
 /**
- * PostgreSQL keeps the plan of a named statement for as long as the connection lives. So only the first thousand get a
- * name: lists of ids make a statement of each length.
+ * PostgreSQL keeps a named statement until its connection closes. Only the first thousand statements get a name, because
+ * lists of ids make a different statement for each length.
  */
 function statementName(sql: string): string {
   let name = names.get(sql)
@@ -108,14 +108,14 @@ function statementName(sql: string): string {
 }
 
 const REASONS: Record<string, string> = {
-  ECONNREFUSED: 'nothing listens there',
+  ECONNREFUSED: 'connection refused; is the server running?',
   ENOTFOUND: 'the host name is unknown',
-  EAI_AGAIN: 'the host name cannot be looked up',
-  ETIMEDOUT: 'it does not answer',
+  EAI_AGAIN: 'the host name cannot be resolved',
+  ETIMEDOUT: 'the server does not respond',
 }
 
-/** One line for whoever starts the gateway. */
-function explain(error: unknown, url: string): StartupError {
+/** The error as one line that does not contain the password. */
+function startupError(error: unknown, url: string): StartupError {
   const { hostname, port, pathname, username, searchParams } = new URL(url)
   const host = searchParams.get('host') ?? decodeURIComponent(hostname)
   const database = decodeURIComponent(pathname.slice(1) || username)

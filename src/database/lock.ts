@@ -6,7 +6,7 @@ import { join, relative, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { StartupError } from '../settings.js'
 
-/** What the owner of a folder tells others. Empty when it does not answer. */
+/** What the owner of a folder publishes. Empty if it does not respond. */
 export interface Owner {
   pid?: number
   port?: number
@@ -17,25 +17,25 @@ export interface Lock {
   release(): void
 }
 
-/** macOS allows 103 bytes and Linux 107; Node cuts a longer path without a word. */
+/** The limit of macOS (Linux: 107 bytes). Node truncates a longer path silently. */
 const MAX_PATH = 103
-/** How long a live process may take to answer, and how long processes that start at once may contend. */
+/** How long a live process may take to respond, and how long processes that start at once may compete. */
 const ANSWER_MS = 5_000
-const CONTEND_MS = 30_000
+const COMPETE_MS = 30_000
 
 /**
- * Makes this process the only owner of a folder, or says who owns it.
+ * Makes this process the only owner of a folder, or returns the owner.
  *
- * A process announces itself by a listening socket in the folder, then looks for others, and owns the folder only if
- * there are none; otherwise it withdraws. Of two processes the later one to announce itself sees the other, so they
- * never both own the folder.
+ * A process creates a listening socket in the folder, then looks for others. It owns the folder if there are none, and
+ * withdraws otherwise. Of two processes, the one that creates its socket later sees the other, so two never own the
+ * folder.
  *
- * Nothing is ever taken over. The kernel closes a socket when its process dies, however it dies, and tells so in every
- * container that shares the folder. A socket gets its visible name only once it listens, and no name is used twice, so
- * one that refuses connections stays dead and anybody may delete it.
+ * No lock is ever taken over. The kernel closes a socket when its process dies for any reason, and every container that
+ * shares the folder sees that. A socket gets its visible name only when it listens, and no name is used twice, so a socket
+ * that refuses connections is dead forever and any process may delete it.
  */
 export async function acquireLock(folder: string): Promise<Lock | { owner: Owner }> {
-  const deadline = Date.now() + CONTEND_MS
+  const deadline = Date.now() + COMPETE_MS
   for (let round = 1; ; round++) {
     let answers = await askOthers(folder)
     if (answers.length === 0) {
@@ -51,7 +51,7 @@ export async function acquireLock(folder: string): Promise<Lock | { owner: Owner
   }
 }
 
-/** Makes a socket that others can see. Undefined if another process took it for a dead one before it listened. */
+/** Creates a socket that others can see. Undefined if another process deleted it as dead before it listened. */
 async function announce(folder: string) {
   const name = `lock-${randomBytes(4).toString('hex')}`
   const path = socketPath(folder, name)
@@ -78,14 +78,14 @@ async function announce(folder: string) {
   return { name, own, withdraw }
 }
 
-/** The answers of all live processes but this one. Deletes the sockets of dead ones. */
+/** The answers of all other live processes. Deletes the sockets of dead ones. */
 async function askOthers(folder: string, self?: string): Promise<string[]> {
   const names = readdirSync(folder).filter((name) => name.startsWith('lock-') && name !== self)
   const answers = await Promise.all(names.map((name) => ask(socketPath(folder, name))))
   return answers.filter((answer) => answer !== undefined)
 }
 
-/** What a process answers: nothing unless it owns the folder. Undefined if it is dead. */
+/** The answer of a process: empty unless it owns the folder; undefined if the process is dead. */
 function ask(path: string): Promise<string | undefined> {
   return new Promise((resolve) => {
     let answer = ''
@@ -98,7 +98,7 @@ function ask(path: string): Promise<string | undefined> {
       })
       .on('error', ({ code }: NodeJS.ErrnoException) => {
         if (code === 'ECONNREFUSED') rmSync(path, { force: true })
-        // After any other error the process may be alive.
+        // After any other error, the process may be alive.
         dead = code === 'ECONNREFUSED' || code === 'ENOENT'
       })
       .on('close', () => resolve(dead ? undefined : answer))
@@ -112,6 +112,6 @@ function socketPath(folder: string, name: string): string {
   const length = Buffer.byteLength(path)
   if (length <= MAX_PATH) return path
   throw new StartupError(
-    `DATA_DIR ${folder} is too long: the path of its lock, a socket, has ${length} bytes of at most ${MAX_PATH}; set DATA_DIR to a shorter path`,
+    `DATA_DIR ${folder} is too long: the path of its lock socket has ${length} bytes, and at most ${MAX_PATH} are allowed; set DATA_DIR to a shorter path`,
   )
 }

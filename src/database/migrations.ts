@@ -5,16 +5,16 @@ import { dirname, join } from 'node:path'
 import pg from 'pg'
 import { StartupError } from '../settings.js'
 
-/** Found from the package's root, so that it is the same folder for src/ and for dist/src/. */
+/** Resolved from the package's root, so that src/ and dist/src/ use the same folder. */
 const folder = join(dirname(createRequire(import.meta.url).resolve('#package.json')), 'prisma/migrations')
 
-/** A database that is away is known to be so before anybody gives up on us. */
+/** Shorter than the timeouts of usual clients and load balancers, so that they get our error. */
 export const CONNECT_TIMEOUT = 3000
 
-/** The key of Prisma Migrate's own advisory lock: it and the gateways exclude each other. */
+/** The key of Prisma Migrate's advisory lock, so that it and the gateways exclude each other. */
 const LOCK = 72707369
 
-/** Prisma Migrate's table, so that its command line and the gateways agree about what was applied. */
+/** Prisma Migrate's table, so that its command line and the gateways agree on what was applied. */
 const TABLE = `CREATE TABLE IF NOT EXISTS "_prisma_migrations" (
     "id" VARCHAR(36) PRIMARY KEY NOT NULL,
     "checksum" VARCHAR(64) NOT NULL,
@@ -33,7 +33,7 @@ interface Migration {
 
 const checksum = (sql: string) => createHash('sha256').update(sql).digest('hex')
 
-/** Whether a recorded checksum is that of a file, whose line ends a checkout may have changed. */
+/** Whether a recorded checksum matches a file. A checkout may have changed its line endings. */
 const matches = ({ sql }: Migration, recorded: string) =>
   [sql, sql.replaceAll('\r\n', '\n'), sql.replaceAll(/\r?\n/g, '\r\n')].some((text) => checksum(text) === recorded)
 
@@ -45,9 +45,9 @@ export function readMigrations(from = folder): Migration[] {
 }
 
 /**
- * What the database lacks.
+ * The migrations that the database lacks.
  *
- * @throws StartupError when its history is not a part of ours: to go on could only make it worse
+ * @throws StartupError if its history contains a migration that is unknown, failed or edited
  */
 async function pending(client: pg.Client, migrations: Migration[]): Promise<Migration[]> {
   const { rows } = await client
@@ -61,21 +61,28 @@ async function pending(client: pg.Client, migrations: Migration[]): Promise<Migr
     })
   for (const { name, checksum, finished } of rows) {
     const ours = migrations.find((migration) => migration.name === name)
-    if (!ours) throw new StartupError(`the database is newer than this gateway: it has the migration ${name}`)
+    if (!ours)
+      throw new StartupError(
+        `the database is newer than this gateway: it has the migration ${name}; update the gateway`,
+      )
     if (!finished)
-      throw new StartupError(`the migration ${name} has failed in the database; see: npx prisma migrate resolve`)
+      throw new StartupError(
+        `the migration ${name} failed in the database; resolve it with: npx prisma migrate resolve`,
+      )
     if (!matches(ours, checksum))
-      throw new StartupError(`the migration ${name} was edited after it had been applied to the database`)
+      throw new StartupError(
+        `the migration ${name} was edited after it was applied to the database; restore the original file`,
+      )
   }
   return migrations.filter(({ name }) => !rows.some((row) => row.name === name))
 }
 
-/** Applies one migration and records it, or does neither. False when another client was faster. */
+/** Applies and records one migration, or does neither. Returns false if another client was faster. */
 async function apply(client: pg.Client, migrations: Migration[], { name, sql }: Migration): Promise<boolean> {
   await client.query('BEGIN')
   try {
-    // Looked at again inside the transaction, since the clients of an embedded database share one session, and with
-    // it the advisory lock.
+    // Checked again inside the transaction: clients of the embedded database share one session, so the advisory lock
+    // does not exclude them.
     const needed = (await pending(client, migrations)).some((migration) => migration.name === name)
     if (needed) {
       await client.query(sql)
@@ -90,14 +97,14 @@ async function apply(client: pg.Client, migrations: Migration[], { name, sql }: 
   } catch (error) {
     await client.query('ROLLBACK').catch(() => {})
     if (error instanceof pg.DatabaseError)
-      throw new StartupError(`the migration ${name} failed, and nothing of it was applied: ${error.message}`)
+      throw new StartupError(`the migration ${name} failed and was rolled back: ${error.message}`)
     throw error
   }
 }
 
 /**
- * Brings a database up to date and returns the names of the migrations it lacked. Any number of gateways may do this
- * at once. Where nothing is lacking it reads, and no more: a role that may not create anything is enough.
+ * Applies missing migrations and returns their names. Any number of gateways may do this at once. If none is missing, it
+ * only reads, so the role needs no right to create anything.
  */
 export async function migrate(url: string, migrations = readMigrations()): Promise<string[]> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: CONNECT_TIMEOUT })

@@ -1,16 +1,16 @@
 import { Socket } from 'node:net'
 import pg from 'pg'
 
-/** The most statements that share a connection at a time: each one waits for those before it. */
+/** The most statements that share a connection at once. Each one waits for those before it. */
 const MAX_SHARED = 8
 
-interface Waiting {
+interface PendingStatement {
   statement: pg.QueryConfig
   resolve: (result: never) => void
   reject: (error: unknown) => void
 }
 
-/** A socket that sends what is written in one turn of the event loop at once: system calls are what costs most here. */
+/** A socket that sends everything written in one turn of the event loop at once, because system calls are expensive. */
 class GatheringSocket extends Socket {
   #gathering = false
 
@@ -28,12 +28,12 @@ class GatheringSocket extends Socket {
 }
 
 /**
- * A pool in which equal statements that arrive together share a connection, and are sent to it without waiting for each
- * other's results (`pipeline` of pg). Only equal ones, because they use the same tables: a lock on another table does
- * not hold them up. Transactions have a connection of their own.
+ * A pool in which equal statements that arrive together share a connection, which sends them without waiting for each
+ * result (`pipeline` of pg). Only equal statements, because they use the same tables: a lock on another table cannot
+ * block them. Transactions have their own connection.
  */
 export class PipelinedPool extends pg.Pool {
-  readonly #open = new Map<string, Waiting[]>()
+  readonly #open = new Map<string, PendingStatement[]>()
 
   constructor(config: pg.PoolConfig) {
     super({ ...config, pipeline: true, stream: () => new GatheringSocket() } as pg.PoolConfig)
@@ -46,10 +46,10 @@ export class PipelinedPool extends pg.Pool {
     })
   }
 
-  #batchFor(text: string): Waiting[] {
+  #batchFor(text: string): PendingStatement[] {
     const open = this.#open.get(text)
     if (open && open.length < MAX_SHARED) return open
-    const batch: Waiting[] = []
+    const batch: PendingStatement[] = []
     this.#open.set(text, batch)
     setImmediate(() => {
       if (this.#open.get(text) === batch) this.#open.delete(text)
@@ -60,11 +60,11 @@ export class PipelinedPool extends pg.Pool {
     return batch
   }
 
-  async #send(batch: Waiting[]): Promise<void> {
+  async #send(batch: PendingStatement[]): Promise<void> {
     const client = await this.connect()
-    let lost: Error | undefined
+    let connectionError: Error | undefined
     const onError = (error: Error) => {
-      lost = error
+      connectionError = error
     }
     client.on('error', onError)
     await Promise.all(
@@ -72,7 +72,7 @@ export class PipelinedPool extends pg.Pool {
         client.query(statement).then(
           (result) => resolve(result as never),
           (error) => {
-            // After an error that PostgreSQL reports, the connection can be used again.
+            // After an error that PostgreSQL reports, the connection is still usable.
             if (!(error instanceof pg.DatabaseError) || error.severity === 'FATAL') onError(error)
             reject(error)
           },
@@ -80,6 +80,6 @@ export class PipelinedPool extends pg.Pool {
       ),
     )
     client.off('error', onError)
-    client.release(lost)
+    client.release(connectionError)
   }
 }

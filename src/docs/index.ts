@@ -22,10 +22,10 @@ export interface DocumentsOptions extends Options {
 }
 
 const HOUR = 'public, max-age=3600'
-// May be kept, but is asked for again, which the ETag makes cheap.
-const FRESH = 'public, no-cache'
+// May be cached, but must be revalidated; the ETag makes that cheap.
+const REVALIDATE = 'public, no-cache'
 
-/** @param headers what else it carries, in lower case */
+/** @param headers more headers, with names in lower case */
 async function page(text: string | Uint8Array, type: string, headers: Record<string, string> = {}): Promise<Page> {
   const identity = Buffer.from(text)
   const [br, zipped] = await Promise.all([
@@ -36,14 +36,14 @@ async function page(text: string | Uint8Array, type: string, headers: Record<str
   return {
     type,
     etag,
-    headers: { 'cache-control': FRESH, 'x-content-type-options': 'nosniff', ...headers },
+    headers: { 'cache-control': REVALIDATE, 'x-content-type-options': 'nosniff', ...headers },
     bodies: { br, gzip: zipped, identity },
   }
 }
 
 const require = createRequire(import.meta.url)
 const assets = {
-  // Swagger UI for its parts, without its style sheet.
+  // Swagger UI without its style sheet: reference.css replaces it.
   'swagger-ui-bundle.js': { file: require.resolve('swagger-ui-dist/swagger-ui-bundle.js'), type: 'text/javascript' },
   'reference.js': { file: projectPath('src/docs/reference.js'), type: 'text/javascript' },
   'reference.css': { file: projectPath('src/docs/reference.css'), type: 'text/css' },
@@ -68,7 +68,7 @@ const docsPage = (base: string) => `<!doctype html>
 </html>
 `
 
-/** Nothing but what the gateway serves itself, and requests to where the document says that the API is. */
+/** The page loads only what the gateway serves, and sends requests only to the API. */
 const docsHeaders = (baseUrl: string) => ({
   'content-security-policy': [
     "default-src 'none'",
@@ -83,11 +83,11 @@ const docsHeaders = (baseUrl: string) => ({
   'referrer-policy': 'no-referrer',
 })
 
-/** What anybody may read: the reference, the documents that tools read, GraphiQL. Made once, at the first request. */
+/** The pages and documents that need no key. Each is created once, on its first request. */
 export function createDocs({ baseUrl, sunset, schema }: DocumentsOptions) {
   const base = new URL(baseUrl).pathname.replace(/\/$/, '')
   const openapi = () => createOpenApi({ baseUrl, sunset })
-  const makers = new Map<string, () => Promise<Page>>([
+  const creators = new Map<string, () => Promise<Page>>([
     ['/docs', () => page(docsPage(base), 'text/html; charset=utf-8', docsHeaders(baseUrl))],
     ...Object.entries(assets).map(
       ([name, { file, type }]) =>
@@ -99,7 +99,7 @@ export function createDocs({ baseUrl, sunset, schema }: DocumentsOptions) {
     [
       '/graphql',
       async () => {
-        // Nine megabytes of script, which a gateway that nobody browses never loads.
+        // Loaded only if somebody opens the page, because the script has nine megabytes.
         const { graphiql } = await import('../graphql/graphiql.js')
         const { html, csp } = graphiql(base)
         return page(html, 'text/html; charset=utf-8', { 'cache-control': HOUR, 'content-security-policy': csp })
@@ -108,21 +108,21 @@ export function createDocs({ baseUrl, sunset, schema }: DocumentsOptions) {
   ])
   const pages = new Map<string, Promise<Page>>()
 
-  function makeOnce(path: string, make: () => Promise<Page>) {
-    const made =
+  function createOnce(path: string, create: () => Promise<Page>) {
+    const created =
       pages.get(path) ??
-      make().catch((error) => {
+      create().catch((error) => {
         pages.delete(path)
         throw error
       })
-    pages.set(path, made)
-    return made
+    pages.set(path, created)
+    return created
   }
 
-  function respond({ type, etag, headers: own, bodies }: Page, { headers: asked }: RequestHead): HttpResponse {
+  function respond({ type, etag, headers: own, bodies }: Page, { headers: requested }: RequestHead): HttpResponse {
     const headers = { ...own, etag, vary: 'Accept, Accept-Encoding' }
-    if (asked['if-none-match']?.includes(etag)) return { status: 304, headers }
-    const accepted = String(asked['accept-encoding'] ?? '')
+    if (requested['if-none-match']?.includes(etag)) return { status: 304, headers }
+    const accepted = String(requested['accept-encoding'] ?? '')
     const encoding = /\bbr\b/.test(accepted) ? 'br' : /\bgzip\b/.test(accepted) ? 'gzip' : 'identity'
     return {
       status: 200,
@@ -136,20 +136,20 @@ export function createDocs({ baseUrl, sunset, schema }: DocumentsOptions) {
   }
 
   /**
-   * The answer to a request for a page; undefined for any other request.
+   * The response to a request for a page; undefined for any other request.
    *
-   * @throws ApiError not_found, for what lies below /docs/ and is no asset
+   * @throws ApiError not_found, for a path below /docs/ that is not an asset
    */
   return (context: RequestContext): HttpResponse | Promise<HttpResponse> | undefined => {
     const { path, method, head } = context
-    const make = path === null ? undefined : makers.get(path)
-    // As it was sent: in the path, what climbs out of the folder has been resolved already.
+    const create = path === null ? undefined : creators.get(path)
+    // The URL as sent, because the path has `..` resolved and may have left the folder.
     const below = path?.startsWith('/docs/') || head.url?.startsWith(`${base}/docs/`)
-    if (below && !(make && path?.startsWith('/docs/'))) throw new ApiError('not_found')
-    if (make || path === '/') context.allow = 'GET, HEAD'
+    if (below && !(create && path?.startsWith('/docs/'))) throw new ApiError('not_found')
+    if (create || path === '/') context.allow = 'GET, HEAD'
     if (method !== 'GET' || path === null) return
     if (path === '/') return { status: 302, headers: { location: `${baseUrl}/docs` } }
-    if (!make || (path === '/graphql' && !head.headers.accept?.includes('text/html'))) return
-    return makeOnce(path, make).then((made) => respond(made, head))
+    if (!create || (path === '/graphql' && !head.headers.accept?.includes('text/html'))) return
+    return createOnce(path, create).then((page) => respond(page, head))
   }
 }

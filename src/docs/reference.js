@@ -1,7 +1,7 @@
-// @ts-nocheck: it runs in browsers, whose globals the server's types must not know.
+// @ts-nocheck: it runs in browsers, and the server's types do not include their globals.
 
-// A face for Swagger UI, made of its own parts: navigation, guides, marks, samples, a field for the key. Swagger UI
-// brings React, keeps the state, draws parameters and responses, and sends what is tried.
+// A layout for Swagger UI: navigation, guides, labels, code samples, and a field for the API key. Swagger UI provides
+// React, keeps the state, renders parameters and responses, and sends try-it requests.
 
 const base = new URL('..', import.meta.url)
 const title = 'Pet Store API'
@@ -12,7 +12,7 @@ const slug = (text) =>
     .replace(/[^a-z0-9]+/g, '-')
     .replace(/^-|-$/g, '')
 
-/** The guides are the sections of the document's description, one for each heading of the second level. */
+/** The guides are the sections of the document's description, one per second-level heading. */
 function parseDescription(description) {
   const [introduction, ...sections] = description.split(/^## +/m)
   const guides = sections.map((section) => {
@@ -24,7 +24,7 @@ function parseDescription(description) {
 
 const operationId = (tag, id) => `operations-${tag}-${id}`
 
-// Its colours are the style sheet's.
+// The style sheet defines the colors.
 const theme = {
   hljs: {},
   'hljs-attr': { color: 'var(--code-name)' },
@@ -40,7 +40,7 @@ const masked = (value, header) => (header.toLowerCase() === 'authorization' ? 'B
 function plugin({ React, getSystem }) {
   const { createElement: h, Fragment, memo, useEffect, useMemo, useState } = React
 
-  /** The operation as the document has it, with its extensions, expanded or not. */
+  /** The operation in the document, with its extensions, whether it is expanded or not. */
   const operationAt = (path, method) => getSystem().specSelectors.specJson().getIn(['paths', path, method])
 
   const Method = ({ name }) => h('span', { className: `method ${name}` }, name.toUpperCase())
@@ -105,7 +105,7 @@ function plugin({ React, getSystem }) {
     )
   }
 
-  // Swagger UI draws everything anew whenever anything changes, which for the guides would be slow.
+  // Memoized, because Swagger UI renders everything again on every change, which is slow for the guides.
   const Guides = memo(({ guides }) => {
     const Markdown = getSystem().getComponent('Markdown')
     return guides.map(({ id, title, text }) =>
@@ -118,7 +118,7 @@ function plugin({ React, getSystem }) {
     )
   })
 
-  /** The key that is pasted here goes with everything that is tried, and stays in this browser until it is forgotten. */
+  /** The key pasted here is sent with every try-it request, and stays in this browser until it is removed. */
   function Key({ authActions, authSelectors, specSelectors }) {
     const [text, setText] = useState('')
     const definitions = specSelectors.securityDefinitions()
@@ -146,13 +146,13 @@ function plugin({ React, getSystem }) {
         value: text,
         onChange: (event) => setText(event.target.value),
       }),
-      h('button', { type: 'submit', className: 'btn' }, used ? 'Forget it' : 'Use it'),
+      h('button', { type: 'submit', className: 'btn' }, used ? 'Remove key' : 'Use key'),
       h(
         'p',
         { role: 'status' },
         used
-          ? 'What you try goes out with your key, and counts against its quota.'
-          : 'Paste a key to try operations from this page. It is kept in this browser only, and sent to this service only.',
+          ? 'Requests from this page use your key and count against its quota.'
+          : 'Paste a key to try operations from this page. It is stored in this browser only, and sent to this service only.',
       ),
     )
   }
@@ -184,7 +184,7 @@ function plugin({ React, getSystem }) {
         { className: 'swagger-ui loading-page' },
         h('h1', null, title),
         specSelectors.loadingStatus() === 'failed'
-          ? h('p', { role: 'alert' }, 'The document could not be loaded. Try again in a moment.')
+          ? h('p', { role: 'alert' }, 'The API document could not be loaded. Reload the page to try again.')
           : h('p', { role: 'status' }, 'Loading …'),
       )
 
@@ -202,7 +202,7 @@ function plugin({ React, getSystem }) {
     return h(
       'div',
       { className: `swagger-ui reference${open ? ' open' : ''}` },
-      h('a', { className: 'skip', href: '#content' }, 'Skip to the content'),
+      h('a', { className: 'skip', href: '#content' }, 'Skip to content'),
       h(
         'header',
         null,
@@ -225,7 +225,7 @@ function plugin({ React, getSystem }) {
         {
           id: 'content',
           tabIndex: -1,
-          // The renderer of Markdown would open every link in a new tab, those within the page too.
+          // The Markdown renderer makes every link open a new tab, even links within the page.
           onClick: (event) => event.target.closest('a[href^="#"]')?.removeAttribute('target'),
         },
         h('h1', null, info.title),
@@ -258,11 +258,11 @@ function plugin({ React, getSystem }) {
     )
   }
 
-  // Swagger UI's own puts a link into the button, and the button beside three others.
+  // Replaces Swagger UI's, which has a link inside the button and three more buttons beside it.
   function OperationSummary({ operationProps, isShown, toggleShown }) {
     const { method, path, summary, tag, operationId: id } = operationProps.toObject()
     const toggle = () => {
-      // Its link opens it again only where the address is another.
+      // Without this, its link could not open it again, because the address would not change.
       history.replaceState(null, '', isShown ? location.pathname : `#${operationId(tag, id)}`)
       toggleShown()
     }
@@ -273,7 +273,7 @@ function plugin({ React, getSystem }) {
         'button',
         { type: 'button', 'aria-expanded': isShown, onClick: toggle },
         h(Method, { name: method }),
-        // A path may break before each of its parts.
+        // A long path may wrap before each of its segments.
         h(
           'code',
           null,
@@ -285,7 +285,7 @@ function plugin({ React, getSystem }) {
     )
   }
 
-  // What is chosen for one operation is what the next ones show first.
+  // The language chosen for one operation is the default for the next ones.
   let language = 'curl'
   const grammars = { curl: 'bash', JavaScript: 'javascript', Python: 'text' }
 
@@ -322,7 +322,7 @@ function plugin({ React, getSystem }) {
     )
   }
 
-  /** What is drawn only when somebody opens it. */
+  /** Renders its content only when it is open. */
   function Details({ summary, Content, props }) {
     const [open, setOpen] = useState(false)
     return h(
@@ -360,18 +360,18 @@ function plugin({ React, getSystem }) {
           h(
             'p',
             { className: 'no-key' },
-            'Without a key the answer is 401. ',
-            h('a', { href: '#key' }, 'Paste yours.'),
+            'Without a key this returns 401. ',
+            h('a', { href: '#key' }, 'Paste your key.'),
           ),
       ),
     headers: (Headers) => (props) =>
       props.headers?.size > 0 && h(Details, { summary: 'Headers', Content: Headers, props }),
-    // The key does not belong on the screen.
+    // The key must not show on the screen.
     curl: (Curl) => (props) =>
       h(Curl, { ...props, request: props.request.update('headers', (headers) => headers.map(masked)) }),
-    // What has no title is always open: there is nothing to name the button.
+    // Without a title it is always open, because its button would have no name.
     ModelCollapse: (Collapse) => (props) => (props.title ? h(Collapse, props) : props.children),
-    // Names for fields that have none.
+    // Labels for fields that have none, for screen readers.
     ExamplesSelect: (Select) => (props) =>
       props.examples.size > 1 && h('label', null, h('span', { className: 'unseen' }, 'Example'), h(Select, props)),
     JsonSchemaForm: (Form) => (props) =>
@@ -387,7 +387,7 @@ function plugin({ React, getSystem }) {
       Key,
       OperationTag,
       OperationSummary,
-      // Of the fields of a list this one takes a name, too.
+      // Unlike the default field for list items, this one takes an accessible name.
       JsonSchema_integer_int64: (props) => h(props.getComponent('JsonSchema_string'), props),
     },
     wrapComponents,
@@ -397,7 +397,7 @@ function plugin({ React, getSystem }) {
         wrapSelectors: {
           allowTryItOutFor: () => (state, path, method) =>
             state.getIn(['json', 'paths', path, method, 'x-explorer-enabled']) !== false,
-          // What is optional begins empty, or every list would be tried with every filter at once.
+          // Optional parameters start empty. Otherwise every list would be requested with every filter at once.
           parameterWithMetaByIdentity:
             (select) =>
             (_state, ...which) => {
