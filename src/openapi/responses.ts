@@ -1,13 +1,12 @@
 import { catalogue, type ErrorCode } from '../../schema/errors.js'
-import { EXAMPLE_TIME } from '../../schema/quota.js'
+import { EXAMPLE_TIME, exampleWindows } from '../../schema/quota.js'
 import { MAX_INT } from '../../schema/validation.js'
 import { EXPOSED } from '../http/cors.js'
 import { setRateLimitHeaders } from '../rate-limit/index.js'
 import { type Header, type Reference, type ResponseObject, type Schema, schemaRef } from './document.js'
-import { windows } from './samples.js'
 
 const sent: Record<string, string> = {}
-setRateLimitHeaders(sent, { at: EXAMPLE_TIME, outcome: 'allowed', windows, refusedBy: [] }, false)
+setRateLimitHeaders(sent, { at: EXAMPLE_TIME, outcome: 'allowed', windows: [...exampleWindows], refusedBy: [] }, false)
 
 /** Node takes no longer head of a request (its own default), so nothing that is made of one is longer than that allows. */
 export const MAX_HEAD = 16_384
