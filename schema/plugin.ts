@@ -13,7 +13,7 @@ export const tags = {
   Store: 'Orders, the stock of each animal, and the quota of the calling key.',
 }
 
-export type Tag = keyof typeof tags
+type Tag = keyof typeof tags
 
 const defaultStatus = { GET: 200, POST: 201, PATCH: 200, DELETE: 204 } as const
 
