@@ -6,8 +6,8 @@ import { dataFolder, startGateway } from './support/process.js'
 
 const demoKey = (said: string) => /petstore_[0-9a-f]{48}/.exec(said)?.[0] as string
 
-describe('a stop', () => {
-  test('lets a request in flight finish, refuses new ones, and exits with 0; a second signal changes nothing', async () => {
+describe('SIGTERM', () => {
+  test('finishes requests in flight, refuses new connections, and exits with 0; a second signal changes nothing', async () => {
     const { url, said, child, stop } = await startGateway({ DATA_DIR: await dataFolder() })
     const slow = request(`${url}/pets`, {
       method: 'POST',
@@ -38,7 +38,7 @@ describe('a stop', () => {
 })
 
 describe.runIf(testDatabaseUrl)('on one PostgreSQL', () => {
-  test('four gateways that start at once on an empty database all come up', async () => {
+  test('four gateways can start at the same time on an empty database', async () => {
     const name = `petstore_start_${process.pid}`
     await asAdmin(`CREATE DATABASE ${name}`)
     try {
