@@ -18,7 +18,7 @@ const pets: (document: typeof committed) => typeof committed = (document) => doc
 const parameter = (document: typeof committed, name: string) =>
   pets(document).parameters.find((one: { name: string }) => one.name === name)
 
-const said = ({ place, what }: Change) => [...place, what].join(' › ')
+const format = ({ place, what }: Change) => [...place, what].join(' › ')
 
 /** The changes between the document after some preparation and the same after an edit. */
 function changes(edit: Edit, prepare: Edit = () => {}) {
@@ -275,7 +275,7 @@ describe('a change of the REST document that breaks clients is called breaking',
     ],
   ])('%s', (_name, line, edit, prepare) => {
     const breaking = changes(edit, prepare).filter(({ breaks }) => breaks)
-    expect(breaking.map(said)).toContain(line)
+    expect(breaking.map(format)).toContain(line)
   })
 })
 
@@ -374,8 +374,8 @@ describe('a change of the REST document that breaks nobody is seen, and not call
     ],
   ])('%s', (_name, line, edit, prepare) => {
     const found = changes(edit, prepare)
-    expect(found.map(said)).toContain(line)
-    expect(found.filter(({ breaks }) => breaks).map(said)).toEqual([])
+    expect(found.map(format)).toContain(line)
+    expect(found.filter(({ breaks }) => breaks).map(format)).toEqual([])
   })
 
   test.each<[name: string, edit: Edit]>([
@@ -401,7 +401,7 @@ describe('of the GraphQL schema', () => {
   const judge = (edit: (sdl: string) => string) => graphqlChanges(buildSchema(sdl), buildSchema(edit(sdl)))
 
   test('a field that goes breaks', () => {
-    expect(judge((before) => before.replace(/^type Pet \{[^}]*\}/m, 'type Pet { id: Int64! }')).map(said)).toContain(
+    expect(judge((before) => before.replace(/^type Pet \{[^}]*\}/m, 'type Pet { id: Int64! }')).map(format)).toContain(
       'GraphQL › Pet.name was removed.',
     )
   })

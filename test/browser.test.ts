@@ -1,7 +1,7 @@
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { seed } from '../prisma/seed.js'
-import { barriers, chromiumPath, complaints, launch } from './support/browser.js'
+import { barriers, chromiumPath, collectProblems, launch } from './support/browser.js'
 import { type Gateway, openGateway, useGateway } from './support/gateway.js'
 
 const host = 'petstore.test'
@@ -44,7 +44,7 @@ async function sampleData() {
 
 inChromium('the reference', () => {
   let page: Page
-  let complained: string[]
+  let problems: string[]
   let api: Api
 
   const operation = (id: string) => page.locator(`[id="operations-${id}"]`)
@@ -61,7 +61,7 @@ inChromium('the reference', () => {
     api = (await gateway.get('/openapi.json')).body
     page = await browser.newPage({ viewport: { width: 1280, height: 800 }, colorScheme: 'light' })
     page.setDefaultTimeout(10_000)
-    complained = complaints(page, host)
+    problems = collectProblems(page, host)
     await visit()
   })
 
@@ -195,7 +195,7 @@ inChromium('the reference', () => {
     expect((await answered).request().headers().authorization).toBeUndefined()
     await live.getByText('unauthorized').first().waitFor()
     // Chromium itself reports every 401.
-    expect(complained.splice(0)).toEqual([expect.stringContaining('401')])
+    expect(problems.splice(0)).toEqual([expect.stringContaining('401')])
   })
 
   test('every operation that can be tried is sent as it is filled in, and succeeds', async () => {
@@ -206,8 +206,8 @@ inChromium('the reference', () => {
     // What is deleted is what the others show.
     const inOrder = [...operations()].sort((a, b) => Number(/-delete/.test(a.hash)) - Number(/-delete/.test(b.hash)))
     const tried = inOrder.filter((found) => !found['x-no-try-it-reason']).map(({ hash }) => hash)
-    const asked: string[] = []
-    page.on('request', (request) => asked.push(request.url()))
+    const urls: string[] = []
+    page.on('request', (request) => urls.push(request.url()))
     const statuses = await page.evaluate(async (hashes) => {
       const until = async <T>(find: () => T | null | undefined) => {
         for (let result = find(); ; result = find()) {
@@ -231,10 +231,11 @@ inChromium('the reference', () => {
       return found
     }, tried)
     // What is optional begins empty, or with its default.
-    expect(asked).toEqual(expect.arrayContaining([`${baseUrl}/pets`, `${baseUrl}/inventory?limit=20`]))
-    const said = operations().filter(({ hash }) => hash in statuses)
-    expect(said).toHaveLength(18)
-    for (const { hash, responses } of said) expect(Object.keys(responses)[0], hash).toBe(String(statuses[hash]))
+    expect(urls).toEqual(expect.arrayContaining([`${baseUrl}/pets`, `${baseUrl}/inventory?limit=20`]))
+    const expectedOperations = operations().filter(({ hash }) => hash in statuses)
+    expect(expectedOperations).toHaveLength(18)
+    for (const { hash, responses } of expectedOperations)
+      expect(Object.keys(responses)[0], hash).toBe(String(statuses[hash]))
     await page.getByRole('button', { name: 'Remove key' }).click()
   })
 
@@ -285,7 +286,7 @@ inChromium('the reference', () => {
   })
 
   test('logs nothing, breaks no policy and asks nobody else', () => {
-    expect(complained).toEqual([])
+    expect(problems).toEqual([])
   })
 })
 
@@ -294,7 +295,7 @@ inChromium('GraphiQL', () => {
     await sampleData()
     const page = await browser.newPage()
     page.setDefaultTimeout(10_000)
-    const complained = complaints(page, host)
+    const problems = collectProblems(page, host)
     await page.goto(`${baseUrl}/graphql`)
     const editor = (name: string) => page.locator(`[data-uri$="${name}"].monaco-editor`)
     await editor('request-headers.json').click()
@@ -306,7 +307,7 @@ inChromium('GraphiQL', () => {
     await page.locator('.graphiql-response').getByText('"Rex"').waitFor()
     await page.screenshot({ path: 'test/screenshots/graphiql.png' })
     // Without a key the schema cannot be read, which Chromium reports.
-    expect(complained.filter((complaint) => !complaint.includes('401'))).toEqual([])
+    expect(problems.filter((problem) => !problem.includes('401'))).toEqual([])
     await page.close()
   })
 })

@@ -157,11 +157,11 @@ describe.each([
     expect(list(headers, 'ratelimit-policy')).toEqual(
       windows.map(({ name, limit, seconds }) => ({ name, q: limit, w: seconds })),
     )
-    const told = list(headers, 'ratelimit')
-    expect(told.map(({ name, r }) => ({ name, r }))).toEqual(windows.map(({ name, remaining: r }) => ({ name, r })))
+    const fields = list(headers, 'ratelimit')
+    expect(fields.map(({ name, r }) => ({ name, r }))).toEqual(windows.map(({ name, remaining: r }) => ({ name, r })))
     for (const [i, { end }] of windows.entries()) {
-      expect(told[i]?.t).toBeGreaterThanOrEqual(Math.max(0, Math.ceil((end[0] - now[1]) / 1000)))
-      expect(told[i]?.t).toBeLessThanOrEqual(Math.max(0, Math.ceil((end[1] - now[0]) / 1000)))
+      expect(fields[i]?.t).toBeGreaterThanOrEqual(Math.max(0, Math.ceil((end[0] - now[1]) / 1000)))
+      expect(fields[i]?.t).toBeLessThanOrEqual(Math.max(0, Math.ceil((end[1] - now[0]) / 1000)))
     }
 
     expect(headers.has('retry-after')).toBe(status === 429)

@@ -272,15 +272,15 @@ describe('connections', () => {
 })
 
 describe('X-Request-Id', () => {
-  const asked = async (id: string) =>
+  const ask = async (id: string) =>
     (await gateway.get('/quota', { headers: { 'x-request-id': id } })).headers.get('x-request-id')
 
   test.each(['a', '~!"#', 'x'.repeat(128)])('keeps a valid id of the client: %s', async (id) => {
-    expect(await asked(id)).toBe(id)
+    expect(await ask(id)).toBe(id)
   })
 
   test.each(['x'.repeat(129), 'é', ''])('replaces an invalid id: %s', async (id) => {
-    expect(await asked(id)).toMatch(/^[\da-f]{8}-[\da-f-]{27}$/)
+    expect(await ask(id)).toMatch(/^[\da-f]{8}-[\da-f-]{27}$/)
   })
 
   test('is different for each response', async () => {
@@ -315,7 +315,7 @@ describe('CORS', () => {
 
   test('CORS_ORIGINS restricts the allowed origins', async () => {
     const narrowed = await useGateway({ CORS_ORIGINS: `${origin}, https://b.example` })
-    const asked = (from: string | undefined, method = 'GET') =>
+    const ask = (from: string | undefined, method = 'GET') =>
       narrowed.call(method, '/quota', { headers: { ...preflight, origin: from ?? '' } })
     for (const [from, allowed] of [
       [origin, origin],
@@ -326,7 +326,7 @@ describe('CORS', () => {
       [undefined, null],
     ] as const)
       for (const method of ['GET', 'OPTIONS']) {
-        const { headers } = await asked(from, method)
+        const { headers } = await ask(from, method)
         expect(headers.get('access-control-allow-origin'), `${method} ${from}`).toBe(allowed)
         expect(headers.get('vary')).toContain('Origin')
       }

@@ -114,10 +114,10 @@ describe.each(stores)('quotas in $store', ({ store, redisUrl }) => {
     expect(end - before).toBeGreaterThanOrEqual(995)
     expect(end - before).toBeLessThan(1300)
     await wait(end - Date.now() + 20)
-    const anew = await limits.consume(subject, 1)
-    expect(anew.windows[0]).toMatchObject({ remaining: 499 })
-    expect(anew.windows[0]?.resetAt).toBeGreaterThanOrEqual(end + 1000)
-    expect(anew.windows[1]?.remaining).toBeLessThan(9_999)
+    const next = await limits.consume(subject, 1)
+    expect(next.windows[0]).toMatchObject({ remaining: 499 })
+    expect(next.windows[0]?.resetAt).toBeGreaterThanOrEqual(end + 1000)
+    expect(next.windows[1]?.remaining).toBeLessThan(9_999)
   })
 
   it.concurrent('a limit lowered below its use has 0 remaining, and the next request is limited', async () => {
@@ -147,7 +147,7 @@ describe.each(stores)('quotas in $store', ({ store, redisUrl }) => {
       await wait(Math.max(0, start + at - Date.now()))
       const result = await limits.consume(subject, cost)
       first ??= result.at
-      if (result.at - first - at > SLACK_MS) throw new Error('This machine was too slow for the case: once more.')
+      if (result.at - first - at > SLACK_MS) throw new Error('The machine was too slow for this case; trying again.')
       expect([result.outcome, ...remaining(result)], `at ${at}`).toEqual([outcome, ...left])
       if (banned) bannedUntil = result.at + banned * 1000
       expect(result.bannedUntil, `at ${at}`).toBe(banned || outcome === 'banned' ? bannedUntil : undefined)
@@ -279,7 +279,7 @@ describe.runIf(testRedis)('gateways that share a Redis', () => {
     const results = await Promise.all(
       Array.from({ length: 200 }, async (_, i) => {
         const cost = 1 + ((i * 7) % 9)
-        // Some turns of the event loop later, so that they are asked in many batches.
+        // Delayed by some turns of the event loop, so that they are in different batches.
         for (let turn = i % 13; turn > 0; turn--) await new Promise((resolve) => setImmediate(resolve))
         return { cost, result: await (shared[i % 4] as RateLimiter).consume(subject, cost) }
       }),
@@ -373,8 +373,8 @@ describe.runIf(redisBinary || testRedis)('an unreachable Redis', () => {
     const subject = key(60)
     expect(admitted(await send(subject, 40))).toBe(40)
     server.signal('SIGSTOP')
-    // It stays stopped until all of these are answered, however slow this machine is.
-    expect(admitted(await send(subject, 30)), 'goes on from what Redis last said').toBe(20)
+    // It stays stopped until all of these have returned, however slow the machine is.
+    expect(admitted(await send(subject, 30)), 'continues from the last state of Redis').toBe(20)
     expect(limits.state).toBe('degraded')
     for (let i = 0; i < 3; i++) expect(admitted(await send(subject, 30))).toBe(0)
     expect(admitted(await send(key(60), 100))).toBe(60)
@@ -383,7 +383,7 @@ describe.runIf(redisBinary || testRedis)('an unreachable Redis', () => {
     expect(Number(/evalsha:calls=(\d+)/.exec(await redis.info('commandstats'))?.[1])).toBeLessThanOrEqual(2)
     redis.disconnect()
     await become('redis')
-    expect(admitted(await send(subject, 5)), 'what was counted alone is not given again').toBe(0)
+    expect(admitted(await send(subject, 5)), 'requests counted alone stay counted').toBe(0)
     expect(admitted(await send(key(60), 100))).toBe(60)
     expect(lines).toEqual([
       'Redis is away: this gateway counts alone until it is back',

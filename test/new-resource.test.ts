@@ -75,7 +75,7 @@ builder.mutationFields((t) => ({
 let folder: string
 let gateway: Started
 let key: string
-const atLast: (() => unknown)[] = []
+const cleanups: (() => unknown)[] = []
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'petstore-resource-'))
@@ -90,11 +90,11 @@ beforeAll(async () => {
   await writeFile(join(folder, 'schema/supplier.ts'), resource)
   await edit('schema/index.ts', (text) => text.replace("import './quota.js'", "import './supplier.js'\n$&"))
   await promisify(execFile)('npm', ['run', 'build'], { cwd: folder })
-  gateway = await startGateway({ DATA_DIR: join(folder, 'data') }, (end) => atLast.push(end), folder)
-  key = /Bearer (\w+)/.exec(gateway.said)?.[1] ?? ''
+  gateway = await startGateway({ DATA_DIR: join(folder, 'data') }, (cleanup) => cleanups.push(cleanup), folder)
+  key = /Bearer (\w+)/.exec(gateway.output)?.[1] ?? ''
 }, 120_000)
 afterAll(async () => {
-  for (const end of atLast) await end()
+  for (const cleanup of cleanups) await cleanup()
   await rm(folder, { recursive: true, force: true })
 })
 

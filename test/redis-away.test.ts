@@ -5,13 +5,13 @@ import { openTestDatabase, type TestDatabase } from './support/database.js'
 import { type Gateway, openGateway } from './support/gateway.js'
 import { RedisServer, redisBinary } from './support/redis.js'
 
-// What limits.test.ts proves of the counters, whole gateways keep for their callers.
+// The guarantees of limits.test.ts, for whole gateways.
 
 interface Fault {
   fault: string
   before?: (server: RedisServer) => Promise<unknown>
   begin: (server: RedisServer) => Promise<unknown>
-  /** Absent where Redis is back before anybody could see that it was away. */
+  /** Absent if Redis is back before anything can notice. */
   end?: (server: RedisServer) => Promise<unknown>
 }
 
@@ -73,7 +73,7 @@ describe.runIf(redisBinary)('a Redis that', () => {
   })
 
   test.concurrent.each(faults)(
-    '$fault: no request fails, nobody gets more than a plan for each gateway, bans hold',
+    '$fault: no request fails, no key gets more than its plan per gateway, bans stay',
     { timeout: 180_000 },
     async ({ before, begin, end }) => {
       const server = await RedisServer.reserve()
@@ -139,7 +139,7 @@ describe.runIf(redisBinary)('a Redis that', () => {
         await end?.(server)
         await become('ok', 0)
 
-        expect(await spend(one, 80, quiet), 'of a key that said nothing meanwhile').toBe(0)
+        expect(await spend(one, 80, quiet), 'of a key without requests meanwhile').toBe(0)
         const after = await both((gateway) => spend(gateway, 80))
         over = true
         await traffic

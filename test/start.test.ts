@@ -21,7 +21,7 @@ import {
 const listPets = async (url: string, key: string) =>
   (await fetch(`${url}/pets?limit=100`, { headers: { 'x-api-key': key } })).json() as Promise<{ name: string }[]>
 
-const demoKey = (said: string) => /petstore_[0-9a-f]{48}/.exec(said)?.[0] as string
+const demoKey = (output: string) => /petstore_[0-9a-f]{48}/.exec(output)?.[0] as string
 
 const refused = async (env: Record<string, string>) => {
   const { code, stdout, stderr } = await runCommand(['main'], env)
@@ -46,11 +46,11 @@ describe('the first start without any setting', () => {
   })
 
   test('prints the URLs, and a curl command that lists pets', async () => {
-    const { said, url } = first
-    expect(said).toContain('/docs')
-    expect(said).toContain('/graphql')
-    expect(said).toMatch(/counters +in memory/)
-    const line = said.split('\n').find((text) => text.startsWith('curl ')) as string
+    const { output, url } = first
+    expect(output).toContain('/docs')
+    expect(output).toContain('/graphql')
+    expect(output).toMatch(/counters +in memory/)
+    const line = output.split('\n').find((text) => text.startsWith('curl ')) as string
     // localhost may resolve to ::1, but HOST is 0.0.0.0.
     const { stdout } = await promisify(execFile)('bash', [
       '-c',
@@ -66,7 +66,7 @@ describe('the first start without any setting', () => {
   })
 
   test('keeps data and demo keys after kill -9; only the owner can read the key file', async () => {
-    const key = demoKey(first.said)
+    const key = demoKey(first.output)
     const pets = await listPets(first.url, key)
     await fetch(`${first.url}/pets`, {
       method: 'POST',
@@ -75,7 +75,7 @@ describe('the first start without any setting', () => {
     })
     await first.stop('SIGKILL')
     second = await startGateway({ DATA_DIR, DRAIN_SECONDS: '600' }, () => {})
-    expect(demoKey(second.said)).toBe(key)
+    expect(demoKey(second.output)).toBe(key)
     const found = await listPets(second.url, key)
     expect(found.map(({ name }) => name)).toEqual([...pets.map(({ name }) => name), 'Stays'])
     expect((await stat(join(DATA_DIR, 'demo-keys.json'))).mode & 0o777).toBe(0o600)
