@@ -42,7 +42,7 @@ async function open(DATA_DIR: string, options: DatabaseOptions & { port?: number
   return database
 }
 
-/** What a start is refused with: one line, for a person. */
+/** The one-line message of a failed start. */
 async function refusal(start: Promise<unknown>): Promise<string> {
   const error = await start.then(
     () => expect.fail('it was not refused'),
@@ -177,7 +177,7 @@ describe('the clients of the embedded database', () => {
         await new Promise(setImmediate)
         await tx.category.update({ where: { id }, data: { name: String(Number(name) + 1) } })
       })
-    // As many at once as there are connections: none waits for one until its time is up.
+    // As many at once as there are connections, so that none waits for a connection until it times out.
     for (let round = 0; round < 5; round++) await Promise.all(Array.from({ length: 10 }, increment))
     expect(await prisma.category.findUnique({ where: { id } })).toMatchObject({ name: '50' })
     const failing = prisma.$transaction(async (tx) => {
@@ -209,7 +209,7 @@ describe('the clients of the embedded database', () => {
       const steps = ['BEGIN', `INSERT INTO "Category" ("name") VALUES ('left')`, 'nonsense'].slice(0, 1 + (round % 3))
       const sent = leaving.query(steps.join(';')).catch(() => {})
       await (round % 2 ? sent : new Promise((resolve) => setTimeout(resolve, round / 8)))
-      // As a process that dies does it, without a farewell.
+      // Like a process that dies, without a Terminate message.
       leaving.connection.stream.destroy()
       const { rows } = await witness.query(`SELECT count(*)::int AS left FROM "Category" WHERE "name" = 'left'`)
       expect(rows).toEqual([{ left: 0 }])
@@ -240,7 +240,7 @@ describe('the lock of a folder', () => {
     return lock
   }
 
-  /** A file such as kill -9 leaves: a socket on which nobody listens. */
+  /** A file as kill -9 leaves it: a socket on which nobody listens. */
   async function leaveBehind(path: string) {
     const server = createServer().listen(`${path}.listening`)
     await once(server, 'listening')

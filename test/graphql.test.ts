@@ -44,14 +44,14 @@ const refusal = ({ body }: { body: { errors: { extensions: object }[] } }) => bo
 
 test('single reads that arrive together share one query, and each gets its own result', async () => {
   const { pets } = await createCategory(20)
-  // So that the key is known.
+  // So that the key is cached.
   await gateway.get('/quota')
   statements.length = 0
   const ids = [...pets.map(({ id }) => Number(id)), 999_999]
   const answers = await Promise.all(ids.map((id) => gateway.get(`/pets/${id}`)))
   expect(answers.map(({ status }) => status)).toEqual([...pets.map(() => 200), 404])
   expect(answers.map(({ body }) => body.id)).toEqual([...pets.map(({ id }) => Number(id)), undefined])
-  // One, where Redis' answers arrive together, too.
+  // One, also if Redis' replies arrive together.
   expect(statements.length).toBeLessThan(5)
 })
 
@@ -224,7 +224,7 @@ describe('the database cost of a document', () => {
       // The gateway reads a key again when its row is a few seconds old.
       return statements.filter((statement) => !statement.includes('"ApiKey"')).length
     }
-    await data(query, { id: [1] }) // the key is known from here on
+    await data(query, { id: [1] }) // the key is cached from here on
     const few = await count(1, 1)
     expect(few).toBeGreaterThan(0)
     expect(few).toBeLessThanOrEqual(most)
@@ -261,7 +261,7 @@ describe('an unexpected error', () => {
   })
 })
 
-/** Another gateway on the same database, by a way that can be cut. */
+/** Another gateway on the same database, through a connection that can be cut. */
 async function useCuttable(keyTtlMs?: number) {
   const url = new URL(database.url)
   const { hostname, port } = url
@@ -302,7 +302,7 @@ describe('an unreachable database', () => {
     const before = await gateway.graphql('{ categories { id } }', {}, { key: unknown })
     expect([before.status, refusal(before)]).toEqual([503, [unavailable]])
     expect(before.headers.get('retry-after')).toMatch(/^[1-9]\d*$/)
-    // What has begun to run keeps the data of the fields that need no database.
+    // A running operation keeps the data of fields that need no database.
     const within = await gateway.graphql('{ categories { id } quota { plan } }')
     expect([within.status, refusal(within)]).toEqual([200, [unavailable]])
     expect(within.body.data).toEqual({ categories: null, quota: { plan: 'Enterprise' } })

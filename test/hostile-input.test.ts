@@ -29,7 +29,7 @@ const MAX_INT = 2_147_483_647
 const MIB = 1_048_576
 const cats = (count: number) => '🐈'.repeat(count)
 
-// What is wrong for a type, whatever the field.
+// Invalid values of a type, for any field.
 const wrongValues: Record<string, unknown[]> = {
   Int64: ['1', '', 1.5, 0, -1, 2n ** 63n, -(2n ** 63n), 10n ** 400n, true, [], [1], {}],
   '[Int64!]': ['1', 0, [0], ['1'], [1, null], [1, 1.5], [], Array(101).fill(1), true, {}],
@@ -55,7 +55,7 @@ const wrongValues: Record<string, unknown[]> = {
   ],
 }
 
-// The same in a path or a query string, as it stands in the URL.
+// Invalid texts in a path or a query string, as written in the URL.
 const wrongTexts: Record<string, string[]> = {
   Int64: [
     ...[
@@ -111,7 +111,7 @@ const numbers = (least: number, most: number): Bounds => ({
   ],
 })
 
-// The bounds that the contract has. A number or a text without a line here fails the tests.
+// The bounds of the contract. The tests fail for a number or text without a line here.
 const bounds: Record<string, Bounds> = {
   limit: numbers(1, 100),
   'NewOrder.quantity': numbers(1, MAX_INT),
@@ -130,7 +130,7 @@ const bounds: Record<string, Bounds> = {
 
 const unknownNames = ['x', '__proto__', 'constructor', 'toString', 'a\nb', 'a"b', 'ü']
 
-/** A value that nothing is wrong with, in the store that `resetStore` makes. */
+/** A valid value for the rows that `resetStore` creates. */
 function valid(type: GraphQLInputType): unknown {
   const bare = getNullableType(type)
   if (isListType(bare)) return [valid(bare.ofType)]
@@ -183,7 +183,7 @@ function places(operation: Operation): Place[] {
   })
 }
 
-/** The request target of an operation, with text in the path and in the query string as it is. */
+/** The request target of an operation, with unchanged text in path and query string. */
 const target = ({ rest }: Operation, { path = '1', query = '' } = {}) =>
   rest.path.replace(/\{\w+\}/, path) + (query && `?${query}`)
 
@@ -239,7 +239,7 @@ describe.each([
   { surface: 'GraphQL', call: callGraphql },
 ])('through $surface', ({ surface, call }) => {
   const rest = surface === 'REST'
-  // REST has texts, not values, in its path and query: those are tried below.
+  // Path and query of REST contain texts, which are tested below.
   const judged = (place: Place) => !rest || place.in === 'body'
 
   test.each(operations)('$name succeeds with valid arguments', async (operation) => {
@@ -305,7 +305,7 @@ describe('in the URL', () => {
     for (const { name, type, ...place } of places(operation).filter(inUrl))
       for (const text of wrongTexts[type.replace(/\W/g, '')] as string[]) {
         const where = place.in === 'path' ? { path: text } : { query: `${name}=${text}` }
-        // What cannot be decoded is no parameter yet.
+        // A text that cannot be decoded is rejected before it is a parameter.
         const broken = place.in === 'path' && ['%zz', '%', '%ff', '1%C0'].includes(text)
         expectRefusal(await send(gateway, operation, where), `${name}=${text}`, [broken ? 'path' : name])
       }
@@ -332,8 +332,8 @@ describe('in the URL', () => {
   })
 })
 
-// Every operation that takes a body, and GraphQL, which takes one for all of them.
-const takers = [
+// Every operation with a body, and GraphQL.
+const bodyTargets = [
   ...withBody.map((operation) => ({
     title: `${operation.rest.method} ${operation.rest.path}`,
     method: operation.rest.method as string,
@@ -350,7 +350,7 @@ const takers = [
 const deep = (inner: string) => `${'['.repeat(100_000)}${inner}${']'.repeat(100_000)}`
 const padded = (text: string, bytes: number) => text.padEnd(bytes)
 
-describe.each(takers)('the body of $title', ({ method, path, good }) => {
+describe.each(bodyTargets)('the body of $title', ({ method, path, good }) => {
   const call = (body: string | Uint8Array | undefined, type = 'application/json', headers = {}) =>
     gateway.call(method, path, { body, headers: { 'content-type': type, ...headers } })
 

@@ -32,7 +32,7 @@ interface Raw {
   body: string
 }
 
-/** Sends bytes as they are, and reads what comes until the connection closes. */
+/** Sends bytes unchanged, and reads until the connection closes. */
 async function send(bytes: string, to = port): Promise<Raw[]> {
   const socket = connect(to, '127.0.0.1')
   socket.write(bytes)
@@ -455,7 +455,7 @@ describe('operational endpoints', () => {
 })
 
 describe('the client’s address', () => {
-  /** How much is left to whoever is counted for this request. */
+  /** The requests left for the subject of this request. */
   const left = async (other: Gateway, forwarded?: string) => {
     const headers: Record<string, string> = forwarded ? { 'x-forwarded-for': forwarded } : {}
     const response = await fetch(`${(await other.listen()).url}/pets`, { headers })

@@ -114,7 +114,7 @@ describe('a key', () => {
   })
 })
 
-/** With counters of addresses of its own, so that the refusals of one test do not limit the others. */
+/** With its own counters, so that the 401s of one test do not limit the address in others. */
 const openGatewayBeside = (keyTtlMs = TTL) =>
   openGateway({ database: { ...database, close: async () => {} }, keyTtlMs })
 
@@ -195,7 +195,7 @@ describe('a change in the row takes effect within the TTL of the cache', () => {
 })
 
 describe('database reads', () => {
-  /** A ring of its own that believes a row for a minute, and the statements it has sent. */
+  /** A cache with a TTL of a minute, and the statements that it sends. */
   const open = () => {
     const { prisma } = gateway
     return new ApiKeyCache({ prisma, log: createLog('silent'), ttlMs: 60_000 })
@@ -207,35 +207,35 @@ describe('database reads', () => {
   }
 
   test('a key is read once, however many requests arrive at the same time', async () => {
-    const [ring, { key }] = [open(), await gateway.createKey()]
-    expect(await counted(() => Promise.all(Array.from({ length: 50 }, () => ring.find(key))))).toBe(1)
-    expect(await counted(() => Promise.all(Array.from({ length: 50 }, () => ring.find(key))))).toBe(0)
-    await ring.close()
+    const [cache, { key }] = [open(), await gateway.createKey()]
+    expect(await counted(() => Promise.all(Array.from({ length: 50 }, () => cache.find(key))))).toBe(1)
+    expect(await counted(() => Promise.all(Array.from({ length: 50 }, () => cache.find(key))))).toBe(0)
+    await cache.close()
   })
 
   test('invented keys are read at most once each, mistyped keys never, and real keys stay in the cache', async () => {
-    const [ring, { key }] = [open(), await gateway.createKey()]
-    await ring.find(key)
+    const [cache, { key }] = [open(), await gateway.createKey()]
+    await cache.find(key)
     const invented = Array.from({ length: 100 }, () => createSecret().key)
     const flood = async () => {
-      for (const found of await Promise.all(invented.map((secret) => ring.find(secret)))) expect(found).toBeUndefined()
+      for (const found of await Promise.all(invented.map((secret) => cache.find(secret)))) expect(found).toBeUndefined()
     }
     expect(await counted(flood)).toBeLessThanOrEqual(100)
     expect(await counted(flood)).toBe(0)
     const mistyped = invented.map((secret) => secret.replace(/.$/, (digit) => (digit === '0' ? '1' : '0')))
-    expect(await counted(() => Promise.all(mistyped.map((secret) => ring.find(secret))))).toBe(0)
-    expect(await counted(async () => ring.find(key))).toBe(0)
-    await ring.close()
+    expect(await counted(() => Promise.all(mistyped.map((secret) => cache.find(secret))))).toBe(0)
+    expect(await counted(async () => cache.find(key))).toBe(0)
+    await cache.close()
   })
 })
 
 test('lastUsedAt is written with one statement for all keys', async () => {
-  const ring = new ApiKeyCache({ prisma: gateway.prisma, log: createLog('silent') })
+  const cache = new ApiKeyCache({ prisma: gateway.prisma, log: createLog('silent') })
   const keys = await Promise.all(Array.from({ length: 3 }, () => gateway.createKey()))
   const unused = await gateway.createKey()
-  for (const { key } of keys) await ring.find(key)
+  for (const { key } of keys) await cache.find(key)
   const before = statements.length
-  await ring.close()
+  await cache.close()
   expect(statements.slice(before).filter((sql) => sql.startsWith('UPDATE'))).toHaveLength(1)
   for (const { row } of keys) {
     const { lastUsedAt } = await gateway.prisma.apiKey.findUniqueOrThrow({ where: { id: row.id } })

@@ -27,7 +27,7 @@ describe.runIf(installed || process.env.TEST_REDIS_URL)('quotas in a Redis clust
   let ports: number[] = []
   let home = ''
 
-  /** A node's bus listens 10,000 above, so both must be valid ports; the cluster itself moves when one is taken. */
+  /** A node's bus port is its port plus 10,000, so both must be valid. */
   const freePort = async (): Promise<number> => {
     const server = createServer().listen(0, '127.0.0.1')
     await once(server, 'listening')
@@ -86,7 +86,7 @@ describe.runIf(installed || process.env.TEST_REDIS_URL)('quotas in a Redis clust
     for (const count of counts) expect(count).toBeLessThanOrEqual(2 * 20)
     expect(gateways.map(({ state }) => state)).toEqual(['degraded', 'degraded'])
     nodes[0]?.kill('SIGCONT')
-    // Until every node has seen that the cluster is whole again, one or the other refuses to answer.
+    // Nodes reject commands until they have seen that the cluster is complete again.
     let id = 1000
     await vi.waitFor(async () => expect(await admitted(key(id++), 50)).toBe(20), { timeout: 20_000, interval: 100 })
     expect(gateways.map(({ state }) => state)).toEqual(['redis', 'redis'])

@@ -19,7 +19,7 @@ import { exactly, SubjectModel } from './support/model.js'
 import { RedisServer, redisBinary } from './support/redis.js'
 
 const silent = createLog('silent')
-/** A slow machine must not make Redis look as if it were away. */
+/** A slow machine must not make Redis look unreachable. */
 const patient = { redisTimeoutMs: 2_000 }
 const opened: RateLimiter[] = []
 const open = async (options: Partial<RateLimiterOptions> = {}) => {
@@ -178,7 +178,7 @@ describe.each(stores)('quotas in $store', ({ store, redisUrl }) => {
         let used = 0
         for (const batch of batches) {
           const results = await Promise.all(batch.map((cost) => limits.consume(subject, cost)))
-          // Requests are judged in the order in which they were sent.
+          // Requests are decided in the order in which they were sent.
           for (const [i, cost] of batch.entries()) {
             const fits = cost === 0 || used + cost <= Math.min(minute, day)
             if (fits) used += cost
@@ -252,7 +252,7 @@ describe('quotas in memory, over time', () => {
       if (i % 100 === 0) vi.advanceTimersByTime(1_000)
       await store.consume({ id: `address:${i}`, windows, bannable: false }, 1)
     }
-    // A hundred new addresses a second: the windows of 6,000 last.
+    // A hundred new addresses a second: 6,000 windows are open.
     expect(store.size).toBeLessThanOrEqual(2 * 6_000 + 100)
     expect(vi.getTimerCount()).toBe(0)
   })

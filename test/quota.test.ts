@@ -187,7 +187,7 @@ describe('bans', () => {
     await vi.waitUntil(() => bannedUntil(row.id))
     await database.prisma.apiKey.update({ where: { id: row.id }, data: { bannedUntil: null } })
     await sleep(5200)
-    // Limited still, since its minute has not passed; a ban no more.
+    // Still limited, because its minute has not ended, but no longer banned.
     expect(await ask()).toBe('rate_limited')
   })
 
@@ -227,7 +227,7 @@ describe('without a valid key', () => {
     ])
     expect(answers.filter(({ headers }) => headers.has('retry-after'))).toHaveLength(2)
     expect(answers.every(({ status, headers }) => headers.has('www-authenticate') === (status === 401))).toBe(true)
-    // Whoever shares the address and has a key is not concerned.
+    // A client with a key at the same address is not affected.
     expect((await other.get('/pets')).status).toBe(200)
   })
 
