@@ -69,6 +69,12 @@ export const builder = new SchemaBuilder<{
   },
 })
 
+export type ArgBuilder = Parameters<Parameters<typeof builder.queryField>[1]>[0]['arg']
+
+/** The argument that names one row. */
+export const idArg = (arg: ArgBuilder, model: keyof PrismaTypes, column = 'id') =>
+  arg({ type: 'Int64', required: true, description: columnDescription(model, column) })
+
 /** The option of a field that exists in GraphQL only. */
 export const graphqlOnly = { subGraphs: [] }
 

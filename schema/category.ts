@@ -1,6 +1,6 @@
-import { builder, columnDescription, graphqlOnly } from './builder.js'
+import { builder, columnDescription, graphqlOnly, idArg } from './builder.js'
 import { ApiError, found, mapPrismaError, notFound } from './errors.js'
-import { afterArg, keyset, limitArg, page } from './pagination.js'
+import { keyset, page, pageArgs } from './pagination.js'
 import { description, given, name } from './validation.js'
 
 const Category = builder.prismaObject('Category', {
@@ -11,11 +11,7 @@ const Category = builder.prismaObject('Category', {
       nullable: true,
       example: 'Geckos and tortoises, expected in spring.',
     }),
-    pets: t.relation('pets', {
-      ...graphqlOnly,
-      args: { limit: limitArg(t.arg), after: afterArg(t.arg) },
-      query: keyset,
-    }),
+    pets: t.relation('pets', { ...graphqlOnly, args: pageArgs(t.arg), query: keyset }),
   }),
 })
 
@@ -42,19 +38,17 @@ const CategoryUpdate = builder.inputType('CategoryUpdate', {
 builder.queryFields((t) => ({
   categories: t.prismaField({
     type: [Category],
-    nullable: true,
     description: 'The categories, in ascending order of id.',
     rest: { method: 'GET', path: '/categories', tag: 'Pets', summary: 'List categories' },
-    args: { limit: limitArg(t.arg), after: afterArg(t.arg) },
+    args: pageArgs(t.arg),
     resolve: (query, _root, args, context) =>
       page(context, args, 'id', (list) => context.prisma.category.findMany({ ...query, ...list })),
   }),
   category: t.prismaField({
     type: Category,
-    nullable: true,
     description: 'One category.',
     rest: { method: 'GET', path: '/categories/{categoryId}', tag: 'Pets', summary: 'Get a category' },
-    args: { categoryId: t.arg({ type: 'Int64', required: true, description: columnDescription('Category', 'id') }) },
+    args: { categoryId: idArg(t.arg, 'Category') },
     resolve: async (query, _root, { categoryId: id }, { prisma }) =>
       found(await prisma.category.findUnique({ ...query, where: { id } }), 'category', id),
   }),
@@ -63,14 +57,12 @@ builder.queryFields((t) => ({
 builder.mutationFields((t) => ({
   createCategory: t.prismaField({
     type: Category,
-    nullable: true,
     description: 'Creates a category.',
     rest: {
       method: 'POST',
       path: '/categories',
       tag: 'Pets',
       summary: 'Create a category',
-      status: 201,
       location: '/categories/{id}',
     },
     args: { input: t.arg({ type: NewCategory, required: true, description: 'The category to create.' }) },
@@ -78,11 +70,10 @@ builder.mutationFields((t) => ({
   }),
   updateCategory: t.prismaField({
     type: Category,
-    nullable: true,
     description: 'Changes the fields of a category that are sent.',
     rest: { method: 'PATCH', path: '/categories/{categoryId}', tag: 'Pets', summary: 'Update a category' },
     args: {
-      categoryId: t.arg({ type: 'Int64', required: true, description: columnDescription('Category', 'id') }),
+      categoryId: idArg(t.arg, 'Category'),
       input: t.arg({ type: CategoryUpdate, required: true, description: 'What changes.' }),
     },
     resolve: (query, _root, { categoryId: id, input: { name, description } }, { prisma }) =>
@@ -92,17 +83,15 @@ builder.mutationFields((t) => ({
   }),
   deleteCategory: t.prismaField({
     type: Category,
-    nullable: true,
     description: 'Deletes a category that no pet refers to. GraphQL returns what it was.',
     rest: {
       method: 'DELETE',
       path: '/categories/{categoryId}',
       tag: 'Pets',
       summary: 'Delete a category',
-      status: 204,
       errors: ['conflict'],
     },
-    args: { categoryId: t.arg({ type: 'Int64', required: true, description: columnDescription('Category', 'id') }) },
+    args: { categoryId: idArg(t.arg, 'Category') },
     resolve: (query, _root, { categoryId: id }, { prisma }) =>
       prisma.category.delete({ ...query, where: { id } }).catch(
         mapPrismaError({

@@ -62,11 +62,7 @@ export const catalogue = {
     message: 'The key is banned for a time. Wait for the time in Retry-After.',
     description: 'The key is banned; `Retry-After` says for how long.',
   },
-  internal: {
-    status: 500,
-    message: 'Something went wrong on our side.',
-    description: 'A defect of ours.',
-  },
+  internal: { status: 500, message: 'Something went wrong on our side.', description: 'A defect of ours.' },
   unavailable: {
     status: 503,
     message: 'The service cannot answer just now. Try again after the time in Retry-After.',
@@ -84,19 +80,19 @@ export const MAX_MESSAGE = 1_000
  * `headers` go with it on either surface.
  */
 export class ApiError extends GraphQLError {
-  readonly code: ErrorCode
   readonly status: number
-  readonly headers: Record<string, string>
 
-  constructor(code: ErrorCode, message: string = catalogue[code].message, headers: Record<string, string> = {}) {
+  constructor(
+    readonly code: ErrorCode,
+    message: string = catalogue[code].message,
+    readonly headers: Record<string, string> = {},
+  ) {
     const { status } = catalogue[code]
     super(message.length > MAX_MESSAGE ? `${message.slice(0, MAX_MESSAGE - 1)}…` : message, {
       extensions: { code, status },
     })
     this.name = 'ApiError'
-    this.code = code
     this.status = status
-    this.headers = headers
   }
 }
 
@@ -111,7 +107,7 @@ export function found<Row>(row: Row | null, thing: string, id: bigint): Row {
   return row
 }
 
-export const unknownReference = (field: string, id: bigint | undefined) =>
+export const unknownReference = (field: string, id: bigint | null | undefined) =>
   new ApiError('unknown_reference', `${field} ${id} does not exist.`)
 
 /**

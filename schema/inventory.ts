@@ -1,6 +1,6 @@
-import { builder, columnDescription, graphqlOnly } from './builder.js'
+import { builder, graphqlOnly, idArg } from './builder.js'
 import { found, notFound } from './errors.js'
-import { afterArg, limitArg, page } from './pagination.js'
+import { page, pageArgs } from './pagination.js'
 import { PetStatus } from './pet.js'
 import { stock } from './validation.js'
 
@@ -20,20 +20,16 @@ const InventoryItem = builder.prismaObject('InventoryItem', {
 
 const InventoryUpdate = builder.inputType('InventoryUpdate', {
   description: 'A new stock count.',
-  fields: (t) => ({
-    quantity: t.int({ required: true, validate: stock, description: 'The new stock count.' }),
-  }),
+  fields: (t) => ({ quantity: t.int({ required: true, validate: stock, description: 'The new stock count.' }) }),
 })
 
 builder.queryFields((t) => ({
   inventory: t.prismaField({
     type: [InventoryItem],
-    nullable: true,
     description: 'The inventory entries, in ascending order of petId.',
     rest: { method: 'GET', path: '/inventory', tag: 'Store', summary: 'List inventory' },
     args: {
-      limit: limitArg(t.arg),
-      after: afterArg(t.arg, 'petId'),
+      ...pageArgs(t.arg, 'petId'),
       status: t.arg({ type: PetStatus, description: 'Only entries of animals with this status.' }),
     },
     resolve: (query, _root, { status, ...args }, context) =>
@@ -48,10 +44,9 @@ builder.queryFields((t) => ({
   }),
   inventoryItem: t.prismaField({
     type: InventoryItem,
-    nullable: true,
     description: 'The inventory entry of one animal.',
     rest: { method: 'GET', path: '/inventory/{petId}', tag: 'Store', summary: 'Get the stock of a pet' },
-    args: { petId: t.arg({ type: 'Int64', required: true, description: columnDescription('InventoryItem', 'petId') }) },
+    args: { petId: idArg(t.arg, 'InventoryItem', 'petId') },
     resolve: async (query, _root, { petId }, { prisma }) =>
       found(await prisma.inventoryItem.findUnique({ ...query, where: { petId } }), 'inventory entry for pet', petId),
   }),
@@ -60,7 +55,6 @@ builder.queryFields((t) => ({
 builder.mutationFields((t) => ({
   updateInventory: t.prismaField({
     type: InventoryItem,
-    nullable: true,
     description: 'Sets the stock count of an animal.',
     rest: {
       method: 'PATCH',
@@ -70,7 +64,7 @@ builder.mutationFields((t) => ({
       stability: 'experimental',
     },
     args: {
-      petId: t.arg({ type: 'Int64', required: true, description: columnDescription('InventoryItem', 'petId') }),
+      petId: idArg(t.arg, 'InventoryItem', 'petId'),
       input: t.arg({ type: InventoryUpdate, required: true, description: 'What changes.' }),
     },
     // One statement writes the entry and reads the status of its pet, for which Prisma's own update would need a

@@ -1,6 +1,6 @@
-import { builder, columnDescription, graphqlOnly } from './builder.js'
+import { builder, columnDescription, graphqlOnly, idArg } from './builder.js'
 import { ApiError, found, mapPrismaError, notFound, unknownReference } from './errors.js'
-import { afterArg, limitArg, page } from './pagination.js'
+import { page, pageArgs } from './pagination.js'
 import { given, orderQuantity } from './validation.js'
 
 const Order = builder.prismaObject('Order', {
@@ -41,7 +41,6 @@ const OrderUpdate = builder.inputType('OrderUpdate', {
 builder.queryFields((t) => ({
   orders: t.prismaField({
     type: [Order],
-    nullable: true,
     description: 'The orders, in ascending order of id.',
     rest: {
       method: 'GET',
@@ -51,26 +50,20 @@ builder.queryFields((t) => ({
       noTryIt: 'The specification disables interactive testing for this operation.',
     },
     args: {
-      limit: limitArg(t.arg),
-      after: afterArg(t.arg),
+      ...pageArgs(t.arg),
       petId: t.arg({ type: 'Int64', description: 'Only orders for this animal.', example: 10 }),
       complete: t.arg.boolean({ description: 'Only orders that have been fulfilled, or only those that have not.' }),
     },
     resolve: (query, _root, { petId, complete, ...args }, context) =>
       page(context, args, 'id', ({ where, ...list }) =>
-        context.prisma.order.findMany({
-          ...query,
-          ...list,
-          where: { ...where, ...given({ petId, complete }) },
-        }),
+        context.prisma.order.findMany({ ...query, ...list, where: { ...where, ...given({ petId, complete }) } }),
       ),
   }),
   order: t.prismaField({
     type: Order,
-    nullable: true,
     description: 'One order.',
     rest: { method: 'GET', path: '/store/orders/{orderId}', tag: 'Store', summary: 'Get an order' },
-    args: { orderId: t.arg({ type: 'Int64', required: true, description: columnDescription('Order', 'id') }) },
+    args: { orderId: idArg(t.arg, 'Order') },
     resolve: async (query, _root, { orderId: id }, { prisma }) =>
       found(await prisma.order.findUnique({ ...query, where: { id } }), 'order', id),
   }),
@@ -79,14 +72,12 @@ builder.queryFields((t) => ({
 builder.mutationFields((t) => ({
   createOrder: t.prismaField({
     type: Order,
-    nullable: true,
     description: 'Creates an order. It changes neither stock nor status.',
     rest: {
       method: 'POST',
       path: '/store/orders',
       tag: 'Store',
       summary: 'Create an order',
-      status: 201,
       location: '/store/orders/{id}',
     },
     args: { input: t.arg({ type: NewOrder, required: true, description: 'The order to create.' }) },
@@ -97,7 +88,6 @@ builder.mutationFields((t) => ({
   }),
   updateOrder: t.prismaField({
     type: Order,
-    nullable: true,
     description: 'Changes the fields of an order that are sent. It changes neither stock nor status.',
     rest: {
       method: 'PATCH',
@@ -107,36 +97,25 @@ builder.mutationFields((t) => ({
       stability: 'beta',
     },
     args: {
-      orderId: t.arg({ type: 'Int64', required: true, description: columnDescription('Order', 'id') }),
+      orderId: idArg(t.arg, 'Order'),
       input: t.arg({ type: OrderUpdate, required: true, description: 'What changes.' }),
     },
     resolve: (query, _root, { orderId: id, input: { petId, quantity, shipDate, complete } }, { prisma }) =>
       prisma.order
-        .update({
-          ...query,
-          where: { id },
-          data: { shipDate, ...given({ petId, quantity, complete }) },
-        })
-        .catch(
-          mapPrismaError({
-            P2025: () => notFound('order', id),
-            P2003: () => unknownReference('petId', petId ?? undefined),
-          }),
-        ),
+        .update({ ...query, where: { id }, data: { shipDate, ...given({ petId, quantity, complete }) } })
+        .catch(mapPrismaError({ P2025: () => notFound('order', id), P2003: () => unknownReference('petId', petId) })),
   }),
   deleteOrder: t.prismaField({
     type: Order,
-    nullable: true,
     description: 'Deletes an order that is not complete. GraphQL returns what it was.',
     rest: {
       method: 'DELETE',
       path: '/store/orders/{orderId}',
       tag: 'Store',
       summary: 'Delete an order',
-      status: 204,
       errors: ['conflict'],
     },
-    args: { orderId: t.arg({ type: 'Int64', required: true, description: columnDescription('Order', 'id') }) },
+    args: { orderId: idArg(t.arg, 'Order') },
     // One statement judges and deletes, so that no order completed in between is lost.
     resolve: (query, _root, { orderId: id }, { prisma }) =>
       prisma.order.delete({ ...query, where: { id, complete: false } }).catch(async (error) => {

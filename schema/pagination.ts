@@ -1,21 +1,22 @@
-import type { builder, Context } from './builder.js'
+import type { ArgBuilder, Context } from './builder.js'
 import { DEFAULT_LIMIT, limit, MAX_LIMIT } from './validation.js'
 
 // Lists are in ascending order of id and paged by keyset: `after` names the last item seen. A page costs the same
 // however deep it lies, and rows that come and go cause no item to be skipped or repeated.
 
-type ArgBuilder = Parameters<Parameters<typeof builder.queryField>[1]>[0]['arg']
+export const afterArg = (arg: ArgBuilder, cursor = 'id') =>
+  arg({ type: 'Int64', description: `Returns what follows this ${cursor}: that of the last item seen.` })
 
-export const limitArg = (arg: ArgBuilder) =>
-  arg.int({
+/** @param cursor the column that the list is ordered by */
+export const pageArgs = (arg: ArgBuilder, cursor?: string) => ({
+  limit: arg.int({
     defaultValue: DEFAULT_LIMIT,
     description: `The most items to return, 1 to ${MAX_LIMIT}. A page with fewer is the last one.`,
     validate: limit,
     example: DEFAULT_LIMIT,
-  })
-
-export const afterArg = (arg: ArgBuilder, of = 'id') =>
-  arg({ type: 'Int64', description: `Returns what follows this ${of}: that of the last item seen.` })
+  }),
+  after: afterArg(arg, cursor),
+})
 
 interface Page {
   limit?: number | null

@@ -1,6 +1,6 @@
-import { builder, columnDescription, graphqlOnly } from './builder.js'
+import { builder, columnDescription, graphqlOnly, idArg } from './builder.js'
 import { ApiError, found, mapPrismaError, notFound, unknownReference } from './errors.js'
-import { afterArg, keyset, limitArg, page } from './pagination.js'
+import { afterArg, keyset, page, pageArgs } from './pagination.js'
 import { DEFAULT_LIMIT, given, ids, limit, MAX_LIMIT, name } from './validation.js'
 
 export const PetStatus = builder.enumType('PetStatus', {
@@ -20,11 +20,7 @@ const Pet = builder.prismaObject('Pet', {
     status: t.expose('status', { type: PetStatus }),
     category: t.relation('category', graphqlOnly),
     inventory: t.relation('inventory', { ...graphqlOnly, nullable: false, onNull: 'error' }),
-    orders: t.relation('orders', {
-      ...graphqlOnly,
-      args: { limit: limitArg(t.arg), after: afterArg(t.arg) },
-      query: keyset,
-    }),
+    orders: t.relation('orders', { ...graphqlOnly, args: pageArgs(t.arg), query: keyset }),
   }),
 })
 
@@ -49,7 +45,6 @@ const PetUpdate = builder.inputType('PetUpdate', {
 builder.queryFields((t) => ({
   pets: t.prismaField({
     type: [Pet],
-    nullable: true,
     description: 'The pets, in ascending order of id.',
     rest: { method: 'GET', path: '/pets', tag: 'Pets', summary: 'List pets' },
     args: {
@@ -79,7 +74,6 @@ builder.queryFields((t) => ({
   }),
   pet: t.prismaField({
     type: Pet,
-    nullable: true,
     description: 'One pet.',
     rest: {
       method: 'GET',
@@ -92,7 +86,7 @@ builder.queryFields((t) => ({
         successor: '/pets?id={petId}',
       },
     },
-    args: { petId: t.arg({ type: 'Int64', required: true, description: columnDescription('Pet', 'id') }) },
+    args: { petId: idArg(t.arg, 'Pet') },
     resolve: async (query, _root, { petId: id }, { prisma }) =>
       found(await prisma.pet.findUnique({ ...query, where: { id } }), 'pet', id),
   }),
@@ -101,16 +95,8 @@ builder.queryFields((t) => ({
 builder.mutationFields((t) => ({
   createPet: t.prismaField({
     type: Pet,
-    nullable: true,
     description: 'Creates a pet, and its inventory entry with a stock of 0.',
-    rest: {
-      method: 'POST',
-      path: '/pets',
-      tag: 'Pets',
-      summary: 'Create a pet',
-      status: 201,
-      location: '/pets/{id}',
-    },
+    rest: { method: 'POST', path: '/pets', tag: 'Pets', summary: 'Create a pet', location: '/pets/{id}' },
     args: { input: t.arg({ type: NewPet, required: true, description: 'The pet to create.' }) },
     resolve: (query, _root, { input: { name, categoryId, status } }, { prisma }) =>
       prisma.pet
@@ -119,40 +105,24 @@ builder.mutationFields((t) => ({
   }),
   updatePet: t.prismaField({
     type: Pet,
-    nullable: true,
     description: 'Changes the fields of a pet that are sent.',
     rest: { method: 'PATCH', path: '/pets/{petId}', tag: 'Pets', summary: 'Update a pet' },
     args: {
-      petId: t.arg({ type: 'Int64', required: true, description: columnDescription('Pet', 'id') }),
+      petId: idArg(t.arg, 'Pet'),
       input: t.arg({ type: PetUpdate, required: true, description: 'What changes.' }),
     },
     resolve: (query, _root, { petId: id, input: { name, categoryId, status } }, { prisma }) =>
       prisma.pet
-        .update({
-          ...query,
-          where: { id },
-          data: given({ name, categoryId, status }),
-        })
+        .update({ ...query, where: { id }, data: given({ name, categoryId, status }) })
         .catch(
-          mapPrismaError({
-            P2025: () => notFound('pet', id),
-            P2003: () => unknownReference('categoryId', categoryId ?? undefined),
-          }),
+          mapPrismaError({ P2025: () => notFound('pet', id), P2003: () => unknownReference('categoryId', categoryId) }),
         ),
   }),
   deletePet: t.prismaField({
     type: Pet,
-    nullable: true,
     description: 'Deletes a pet that no order refers to, with its inventory entry. GraphQL returns what it was.',
-    rest: {
-      method: 'DELETE',
-      path: '/pets/{petId}',
-      tag: 'Pets',
-      summary: 'Delete a pet',
-      status: 204,
-      errors: ['conflict'],
-    },
-    args: { petId: t.arg({ type: 'Int64', required: true, description: columnDescription('Pet', 'id') }) },
+    rest: { method: 'DELETE', path: '/pets/{petId}', tag: 'Pets', summary: 'Delete a pet', errors: ['conflict'] },
+    args: { petId: idArg(t.arg, 'Pet') },
     resolve: (query, _root, { petId: id }, { prisma }) =>
       prisma.pet.delete({ ...query, where: { id } }).catch(
         mapPrismaError({

@@ -1,14 +1,9 @@
 import SchemaBuilder, {
   BasePlugin,
-  type FieldNullability,
-  type FieldRequiredness,
-  type InputFieldMap,
-  type InputType,
   mapInputFields,
   type PothosInputFieldConfig,
   type PothosOutputFieldConfig,
   type SchemaTypes,
-  type TypeParam,
 } from '@pothos/core'
 import { ApiError, type ErrorCode } from './errors.js'
 
@@ -18,7 +13,9 @@ export const tags = {
   Store: 'Orders, the stock of each animal, and the quota of the calling key.',
 }
 
-export type Tag = keyof typeof tags
+type Tag = keyof typeof tags
+
+const defaultStatus = { GET: 200, POST: 201, PATCH: 200, DELETE: 204 } as const
 
 /** The REST face of a root field, declared where the field is. Everything REST derives from it. */
 export interface Rest {
@@ -28,8 +25,8 @@ export interface Rest {
   tag: Tag
   /** One line for lists of operations. */
   summary: string
-  /** 200 unless it says otherwise. 204 sends no body. */
-  status?: 201 | 204
+  /** By default 201 for POST, 204 (without a body) for DELETE, and else 200. */
+  status?: 200 | 201 | 204
   /** Where the created thing is found: a path template over its own fields. */
   location?: string
   /** The operation stays, but may still change: in anything while experimental, in details while in beta. */
@@ -56,43 +53,19 @@ declare global {
       gateway: GatewayPlugin<Types>
     }
     // Required, so that a root field without a decision about REST does not compile.
-    export interface QueryFieldOptions<
-      Types extends SchemaTypes,
-      Type extends TypeParam<Types>,
-      Nullable extends FieldNullability<Type>,
-      Args extends InputFieldMap,
-      ResolveReturnShape,
-    > {
+    export interface QueryFieldOptions<Types, Type, Nullable, Args, ResolveReturnShape> {
       rest: Rest | false
     }
-    export interface MutationFieldOptions<
-      Types extends SchemaTypes,
-      Type extends TypeParam<Types>,
-      Nullable extends FieldNullability<Type>,
-      Args extends InputFieldMap,
-      ResolveReturnShape,
-    > {
+    export interface MutationFieldOptions<Types, Type, Nullable, Args, ResolveReturnShape> {
       rest: Rest | false
     }
-    export interface InputFieldOptions<
-      Types extends SchemaTypes = SchemaTypes,
-      Type extends InputType<Types> | [InputType<Types>] = InputType<Types> | [InputType<Types>],
-      Req extends FieldRequiredness<Type> = FieldRequiredness<Type>,
-    > {
+    export interface InputFieldOptions {
       /** An explicit null clears the stored value. Elsewhere null is refused, on both surfaces. */
       nullable?: true
       /** A value for examples, in the form of an answer. Types have one of their own. */
       example?: unknown
     }
-    export interface FieldOptions<
-      Types extends SchemaTypes = SchemaTypes,
-      ParentShape = unknown,
-      Type extends TypeParam<Types> = TypeParam<Types>,
-      Nullable extends FieldNullability<Type> = FieldNullability<Type>,
-      Args extends InputFieldMap = InputFieldMap,
-      ResolveShape = unknown,
-      ResolveReturnShape = unknown,
-    > {
+    export interface FieldOptions {
       /** A value for examples, in the form of an answer. Types have one of their own. */
       example?: unknown
     }
@@ -123,7 +96,10 @@ function refuseNulls(values: Record<string, unknown>, map: NullMap) {
   }
 }
 
-/** Carries `rest`, `nullable` and `example` into the schema's extensions, and refuses null where it clears nothing. */
+/**
+ * Carries `rest`, `nullable` and `example` into the schema's extensions, refuses null where it clears nothing, and makes
+ * root fields nullable: one that is refused leaves the others their data.
+ */
 class GatewayPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
   override onInputFieldConfig(config: PothosInputFieldConfig<Types>) {
     const { nullable, example } = config.pothosOptions
@@ -135,18 +111,20 @@ class GatewayPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
     const nulls = mapInputFields(config.args, this.buildCache, (field) =>
       field.extensions?.nullable ? null : field.name,
     ) as NullMap | null
+    const { argMappers, extensions, kind, type } = config
+    const checkNulls = (args: Record<string, unknown>) => {
+      if (nulls) refuseNulls(args, nulls)
+      return args
+    }
     return {
       ...config,
-      extensions: { ...config.extensions, rest: rest || undefined, example },
-      argMappers: nulls
-        ? [
-            (args: Record<string, unknown>) => {
-              refuseNulls(args, nulls)
-              return args
-            },
-            ...(config.argMappers ?? []),
-          ]
-        : config.argMappers,
+      type: { ...type, nullable: type.nullable || kind === 'Query' || kind === 'Mutation' },
+      extensions: {
+        ...extensions,
+        rest: rest ? { ...rest, status: rest.status ?? defaultStatus[rest.method] } : undefined,
+        example,
+      },
+      argMappers: nulls ? [checkNulls, ...argMappers] : argMappers,
     }
   }
 }

@@ -4,26 +4,23 @@ import { plans } from './plans.js'
 /** The moment that every example shows: one request after the windows of a Free key began. Epoch milliseconds. */
 export const EXAMPLE_TIME = Date.UTC(2026, 10, 21, 12)
 
-const example = ({ limit, seconds }: { limit: number; seconds: number }): QuotaWindowShape => ({
-  limit,
-  remaining: limit - 1,
-  reset: EXAMPLE_TIME / 1000 + seconds,
-})
-const minute = example({ limit: plans.Free.minute, seconds: 60 })
-const day = example({ limit: plans.Free.day, seconds: 86_400 })
+const exampleWindow = <Name extends 'minute' | 'day'>(name: Name, seconds: number) => {
+  const limit = plans.Free[name]
+  return { name, limit, seconds, remaining: limit - 1, resetAt: EXAMPLE_TIME + seconds * 1000 }
+}
+export const exampleWindows = [exampleWindow('minute', 60), exampleWindow('day', 86_400)] as const
+const [minute, day] = exampleWindows
 
-const planValues = Object.entries(plans).map(([name, limits]) => [
-  name,
-  {
-    description: limits
-      ? `${limits.minute.toLocaleString('en')} requests per minute, ${limits.day.toLocaleString('en')} per day.`
-      : 'Limits of its own.',
-  },
-])
+const describePlan = (limits: { minute: number; day: number } | undefined) =>
+  limits
+    ? `${limits.minute.toLocaleString('en')} requests per minute, ${limits.day.toLocaleString('en')} per day.`
+    : 'Limits of its own.'
 
 const Plan = builder.enumType('Plan', {
   description: 'What a key may do in a minute and in a day.',
-  values: Object.fromEntries(planValues) as Record<keyof typeof plans, { description: string }>,
+  values: Object.fromEntries(
+    Object.entries(plans).map(([name, limits]) => [name, { description: describePlan(limits) }]),
+  ) as Record<keyof typeof plans, { description: string }>,
 })
 
 const QuotaWindow = builder.objectRef<QuotaWindowShape>('QuotaWindow').implement({
@@ -34,7 +31,7 @@ const QuotaWindow = builder.objectRef<QuotaWindowShape>('QuotaWindow').implement
     reset: t.expose('reset', {
       type: 'Int64',
       description: 'When it begins anew: Unix time in whole seconds.',
-      example: minute.reset,
+      example: minute.resetAt / 1000,
     }),
   }),
 })
@@ -43,15 +40,18 @@ const Quota = builder.objectRef<QuotaShape>('Quota').implement({
   description: 'What is left to the calling key.',
   fields: (t) => ({
     plan: t.expose('plan', { type: Plan, description: "The key's plan." }),
-    minute: t.expose('minute', { type: QuotaWindow, description: 'The window of a minute.', example: minute }),
-    day: t.expose('day', { type: QuotaWindow, description: 'The window of a day.', example: day }),
+    minute: t.expose('minute', { type: QuotaWindow, description: 'The window of a minute.' }),
+    day: t.expose('day', {
+      type: QuotaWindow,
+      description: 'The window of a day.',
+      example: { limit: day.limit, remaining: day.remaining, reset: day.resetAt / 1000 },
+    }),
   }),
 })
 
 builder.queryFields((t) => ({
   quota: t.field({
     type: Quota,
-    nullable: true,
     description:
       "The calling key's plan and what is left of it. It costs nothing, and answers a limited or banned key too.",
     rest: { method: 'GET', path: '/quota', tag: 'Store', summary: 'Get your quota', cost: 0 },

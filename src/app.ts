@@ -13,7 +13,7 @@ import type { Database } from './database/index.js'
 import { createDocs } from './docs/index.js'
 import { gatherReads } from './execute/gather.js'
 import { createGraphql } from './graphql/index.js'
-import { createContext, notHttp, type RequestContext, readTarget } from './http/context.js'
+import { notHttp, RequestContext, readTarget } from './http/context.js'
 import { preflight, setCorsHeaders } from './http/cors.js'
 import { errorResponse, toApiError } from './http/errors.js'
 import { createHealth } from './http/health.js'
@@ -87,7 +87,7 @@ export function createApp({ settings, database, rateLimiter, log, keyTtlMs, seco
   return {
     /** Answers a request. */
     async handle(req: IncomingMessage, res: ServerResponse): Promise<void> {
-      const context = createContext(req, settings.TRUST_PROXY)
+      const context = new RequestContext(req, settings.TRUST_PROXY)
       let response: HttpResponse
       try {
         response = await respond(context)
@@ -100,7 +100,7 @@ export function createApp({ settings, database, rateLimiter, log, keyTtlMs, seco
     },
     /** The answer to what is not HTTP at all. It costs nothing, and shows the window of the address. */
     malformed(remoteAddress: string | undefined): Promise<HttpResponse> {
-      const context = createContext({ headers: {}, rawHeaders: [], socket: { remoteAddress } }, 0)
+      const context = new RequestContext({ headers: {}, rawHeaders: [], socket: { remoteAddress } }, 0)
       return complete(context, refuse(notHttp(), context))
     },
     /** From now on /readyz returns 503, so that load balancers send nothing new. */

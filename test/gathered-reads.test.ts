@@ -114,12 +114,13 @@ describe('a client', () => {
 })
 
 describe('a stock change', () => {
-  test('is one UPDATE without a transaction', async () => {
+  test('is one statement, without a transaction', async () => {
     statements.length = 0
     const { status, body } = await gateway.patch('/inventory/2', { quantity: 5 })
     expect([status, body]).toEqual([200, { petId: 2, quantity: 5, status: 'sold' }])
-    expect(statements.filter((statement) => /^(BEGIN|COMMIT)/i.test(statement))).toEqual([])
-    expect(statements.filter((statement) => statement.startsWith('UPDATE "public"."InventoryItem"'))).toHaveLength(1)
+    expect(statements.filter((statement) => !statement.includes('"ApiKey"'))).toEqual([
+      expect.stringMatching(/^\s*UPDATE "InventoryItem"/),
+    ])
   })
 
   test('is visible to the other fields of the same mutation', async () => {

@@ -3,12 +3,11 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { seed } from '../prisma/seed.js'
 import { catalogue } from '../schema/errors.js'
 import { plans } from '../schema/plans.js'
-import { EXAMPLE_TIME } from '../schema/quota.js'
+import { EXAMPLE_TIME, exampleWindows } from '../schema/quota.js'
 import { DEFAULT_LIMIT, MAX_LIMIT } from '../schema/validation.js'
 import { addressSubject } from '../src/auth/index.js'
 import { guides } from '../src/openapi/guides.js'
 import { stabilities } from '../src/openapi/operation.js'
-import { windows } from '../src/openapi/samples.js'
 import { DAY_MS, GRACE_MS, STRIKES_MS, setRateLimitHeaders } from '../src/rate-limit/index.js'
 import { settings } from '../src/settings.js'
 import { resetStore } from './support/calls.js'
@@ -109,7 +108,11 @@ describe.concurrent('the examples', () => {
 
   test('with headers: the gateway sends the same headers', async () => {
     const headers: Record<string, string> = {}
-    setRateLimitHeaders(headers, { at: EXAMPLE_TIME, outcome: 'allowed', windows, refusedBy: [] }, false)
+    setRateLimitHeaders(
+      headers,
+      { at: EXAMPLE_TIME, outcome: 'allowed', windows: [...exampleWindows], refusedBy: [] },
+      false,
+    )
     expect(headersOf('rate-limit-headers')).toEqual(headers)
     const page = await gateway.get('/pets?limit=5')
     expect(Object.fromEntries(page.headers)).toMatchObject(headersOf('pagination'))

@@ -22,9 +22,9 @@ model Supplier {
 const migration = 'CREATE TABLE "Supplier" ("id" BIGSERIAL PRIMARY KEY, "name" TEXT NOT NULL);'
 
 const resource = `
-import { builder, columnDescription } from './builder.js'
+import { builder, columnDescription, idArg } from './builder.js'
 import { found } from './errors.js'
-import { afterArg, limitArg, page } from './pagination.js'
+import { page, pageArgs } from './pagination.js'
 import { name } from './validation.js'
 
 const Supplier = builder.prismaObject('Supplier', {
@@ -42,19 +42,17 @@ const NewSupplier = builder.inputType('NewSupplier', {
 builder.queryFields((t) => ({
   suppliers: t.prismaField({
     type: [Supplier],
-    nullable: true,
     description: 'The suppliers.',
     rest: { method: 'GET', path: '/suppliers', tag: 'Store', summary: 'List suppliers' },
-    args: { limit: limitArg(t.arg), after: afterArg(t.arg) },
+    args: pageArgs(t.arg),
     resolve: (query, _root, args, context) =>
       page(context, args, 'id', (list) => context.prisma.supplier.findMany({ ...query, ...list })),
   }),
   supplier: t.prismaField({
     type: Supplier,
-    nullable: true,
     description: 'One supplier.',
     rest: { method: 'GET', path: '/suppliers/{supplierId}', tag: 'Store', summary: 'Get a supplier', stability: 'beta' },
-    args: { supplierId: t.arg({ type: 'Int64', required: true, description: columnDescription('Supplier', 'id') }) },
+    args: { supplierId: idArg(t.arg, 'Supplier') },
     resolve: async (query, _root, { supplierId: id }, { prisma }) =>
       found(await prisma.supplier.findUnique({ ...query, where: { id } }), 'supplier', id),
   }),
@@ -63,9 +61,8 @@ builder.queryFields((t) => ({
 builder.mutationFields((t) => ({
   createSupplier: t.prismaField({
     type: Supplier,
-    nullable: true,
     description: 'Creates a supplier.',
-    rest: { method: 'POST', path: '/suppliers', tag: 'Store', summary: 'Create a supplier', status: 201, location: '/suppliers/{id}' },
+    rest: { method: 'POST', path: '/suppliers', tag: 'Store', summary: 'Create a supplier', location: '/suppliers/{id}' },
     args: { body: t.arg({ type: NewSupplier, required: true, description: 'The supplier to create.' }) },
     resolve: (query, _root, { body }, { prisma }) => prisma.supplier.create({ ...query, data: body }),
   }),

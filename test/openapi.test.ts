@@ -8,9 +8,8 @@ import { describe, expect, test } from 'vitest'
 import type { z } from 'zod'
 import { catalogue } from '../schema/errors.js'
 import { restSchema } from '../schema/index.js'
-import type { CodeSample } from '../src/openapi/code-samples.js'
-import type { OperationObject, ResponseObject, Schema } from '../src/openapi/document.js'
-import { createOpenApi } from '../src/openapi/index.js'
+import type { ResponseObject, Schema } from '../src/openapi/document.js'
+import { createOpenApi, type OperationObject } from '../src/openapi/index.js'
 import { sampleParams } from '../src/openapi/schemas.js'
 import { fill, operations } from '../src/rest/operations.js'
 
@@ -317,7 +316,7 @@ describe.each(operations)('$name', (described) => {
   })
 
   test('has code samples in three languages', () => {
-    const samples = operation['x-codeSamples'] as CodeSample[]
+    const samples = operation['x-codeSamples']
     expect(samples.map(({ lang, label }) => [lang, label])).toEqual([
       ['Shell', 'curl'],
       ['JavaScript', 'JavaScript'],

@@ -7,7 +7,7 @@ import { type GraphQLSchema, printSchema } from 'graphql'
 import { ApiError } from '../../schema/errors.js'
 import type { RequestContext, RequestHead } from '../http/context.js'
 import type { HttpResponse } from '../http/response.js'
-import { createOpenApi, type Options, toYaml } from '../openapi/index.js'
+import type { Options } from '../openapi/index.js'
 import { projectPath } from '../project.js'
 
 interface Page {
@@ -86,15 +86,20 @@ const docsHeaders = (baseUrl: string) => ({
 /** The pages and documents that need no key. Each is created once, on its first request. */
 export function createDocs({ baseUrl, sunset, schema }: DocumentsOptions) {
   const base = new URL(baseUrl).pathname.replace(/\/$/, '')
-  const openapi = () => createOpenApi({ baseUrl, sunset })
+  // Imported with the first request: most gateways never serve the document, and its code takes memory.
+  const openapi = async () => {
+    const { createOpenApi, toYaml } = await import('../openapi/index.js')
+    const document = createOpenApi({ baseUrl, sunset })
+    return { json: JSON.stringify(document, null, 2), yaml: toYaml(document) }
+  }
   const creators = new Map<string, () => Promise<Page>>([
     ['/docs', () => page(docsPage(base), 'text/html; charset=utf-8', docsHeaders(baseUrl))],
     ...Object.entries(assets).map(
       ([name, { file, type }]) =>
         [`/docs/${name}`, async () => page(await readFile(file), `${type}; charset=utf-8`)] as const,
     ),
-    ['/openapi.json', () => page(JSON.stringify(openapi(), null, 2), 'application/json')],
-    ['/openapi.yaml', () => page(toYaml(openapi()), 'application/yaml')],
+    ['/openapi.json', async () => page((await openapi()).json, 'application/json')],
+    ['/openapi.yaml', async () => page((await openapi()).yaml, 'application/yaml')],
     ['/schema.graphql', () => page(`${printSchema(schema)}\n`, 'application/graphql; charset=utf-8')],
     [
       '/graphql',

@@ -57,12 +57,13 @@ export function prepare(
   const rootType = schema.getRootType(operation.operation) as GraphQLObjectType
   const fragments: Record<string, FragmentDefinitionNode> = Object.create(null)
   for (const node of document.definitions) if (node.kind === Kind.FRAGMENT_DEFINITION) fragments[node.name.value] = node
+  const shared = { schema, fragments, operation, omitNulls: nulls === 'omit', errors: undefined }
   const isSerial = operation.operation === OperationTypeNode.MUTATION
   const conditions = conditionVariables(document)
   const selections = new Map<string, PreparedField[]>()
 
   const selectionFor = (variableValues: Data) => {
-    const key = conditions.map((name) => variableValues[name]).join()
+    const key = conditions.length > 0 ? conditions.map((name) => variableValues[name]).join() : ''
     let fields = selections.get(key)
     if (!fields) {
       fields = prepareFields(
@@ -84,8 +85,7 @@ export function prepare(
         : getVariableValues(schema, operation.variableDefinitions ?? [], variables.raw ?? {}, { maxErrors: 50 })
     ) as { errors?: GraphQLError[]; coerced: Data }
     if (errors) return { errors }
-    const shared = { schema, fragments, operation, rootValue, contextValue, variableValues, signal }
-    const execution: Execution = { ...shared, omitNulls: nulls === 'omit', errors: undefined }
+    const execution: Execution = { ...shared, rootValue, contextValue, variableValues, signal }
     try {
       const fields = selectionFor(variableValues)
       const data = isSerial

@@ -12,6 +12,7 @@ import {
   type GraphQLResolveInfo,
   getArgumentValues,
   getNamedType,
+  getNullableType,
   isAbstractType,
   isLeafType,
   isListType,
@@ -28,7 +29,7 @@ import { collectSubfields } from 'graphql/execution/collectFields.js'
 import { inspect } from 'graphql/jsutils/inspect.js'
 
 type Path = GraphQLResolveInfo['path']
-type Complete = (execution: Execution, info: GraphQLResolveInfo, path: Path, value: unknown) => unknown
+type Complete = (execution: Execution, value: unknown, info?: GraphQLResolveInfo, path?: Path) => unknown
 export type Data = Record<string, unknown>
 
 /** What all fields of one execution share. */
@@ -60,6 +61,7 @@ export interface PreparedField extends Slot {
   argsOf: ((variables: Data) => Data | undefined) | undefined
   /** The value is a property of the parent: there is no resolver, no argument that can fail, no use of `info`. */
   isProperty: boolean
+  isLeaf: boolean
 }
 type Field = Omit<PreparedField, 'complete'>
 
@@ -92,7 +94,8 @@ export function prepareFields(parentType: GraphQLObjectType, collected: Map<stri
     const args = constantArguments(definition, node)
     const isProperty = !definition.resolve && args !== undefined && isLeafType(getNamedType(type))
     const argsOf = args ? undefined : variableArguments(definition, node)
-    const field: Field = { key, name, type, nodes, parentType, definition, args, argsOf, isProperty }
+    const isLeaf = isLeafType(getNullableType(type))
+    const field: Field = { key, name, type, nodes, parentType, definition, args, argsOf, isProperty, isLeaf }
     return { ...field, complete: completerOf(type, field) }
   })
 }
@@ -145,7 +148,7 @@ function fail(execution: Execution, { type, nodes }: Slot, path: Path, error: un
   return null
 }
 
-export function setKey(execution: Execution, result: Data, key: string, value: unknown) {
+function setKey(execution: Execution, result: Data, key: string, value: unknown) {
   if (value !== null || !execution.omitNulls) result[key] = value
   else if (key in result) delete result[key] // the placeholder of an asynchronous value
 }
@@ -197,14 +200,21 @@ export function executeSerially(
 }
 
 function executeField(execution: Execution, field: PreparedField, source: unknown, parentPath: Path | undefined) {
-  const { definition, name, nodes } = field
-  // Pothos finds preloaded relations by the identity of this object: paths below the field must have it as `prev`.
-  const path: Path = { prev: parentPath, key: field.key, typename: field.parentType.name }
+  const { definition, nodes } = field
   const readsProperty = field.isProperty && isObject(source)
-  let info: GraphQLResolveInfo | undefined
   let value: unknown
+  if (readsProperty) {
+    try {
+      value = source[field.name]
+      // A value that is there needs no path and no info, unless it is wrong. Nearly all values of lists are such ones.
+      if (field.isLeaf && typeof value !== 'function' && !isPromise(value)) return field.complete(execution, value)
+    } catch (error) {
+      return fail(execution, field, pathOf(field, parentPath), error)
+    }
+  }
+  const path = pathOf(field, parentPath)
+  let info: GraphQLResolveInfo | undefined
   try {
-    if (readsProperty) value = source[name]
     if (!readsProperty || typeof value === 'function') {
       execution.signal?.throwIfAborted()
       info = resolveInfo(execution, field, path)
@@ -217,8 +227,11 @@ function executeField(execution: Execution, field: PreparedField, source: unknow
   } catch (error) {
     return fail(execution, field, path, error)
   }
-  return completeAt(execution, field, info as GraphQLResolveInfo, path, value)
+  return completeAt(execution, field, value, info, path)
 }
+
+// Pothos finds preloaded relations by the identity of this object: paths below the field must have it as `prev`.
+const pathOf = ({ key, parentType }: Field, prev: Path | undefined): Path => ({ prev, key, typename: parentType.name })
 
 function resolveInfo(execution: Execution, field: Field, path: Path): GraphQLResolveInfo {
   return {
@@ -236,11 +249,17 @@ function resolveInfo(execution: Execution, field: Field, path: Path): GraphQLRes
 }
 
 /** Completes a value, or a promise of it. Returns null, or a promise of it, if that fails and the type allows null. */
-function completeAt(execution: Execution, slot: Slot, info: GraphQLResolveInfo, path: Path, value: unknown) {
+function completeAt(
+  execution: Execution,
+  slot: Slot,
+  value: unknown,
+  info: GraphQLResolveInfo | undefined,
+  path: Path,
+) {
   try {
     const completed = isPromise(value)
-      ? value.then((resolved) => slot.complete(execution, info, path, resolved))
-      : slot.complete(execution, info, path, value)
+      ? value.then((resolved) => slot.complete(execution, resolved, info, path))
+      : slot.complete(execution, value, info, path)
     if (!isPromise(completed)) return completed
     return completed.then(undefined, (error) => fail(execution, slot, path, error))
   } catch (error) {
@@ -252,9 +271,9 @@ function completeAt(execution: Execution, slot: Slot, info: GraphQLResolveInfo, 
 function completerOf(type: GraphQLOutputType, field: Field): Complete {
   const isNonNull = isNonNullType(type)
   const complete = nullableCompleterOf(isNonNull ? type.ofType : type, field)
-  return (execution, info, path, value) => {
+  return (execution, value, info, path) => {
     if (value instanceof Error) throw value
-    const completed = value === null || value === undefined ? null : complete(execution, info, path, value)
+    const completed = value === null || value === undefined ? null : complete(execution, value, info, path)
     if (completed === null && isNonNull) throw new Error(`Cannot return null for non-nullable field ${labelOf(field)}.`)
     return completed
   }
@@ -270,7 +289,7 @@ function nullableCompleterOf(type: GraphQLOutputType, field: Field): Complete {
 const labelOf = ({ parentType, name }: Field) => `${parentType.name}.${name}`
 
 function leafCompleter(type: GraphQLLeafType): Complete {
-  return (_execution, _info, _path, value) => {
+  return (_execution, value) => {
     const serialized = type.serialize(value)
     if (serialized !== null && serialized !== undefined) return serialized
     const call = `${inspect(type)}.serialize(${inspect(value)})`
@@ -280,7 +299,7 @@ function leafCompleter(type: GraphQLLeafType): Complete {
 
 function listCompleter({ ofType: type }: GraphQLList<GraphQLOutputType>, field: Field): Complete {
   const slot: Slot = { type, nodes: field.nodes, complete: completerOf(type, field) }
-  return (execution, info, path, list) => {
+  return (execution, list, info, path) => {
     if (!isObject(list) || typeof (list as unknown as Iterable<unknown>)[Symbol.iterator] !== 'function') {
       throw new GraphQLError(`Expected Iterable, but did not find one for field "${labelOf(field)}".`)
     }
@@ -289,7 +308,7 @@ function listCompleter({ ofType: type }: GraphQLList<GraphQLOutputType>, field: 
     try {
       for (const item of list as unknown as Iterable<unknown>) {
         const itemPath = { prev: path, key: items.length, typename: undefined }
-        const completed = completeAt(execution, slot, info, itemPath, item)
+        const completed = completeAt(execution, slot, item, info, itemPath)
         if (isPromise(completed)) isPending = true
         items.push(completed)
       }
@@ -312,7 +331,7 @@ function ignoreRejections(value: unknown): void {
 
 function objectCompleter(type: GraphQLObjectType, { nodes }: Field): Complete {
   let fields: PreparedField[] | undefined
-  return (execution, info, path, value) => {
+  return (execution, value, info, path) => {
     const { schema, fragments, variableValues, contextValue } = execution
     fields ??= prepareFields(type, collectSubfields(schema, fragments, variableValues, type, nodes))
     if (!type.isTypeOf) return executeFields(execution, fields, value, path)
@@ -321,7 +340,7 @@ function objectCompleter(type: GraphQLObjectType, { nodes }: Field): Complete {
       if (isTypeOf) return executeFields(execution, prepared, value, path)
       throw new GraphQLError(`Expected value of type "${type.name}" but got: ${inspect(value)}.`, { nodes })
     }
-    const isTypeOf = type.isTypeOf(value, contextValue, info)
+    const isTypeOf = type.isTypeOf(value, contextValue, info as GraphQLResolveInfo)
     return isPromise(isTypeOf) ? isTypeOf.then(executeIf) : executeIf(isTypeOf)
   }
 }
@@ -329,14 +348,14 @@ function objectCompleter(type: GraphQLObjectType, { nodes }: Field): Complete {
 function abstractCompleter(type: GraphQLAbstractType, field: Field): Complete {
   const completers = new Map<GraphQLObjectType, Complete>()
   const resolveType = type.resolveType ?? defaultTypeResolver
-  return (execution, info, path, value) => {
+  return (execution, value, info, path) => {
     const completeAs = (typeName: unknown) => {
       const runtimeType = runtimeTypeOf(type, typeName, execution, field)
       const complete = completers.get(runtimeType) ?? objectCompleter(runtimeType, field)
       completers.set(runtimeType, complete)
-      return complete(execution, info, path, value)
+      return complete(execution, value, info, path)
     }
-    const typeName = resolveType(value, execution.contextValue, info, type)
+    const typeName = resolveType(value, execution.contextValue, info as GraphQLResolveInfo, type)
     return isPromise(typeName) ? typeName.then(completeAs) : completeAs(typeName)
   }
 }

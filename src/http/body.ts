@@ -12,7 +12,10 @@ function readBytes(req: IncomingMessage, max: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let size = 0
-    const incomplete = () => reject(new ApiError('invalid_request', 'The body could not be read to its end.'))
+    // Every request closes, nearly all after their end, and an error that nobody sees is slow to make.
+    const incomplete = () => {
+      if (!req.readableEnded) reject(new ApiError('invalid_request', 'The body could not be read to its end.'))
+    }
     req.on('data', (chunk: Buffer) => {
       size += chunk.length
       chunks.push(chunk)

@@ -17,36 +17,48 @@ export interface RequestHead {
   socket: { remoteAddress?: string }
 }
 
+const printable = /^[\x21-\x7e]{1,128}$/
+
 /** What is known of one request. The steps in app.ts fill it in, in their order. */
-export interface RequestContext {
+export class RequestContext {
   readonly head: RequestHead
   /** X-Request-Id. */
   readonly id: string
   /** By performance.now(). */
-  readonly startedAt: number
+  readonly startedAt = performance.now()
   /** HEAD is answered like GET, without the body. */
   readonly method: string
   /** The path below the base URL; null for one outside of it. */
-  path: string | null
+  path: string | null = null
   /** The path as it was asked for, at the root of the server. */
-  pathname: string
+  pathname = ''
   /** The query string, without the question mark. */
-  search: string
-  /** The client's address, as far as TRUST_PROXY allows to believe it. */
-  readonly address: string
+  search = ''
   /** Not part of an API surface: neither counted nor marked. */
-  operational?: true
+  operational = false
   /** The REST operation that path and method name, and the text in the path's parameters. */
-  operation?: Operation
-  params?: Record<string, string | undefined>
+  operation: Operation | undefined = undefined
+  params: Record<string, string | undefined> | undefined = undefined
   /** The methods of a path that is no REST operation. */
-  allow?: string
-  key?: ApiKey
-  subject?: Subject
-  rateLimit?: RateLimitResult
-}
+  allow: string | undefined = undefined
+  key: ApiKey | undefined = undefined
+  subject: Subject | undefined = undefined
+  rateLimit: RateLimitResult | undefined = undefined
+  readonly #trustProxy: number
 
-const printable = /^[\x21-\x7e]{1,128}$/
+  constructor(head: RequestHead, trustProxy: number) {
+    const given = head.headers['x-request-id']
+    this.head = head
+    this.id = typeof given === 'string' && printable.test(given) ? given : randomUUID()
+    this.method = head.method === 'HEAD' ? 'GET' : (head.method ?? 'GET')
+    this.#trustProxy = trustProxy
+  }
+
+  /** The client's address, as far as TRUST_PROXY allows to believe it. */
+  get address(): string {
+    return clientAddress(this.head, this.#trustProxy)
+  }
+}
 
 /** The address to count: whole for IPv4, by /64 for IPv6, where a client holds at least that much. */
 export function countedAddress(text: string | undefined): string {
@@ -62,24 +74,6 @@ function clientAddress({ headers, socket }: RequestHead, hops: number) {
   const forwarded = hops > 0 ? String(headers['x-forwarded-for'] ?? '').split(',') : []
   const chain = [socket.remoteAddress, ...forwarded.map((part) => part.trim()).reverse()].filter(Boolean)
   return countedAddress(chain[Math.min(hops, chain.length - 1)])
-}
-
-/** Begins a request: its id, its method, its client. */
-export function createContext(head: RequestHead, trustProxy: number): RequestContext {
-  const given = head.headers['x-request-id']
-  const { method = 'GET' } = head
-  return {
-    head,
-    id: typeof given === 'string' && printable.test(given) ? given : randomUUID(),
-    startedAt: performance.now(),
-    method: method === 'HEAD' ? 'GET' : method,
-    path: null,
-    pathname: '',
-    search: '',
-    get address() {
-      return clientAddress(head, trustProxy)
-    },
-  }
 }
 
 const isHost = (text: string) => /^[^\s/?#@\\]+$/.test(text) && URL.canParse(`http://${text}`)

@@ -4,24 +4,10 @@ import { fill, type Operation } from '../rest/operations.js'
 import { sample, sampleArgument } from './samples.js'
 import { inputOf, resultOf, sampleParams } from './schemas.js'
 
-/** One entry of `x-codeSamples`, as Redoc, Scalar and others read it. */
-export interface CodeSample {
-  lang: 'Shell' | 'JavaScript' | 'Python'
-  label: 'curl' | 'JavaScript' | 'Python'
-  source: string
-}
+type Call = ReturnType<typeof sampleCall>
 
-interface Call {
-  method: string
-  url: string
-  /** Absent where the operation takes none. */
-  body?: unknown
-  /** The answer has a body. */
-  answers: boolean
-}
-
-/** The call that an operation's samples make: its examples, but of the query only what does not name single things. */
-function sampleCall(operation: Operation, baseUrl: string): Call {
+/** The call that an operation's samples make: its examples, but of the query only what does not name single rows. */
+function sampleCall(operation: Operation, baseUrl: string) {
   const { rest, field } = operation
   const input = inputOf(operation)
   const query = new URLSearchParams()
@@ -32,14 +18,14 @@ function sampleCall(operation: Operation, baseUrl: string): Call {
     method: rest.method,
     url: `${baseUrl}${path}${query.size > 0 ? `?${query}` : ''}`,
     body: input && sample(input, resultOf(operation)),
-    answers: rest.status !== 204,
+    hasResult: rest.status !== 204,
   }
 }
 
 const indent = (text: string, by: string) => text.replaceAll('\n', `\n${by}`)
 const shellQuote = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`
 
-// With --fail-with-body a refusal is printed as well, and the exit code tells of it.
+// With --fail-with-body an error's body is printed as well, and the exit code is not 0.
 const curl = ({ method, url, body }: Call) =>
   [
     `curl --fail-with-body ${method === 'GET' ? '' : `-X ${method} `}${shellQuote(url)}`,
@@ -49,7 +35,7 @@ const curl = ({ method, url, body }: Call) =>
 
 const jsLiteral = (value: unknown) => inspect(value, { compact: false, depth: null })
 
-const javascript = ({ method, url, body, answers }: Call) => `\
+const javascript = ({ method, url, body, hasResult }: Call) => `\
 const response = await fetch(${jsLiteral(url)}, {
 ${method === 'GET' ? '' : `  method: '${method}',\n`}\
   headers: {
@@ -59,7 +45,7 @@ ${body === undefined ? '' : "    'Content-Type': 'application/json',\n"}\
 ${body === undefined ? '' : `  body: JSON.stringify(${indent(jsLiteral(body), '  ')}),\n`}\
 })
 if (!response.ok) throw new Error(\`\${response.status}: \${await response.text()}\`)
-console.log(${answers ? 'await response.json()' : 'response.status'})`
+console.log(${hasResult ? 'await response.json()' : 'response.status'})`
 
 /** JSON as Python writes it: only its three words differ. */
 const pythonLiteral = (value: unknown) =>
@@ -68,7 +54,7 @@ const pythonLiteral = (value: unknown) =>
     (token) => ({ true: 'True', false: 'False', null: 'None' })[token] ?? token,
   )
 
-const python = ({ method, url, body, answers }: Call) => `\
+const python = ({ method, url, body, hasResult }: Call) => `\
 import os
 import requests
 
@@ -80,10 +66,13 @@ ${body === undefined ? '' : `    json=${indent(pythonLiteral(body), '    ')},\n`
 )
 if not response.ok:
     raise SystemExit(f"{response.status_code}: {response.text}")
-print(${answers ? 'response.json()' : 'response.status_code'})`
+print(${hasResult ? 'response.json()' : 'response.status_code'})`
 
-/** How to call the operation at `baseUrl`, in three languages. The key is in the environment, as PETSTORE_KEY. */
-export function codeSamples(operation: Operation, baseUrl: string): CodeSample[] {
+/**
+ * `x-codeSamples`, as Redoc, Scalar and others read it: how to call the operation at `baseUrl`, in three languages. The key
+ * is in the environment, as PETSTORE_KEY.
+ */
+export function codeSamples(operation: Operation, baseUrl: string) {
   const call = sampleCall(operation, baseUrl)
   return [
     { lang: 'Shell', label: 'curl', source: curl(call) },

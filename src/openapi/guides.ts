@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { projectPath } from '../project.js'
 import type { Options } from './operation.js'
 
-// The guides are written to be read where they lie, with the address and the date of the committed contract. Where the
+// The guides name the address and the date of the committed contract, so that they can be read in their folder. Where the
 // service has others, these take their place.
 export const WRITTEN: Options = { baseUrl: 'https://petstore.example/v1', sunset: new Date('2030-12-05') }
 
@@ -16,15 +16,16 @@ const nested = (guide: string) =>
     .map((part) => (part.startsWith('```') ? part : part.replace(/^#+ /gm, '#$&')))
     .join('')
 
-const written = readdirSync(folder)
+const text = readdirSync(folder)
   .sort()
   .map((file) => nested(readFileSync(join(folder, file), 'utf8')).trim())
   .join('\n\n')
 
-const words = ({ baseUrl, sunset }: Options) => [baseUrl, sunset.toISOString().slice(0, 10), sunset.toUTCString()]
+const isoDate = (date: Date) => date.toISOString().slice(0, 10)
 
-/** All guides in their order, each a section with a heading of the second level, as this service has to tell them. */
-export const guides = (actual: Options): string => {
-  const told = words(actual)
-  return words(WRITTEN).reduce((text, word, i) => text.replaceAll(word, () => told[i] ?? ''), written)
-}
+/** All guides in their order, each a section with a heading of the second level, with this service's address and date. */
+export const guides = ({ baseUrl, sunset }: Options) =>
+  text
+    .replaceAll(WRITTEN.baseUrl, () => baseUrl)
+    .replaceAll(isoDate(WRITTEN.sunset), isoDate(sunset))
+    .replaceAll(WRITTEN.sunset.toUTCString(), sunset.toUTCString())

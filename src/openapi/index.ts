@@ -2,14 +2,14 @@ import { stringify } from 'yaml'
 import { tags } from '../../schema/plugin.js'
 import { operations } from '../rest/operations.js'
 import { createRouter } from '../rest/sofa.js'
-import type { OpenApiDocument } from './document.js'
 import { guides } from './guides.js'
-import { createOperation, type Generated, type Options, sharedResponses } from './operation.js'
+import { createOperation, type Generated, type OperationObject, type Options, sharedResponses } from './operation.js'
 import { headers } from './responses.js'
 import { createSchemas } from './schemas.js'
 
-export type { OpenApiDocument } from './document.js'
-export type { Options } from './operation.js'
+export type { OperationObject, Options } from './operation.js'
+
+export type OpenApiDocument = ReturnType<typeof createOpenApi>
 
 const introduction = `Pets, the categories that group them, orders for pets, and the stock of each.
 
@@ -19,16 +19,15 @@ The same operations are served as GraphQL under \`/graphql\`, with one set of ke
  * The OpenAPI description of the REST surface: SOFA's document, completed from the metadata of the fields, the bounds
  * and the error catalogue that the service itself goes by. The same options always give the same document.
  */
-export function createOpenApi(options: Options): OpenApiDocument {
+export function createOpenApi(options: Options) {
   const { baseUrl } = options
   const generated = createRouter().openAPIDocument as unknown as Generated
-  const paths: OpenApiDocument['paths'] = {}
+  const paths: Record<string, Record<string, OperationObject>> = {}
   for (const operation of operations) {
     const { path, method } = operation.rest
-    const completed = createOperation(operation, generated, options)
-    paths[path] = { ...paths[path], [method.toLowerCase()]: completed }
+    paths[path] = { ...paths[path], [method.toLowerCase()]: createOperation(operation, generated, options) }
   }
-  const document: OpenApiDocument = {
+  const document = {
     openapi: '3.0.3',
     info: {
       title: 'Pet Store',
@@ -54,7 +53,7 @@ export function createOpenApi(options: Options): OpenApiDocument {
     },
   }
   // A plain tree: nothing undefined, and nothing shared, of which YAML would make anchors.
-  return JSON.parse(JSON.stringify(document))
+  return JSON.parse(JSON.stringify(document)) as typeof document
 }
 
 /** Dates are quoted, because YAML 1.1 readers would take them for more than text; lines are not folded. */

@@ -5,15 +5,8 @@ import { ADDRESS_LIMITED } from '../auth/index.js'
 import { createDeprecation } from '../rest/deprecation.js'
 import { fill, MEDIA_TYPES, type Operation, operations } from '../rest/operations.js'
 import { codeSamples } from './code-samples.js'
-import {
-  type Header,
-  type OperationObject,
-  type Parameter,
-  type ResponseObject,
-  type Schema,
-  schemaRef,
-} from './document.js'
-import { commonHeaders, errorContent, errorResponses, MAX_HEAD, optional, text } from './responses.js'
+import { type Header, type ResponseObject, type Schema, schemaRef } from './document.js'
+import { commonHeaders, errorContent, errorResponses, MAX_HEAD, optional, responseName, text } from './responses.js'
 import { sample, sampleArgument } from './samples.js'
 import { bounds, inputOf, listName, resultOf, sampleParams } from './schemas.js'
 
@@ -23,15 +16,21 @@ export interface Options {
   sunset: Date
 }
 
-type GeneratedParameter = Pick<Parameter, 'name' | 'in' | 'schema'>
-
 /** What SOFA generates, as far as it is kept. */
 export interface Generated {
   paths: Record<string, Record<string, { tags: string[]; parameters?: GeneratedParameter[] }>>
   components: { schemas: Record<string, Schema> }
 }
 
-/** The codes that an operation can refuse with, in the catalogue's order. */
+interface GeneratedParameter {
+  name: string
+  in: string
+  schema: Schema
+}
+
+export type OperationObject = ReturnType<typeof createOperation>
+
+/** The error codes that an operation can answer with, in the catalogue's order. */
 function errorCodes(operation: Operation): ErrorCode[] {
   const { path, deprecation, cost, errors = [] } = operation.rest
   const fields = Object.values(inputOf(operation)?.getFields() ?? {})
@@ -53,34 +52,31 @@ function errorCodes(operation: Operation): ErrorCode[] {
   return (Object.keys(catalogue) as ErrorCode[]).filter((code) => possible[code] || errors.includes(code))
 }
 
-/** The refusals of operations that have nothing of their own to say about them. */
-export const sharedResponses: Record<string, ResponseObject> = Object.fromEntries(
+/** The error responses of operations that add nothing of their own to them. */
+export const sharedResponses = Object.fromEntries(
   errorResponses([...new Set(operations.filter(({ rest }) => !rest.deprecation).flatMap(errorCodes))]).map(
-    ({ name, response }) => [name, response],
+    ([status, response]) => [responseName(status), response],
   ),
 )
 
 /** SOFA's parameters without the body, which it wants in the query too. */
-function parameters(operation: Operation, generated: GeneratedParameter[] = []) {
-  return operation.field.args.flatMap((arg): Parameter[] => {
-    const found = generated.find(({ name }) => name === arg.name)
-    if (!found || arg === operation.body) return []
+const parameters = ({ field, body }: Operation, generated: GeneratedParameter[]) =>
+  field.args.flatMap((arg) => {
+    const parameter = generated.find(({ name }) => name === arg.name)
+    if (!parameter || arg === body) return []
     const type = getNullableType(arg.type)
     // The description belongs to the parameter, not to the schema of its values.
-    const { description: _, ...schema } = isEnumType(type) ? schemaRef(type.name) : found.schema
-    return [
-      {
-        name: arg.name,
-        in: found.in,
-        description: arg.description ?? undefined,
-        required: found.in === 'path',
-        ...(isListType(type) && { style: 'form', explode: true }),
-        schema: { ...schema, ...bounds(arg), default: arg.defaultValue },
-        example: sampleArgument(arg, operation.field.type),
-      },
-    ]
+    const { description: _, ...schema } = isEnumType(type) ? schemaRef(type.name) : parameter.schema
+    return {
+      name: arg.name,
+      in: parameter.in,
+      description: arg.description ?? undefined,
+      required: parameter.in === 'path',
+      ...(isListType(type) && { style: 'form', explode: true }),
+      schema: { ...schema, ...bounds(arg), default: arg.defaultValue },
+      example: sampleArgument(arg, field.type),
+    }
   })
-}
 
 function success(operation: Operation, baseUrl: string): ResponseObject {
   const { rest, field } = operation
@@ -88,42 +84,56 @@ function success(operation: Operation, baseUrl: string): ResponseObject {
   const list = listName(operation)
   const { name } = resultOf(operation)
   const example = sample(field.type) as Record<string, unknown>
-  const own: Record<string, Header> = {}
+  const headers: ResponseObject['headers'] = { ...commonHeaders }
   if (rest.location) {
-    const { location } = rest
-    const at = (values: Record<string, unknown>) => baseUrl + fill(location, values)
-    const maxLength = at({ id: Number.MAX_SAFE_INTEGER }).length
-    own.Location = text('Where it is found.', at(example), { format: 'uri', maxLength })
+    const maxLength = baseUrl.length + fill(rest.location, { id: Number.MAX_SAFE_INTEGER }).length
+    headers.Location = text('Where it is found.', baseUrl + fill(rest.location, example), { format: 'uri', maxLength })
   }
   if (list) {
     const next = `<${baseUrl}${rest.path}?limit=1&after=1>; rel="next"`
     const bounds = { pattern: '^<[^>]+>; rel="next"$', maxLength: next.length + MAX_HEAD }
-    own.Link = optional(text('The next page (RFC 8288). Absent on the last one.', next, bounds))
+    headers.Link = optional(text('The next page (RFC 8288). Absent on the last one.', next, bounds))
   }
-  return {
-    description: list ? 'One page.' : `The ${name}${rest.status === 201 ? ', created' : ''}.`,
-    headers: { ...commonHeaders, ...own },
-    content: { 'application/json': { schema: schemaRef(list ?? name), example } },
-  }
+  const description = list ? 'One page.' : `The ${name}${rest.status === 201 ? ', created' : ''}.`
+  return { description, headers, content: { 'application/json': { schema: schemaRef(list ?? name), example } } }
 }
 
-function deprecationResponseHeaders(operation: Operation, options: Options): Record<string, Header> {
+function deprecationHeaders(operation: Operation, options: Options): Record<string, Header> {
   const { deprecation } = operation.rest
   if (!deprecation) return {}
-  const sent: Record<string, string> = {}
-  createDeprecation(deprecation, options)(sent, sampleParams(operation))
+  const examples: Record<string, string> = {}
+  createDeprecation(deprecation, options)(examples, sampleParams(operation))
   return {
-    Deprecation: text('Since when the operation is deprecated, in Unix seconds (RFC 9745).', sent.deprecation, {
+    Deprecation: text('Since when the operation is deprecated, in Unix seconds (RFC 9745).', examples.deprecation, {
       pattern: '^@\\d+$',
       maxLength: 16,
     }),
-    Sunset: text('When it ends (RFC 8594).', sent.sunset, { pattern: ' GMT$', maxLength: 32 }),
-    Link: text('Where this is explained, and what to use instead (RFC 8288).', sent.link, {
+    Sunset: text('When it ends (RFC 8594).', examples.sunset, { pattern: ' GMT$', maxLength: 32 }),
+    Link: text('Where this is explained, and what to use instead (RFC 8288).', examples.link, {
       pattern: '^<[^>]+>; rel="deprecation"; type="text/html", <[^>]+>; rel="successor-version"$',
       // What stands in the path is named again, percent-encoded.
-      maxLength: String(sent.link).length + 3 * MAX_HEAD,
+      maxLength: String(examples.link).length + 3 * MAX_HEAD,
     }),
   }
+}
+
+function responses(operation: Operation, options: Options): Record<string, ResponseObject | { $ref: string }> {
+  const { status = 200, cost } = operation.rest
+  const errors = errorResponses(errorCodes(operation)).map(([status, response]): [number, ResponseObject] => {
+    if (status !== 429 || cost !== 0) return [status, response]
+    const description = `${response.description}\n\nOnly requests without a valid key are limited here, by their address.`
+    const content = errorContent([{ ...catalogue.rate_limited, code: 'rate_limited', message: ADDRESS_LIMITED }])
+    return [status, { ...response, description, content }]
+  })
+  // Every response of a deprecated operation says so, errors included.
+  const added = deprecationHeaders(operation, options)
+  const entries = [[status, success(operation, options.baseUrl)] as const, ...errors].map(([status, response]) => {
+    const name = responseName(status)
+    const completed = { ...response, headers: { ...response.headers, ...added } }
+    const isShared = isDeepStrictEqual(completed, sharedResponses[name])
+    return [status, isShared ? { $ref: `#/components/responses/${name}` } : completed]
+  })
+  return Object.fromEntries(entries)
 }
 
 /** What the marks mean. The guide to versions says the same. */
@@ -134,34 +144,25 @@ export const stabilities = {
 
 function describe({ field, rest }: Operation, sunset: string) {
   const { status, stability, noTryIt, deprecation } = rest
-  const said = [field.description]
-  if (status === 204) said.push('Over REST the answer is 204, without a body.')
-  if (stability) said.push(`This operation is ${stability}: ${stabilities[stability]}.`)
-  if (noTryIt) said.push(noTryIt)
-  if (deprecation) said.push(`Use \`GET ${deprecation.successor}\` instead. From ${sunset} on it answers 410.`)
-  return said.join('\n\n')
+  const paragraphs = [
+    field.description,
+    status === 204 && 'Over REST the answer is 204, without a body.',
+    stability && `This operation is ${stability}: ${stabilities[stability]}.`,
+    noTryIt,
+    deprecation && `Use \`GET ${deprecation.successor}\` instead. From ${sunset} on it answers 410.`,
+  ]
+  return paragraphs.filter(Boolean).join('\n\n')
 }
 
 /** One operation of SOFA's document, completed. */
-export function createOperation(operation: Operation, generated: Generated, options: Options): OperationObject {
-  const { method, path, summary, status = 200, stability, noTryIt, deprecation, cost } = operation.rest
+export function createOperation(operation: Operation, generated: Generated, options: Options) {
+  const { method, path, summary, stability, noTryIt, deprecation } = operation.rest
   const found = generated.paths[path]?.[method.toLowerCase()]
   if (!found) throw new Error(`SOFA describes no ${method} ${path}`)
 
   const input = inputOf(operation)
   const media = input && { schema: schemaRef(input.name), example: sample(input, resultOf(operation)) }
   const sunset = options.sunset.toISOString().slice(0, 10)
-  // Every response of a deprecated operation says so, refusals included.
-  const own = deprecationResponseHeaders(operation, options)
-  const marked = (response: ResponseObject) => ({ ...response, headers: { ...response.headers, ...own } })
-  const refusals = errorResponses(errorCodes(operation)).map(({ status, name, response }) => {
-    const said = marked(response)
-    if (status === 429 && cost === 0) {
-      said.description += '\n\nOnly requests without a valid key are limited here, by their address.'
-      said.content = errorContent([{ ...catalogue.rate_limited, code: 'rate_limited', message: ADDRESS_LIMITED }])
-    }
-    return [status, isDeepStrictEqual(said, sharedResponses[name]) ? { $ref: `#/components/responses/${name}` } : said]
-  })
   return {
     operationId: operation.operationId,
     summary,
@@ -179,6 +180,6 @@ export function createOperation(operation: Operation, generated: Generated, opti
       required: true,
       content: Object.fromEntries((MEDIA_TYPES[method] ?? []).map((type) => [type, media])),
     },
-    responses: { [status]: marked(success(operation, options.baseUrl)), ...Object.fromEntries(refusals) },
+    responses: responses(operation, options),
   }
 }

@@ -10,18 +10,9 @@ import {
   isNonNullType,
   isObjectType,
 } from 'graphql'
-import { plans } from '../../schema/plans.js'
-import { EXAMPLE_TIME } from '../../schema/quota.js'
 
 // Examples follow from the declaration of a field and, where it has none, from its type. They agree with the sample
 // data, so that a request made of them works as it is.
-
-/** The windows of a Free key at the moment that every example shows. */
-export const windows = (['minute', 'day'] as const).map((name) => {
-  const limit = plans.Free[name]
-  const seconds = name === 'minute' ? 60 : 86_400
-  return { name, limit, seconds, remaining: limit - 1, resetAt: EXAMPLE_TIME + seconds * 1000 }
-})
 
 const scalars: Record<string, unknown> = {
   Int64: 1,

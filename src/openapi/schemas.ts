@@ -19,28 +19,19 @@ import { type Operation, operations } from '../rest/operations.js'
 import { type Schema, schemaRef } from './document.js'
 import { sample, sampleArgument } from './samples.js'
 
-const KEYWORDS = ['minimum', 'maximum', 'minLength', 'maxLength', 'pattern', 'minItems', 'maxItems'] as const
+const KEYWORDS = new Set(['minimum', 'maximum', 'minLength', 'maxLength', 'pattern', 'minItems', 'maxItems'])
 
 /** The bounds that the service enforces on an argument or an input field. */
 export function bounds({ extensions }: GraphQLArgument | GraphQLInputField): Schema {
   const { schemas = [] } = (extensions['@pothos/plugin-validation'] ?? {}) as { schemas?: z.ZodType[] }
   const rules = schemas.map((schema) => z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }))
-  const found = rules.flatMap((rule) =>
-    KEYWORDS.flatMap((word) => (rule[word] === undefined ? [] : [[word, rule[word]]])),
-  )
+  const found = rules.flatMap((rule) => Object.entries(rule).filter(([keyword]) => KEYWORDS.has(keyword)))
   // No text may hold U+0000, which PostgreSQL cannot store.
   const pattern = rules.some(({ type }) => type === 'string') ? { pattern: '^[^\\u0000]*$' } : {}
   return { ...pattern, ...Object.fromEntries(found) }
 }
 
-// What no rule judges, because it is an answer.
-const answered: Record<string, Schema> = {
-  'Order.shipDate': { minLength: 24, maxLength: 24 },
-  'QuotaWindow.limit': { minimum: 1, maximum: MAX_INT },
-  'QuotaWindow.remaining': { minimum: 0, maximum: MAX_INT },
-}
-
-/** The input type of an operation's body. */
+/** The type of an operation's body. */
 export const inputOf = ({ body }: Operation) => body && (getNamedType(body.type) as GraphQLInputObjectType)
 
 /** An example of each value in the path. */
@@ -49,40 +40,42 @@ export const sampleParams = ({ pathArguments, field }: Operation) =>
 
 export const resultOf = ({ field }: Operation) => getNamedType(field.type) as GraphQLObjectType
 
-/** `Pets`, `Orders`: the array that a list answers with. */
+/** `Pets`, `Orders`: the array that a list returns. */
 export const listName = ({ name, field }: Operation) =>
   isListType(getNullableType(field.type)) ? name.charAt(0).toUpperCase() + name.slice(1) : undefined
 
-// An input makes or changes what its operation answers with: their fields share examples and bounds.
-const inputs = new Map<GraphQLInputObjectType, GraphQLObjectType>()
-const stored = new Map<string, Schema>()
+/** The bounds of a result's fields: those of no input here, the others from the input that sets the field. */
+const resultBounds: Record<string, Schema> = {
+  'Order.shipDate': { minLength: 24, maxLength: 24 },
+  'QuotaWindow.limit': { minimum: 1, maximum: MAX_INT },
+  'QuotaWindow.remaining': { minimum: 0, maximum: MAX_INT },
+}
+/** What an input creates or changes: their fields share examples and bounds. */
+const resultOfInput = new Map<GraphQLInputObjectType, GraphQLObjectType>()
 for (const operation of operations) {
   const input = inputOf(operation)
   if (!input) continue
   const result = resultOf(operation)
-  inputs.set(input, result)
-  for (const field of Object.values(input.getFields())) stored.set(`${result.name}.${field.name}`, bounds(field))
+  resultOfInput.set(input, result)
+  for (const field of Object.values(input.getFields())) resultBounds[`${result.name}.${field.name}`] ??= bounds(field)
 }
 
-/** What the specification does not mark as required, although every answer has it. */
-const unmarked: Record<string, string[]> = {
+/** Fields that the specification does not mark as required, although every result has them. */
+const optionalFields: Record<string, string[]> = {
   Pet: ['status'],
   Order: ['id', 'petId', 'quantity', 'complete'],
 }
 
 function completeObject(type: GraphQLObjectType | GraphQLInputObjectType, generated: Schema): Schema {
-  const input = isInputObjectType(type)
-  const example = sample(type, input ? inputs.get(type) : undefined) as Record<string, unknown>
-  const required = generated.required?.filter((name) => !unmarked[type.name]?.includes(name)) ?? []
+  const isInput = isInputObjectType(type)
+  const example = sample(type, isInput ? resultOfInput.get(type) : undefined) as Record<string, unknown>
+  const required = generated.required?.filter((name) => !optionalFields[type.name]?.includes(name)) ?? []
   const property = (field: GraphQLField<unknown, unknown> | GraphQLInputField): Schema => {
     const { name, description } = field
     const bare = getNullableType(field.type)
-    const of = isEnumType(bare) || isObjectType(bare) ? { allOf: [schemaRef(bare.name)] } : generated.properties?.[name]
-    const limits =
-      'args' in field ? { ...stored.get(`${type.name}.${name}`), ...answered[`${type.name}.${name}`] } : bounds(field)
     return {
-      ...of,
-      ...limits,
+      ...(isEnumType(bare) || isObjectType(bare) ? { allOf: [schemaRef(bare.name)] } : generated.properties?.[name]),
+      ...('args' in field ? resultBounds[`${type.name}.${name}`] : bounds(field)),
       description: description ?? undefined,
       ...('args' in field ? {} : { default: field.defaultValue, nullable: field.extensions.nullable }),
       example: example[name],
@@ -93,10 +86,12 @@ function completeObject(type: GraphQLObjectType | GraphQLInputObjectType, genera
     description: generated.description,
     required: required.length > 0 ? required : undefined,
     properties: Object.fromEntries(Object.values(type.getFields()).map((field) => [field.name, property(field)])),
-    // An unknown field is refused in a request. In an answer it may come with a later version.
-    additionalProperties: input ? false : undefined,
+    // An unknown field is an error in a request. In a response it may come with a later version.
+    additionalProperties: isInput ? false : undefined,
   }
 }
+
+const codes = Object.entries(catalogue).map(([code, entry]) => `- \`${code}\` (${entry.status}): ${entry.description}`)
 
 const error: Schema = {
   type: 'object',
@@ -106,12 +101,7 @@ const error: Schema = {
     // No enum: a new code must not break a client. x-extensible-enum tells tools those known today.
     code: {
       type: 'string',
-      description: [
-        'Machine-readable error code. Expect new ones, and go by `status` where a code is unknown.\n',
-        ...Object.entries(catalogue).map(
-          ([code, { status, description }]) => `- \`${code}\` (${status}): ${description}`,
-        ),
-      ].join('\n'),
+      description: `Machine-readable error code. Expect new ones, and go by \`status\` where a code is unknown.\n\n${codes.join('\n')}`,
       pattern: '^[a-z]+(_[a-z]+)*$',
       maxLength: 64,
       'x-extensible-enum': Object.keys(catalogue),

@@ -1,14 +1,20 @@
+import { readFileSync } from 'node:fs'
 import { Cluster, Redis, type RedisOptions, type Result } from 'ioredis'
 import { RateLimiterRedis } from 'rate-limiter-flexible'
-import { type BanRule, Bans } from './bans.js'
+import { projectPath } from '../project.js'
+import { type Ban, type BanRule, Bans, GRACE_MS } from './bans.js'
 import type { Counters } from './memory.js'
-import { type ScriptReply, script } from './redis-script.js'
-import { NOT_BEGUN, type StoreResult, type Subject, storeResult } from './result.js'
+import { type Counter, NOT_BEGUN, type RateLimitResult, type StoreResult, type Subject, storeResult } from './result.js'
 
 declare module 'ioredis' {
   interface RedisCommander<Context> {
-    /** See redis-script.ts. */
-    decide(numberOfKeys: number, keys: string[], questions: string): Result<[at: number, replies: string], Context>
+    /** See decide.lua. */
+    decide(
+      numberOfKeys: number,
+      keys: string[],
+      questions: string,
+      graceMs: number,
+    ): Result<[at: number, replies: string], Context>
   }
 }
 
@@ -46,6 +52,14 @@ export const createClient = (urls: string): Redis | Cluster => {
   return cluster.on('+node', (node: Redis) => node.connect().catch(() => {}))
 }
 
+/** What the script replies to one question. */
+interface ScriptReply extends Partial<Ban> {
+  outcome: RateLimitResult['outcome']
+  windows: Counter[]
+  /** Set when a refusal is late: the bans within the last day. */
+  previousBans?: number
+}
+
 interface Question {
   subject: Subject
   cost: number
@@ -69,7 +83,7 @@ export class RedisStore {
     this.#keyPrefix = keyPrefix
     const connection = { storeClient: redis, rejectIfRedisNotReady: true }
     this.#bans = new Bans(rule, keyPrefix, (options) => new RateLimiterRedis({ ...options, ...connection }))
-    redis.defineCommand('decide', { lua: script })
+    redis.defineCommand('decide', { lua: readFileSync(projectPath('src/rate-limit/decide.lua'), 'utf8') })
   }
 
   /** Key of a subject's windows. The braces are a hash tag: all keys of a subject live in one slot of a cluster. */
@@ -121,15 +135,16 @@ export class RedisStore {
       })
       return { cost, windows }
     })
-    const [at, json] = await this.#redis.decide(keys.length, keys, JSON.stringify(questions))
+    const [at, json] = await this.#redis.decide(keys.length, keys, JSON.stringify(questions), GRACE_MS)
     const replies: ScriptReply[] = JSON.parse(json)
-    const strikes = batch.map(async ({ subject, cost, resolve }, i) => {
+    for (const [i, { subject, cost, resolve, reject }] of batch.entries()) {
       const { outcome, windows, previousBans, ...ban } = replies[i] as ScriptReply
       const result = Object.assign(storeResult(subject, cost, { at, outcome }, windows), ban)
-      if (subject.bannable && previousBans !== undefined)
-        Object.assign(result, await this.#bans.strike(`{${subject.id}}`, at, previousBans))
-      resolve(result)
-    })
-    await Promise.all(strikes)
+      if (!subject.bannable || previousBans === undefined) resolve(result)
+      else {
+        const strike = this.#bans.strike(`{${subject.id}}`, at, previousBans)
+        strike.then((started) => resolve(Object.assign(result, started)), reject)
+      }
+    }
   }
 }

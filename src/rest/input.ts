@@ -15,7 +15,7 @@ import { MAX_INT } from '../../schema/validation.js'
 const invalid = (message: string) => new ApiError('invalid_request', message)
 
 /** Text of a path or a query string as the value that its type would have in JSON. Nothing is guessed. */
-export function fromText(text: string, type: GraphQLInputType, name: string): unknown {
+function fromText(text: string, type: GraphQLInputType, name: string): unknown {
   const named = getNamedType(type)
   if (text === '') throw invalid(`${name} must not be empty.`)
   switch (named.name) {

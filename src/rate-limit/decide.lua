@@ -1,24 +1,15 @@
-import { type Ban, GRACE_MS } from './bans.js'
-import type { Counter, RateLimitResult } from './result.js'
+-- Makes any number of decisions, one after the other, in one atomic step and one round trip.
+--
+-- The windows of a subject live in one hash: for each its use, its end, and the time of its first refusal. Ends are
+-- stored, because TIME plus PTTL vary by a millisecond: every gateway reports the same reset.
+--
+-- KEYS, for each decision: the hash, the mark of a ban, the number of bans.
+-- ARGV[1]: JSON, for each decision its cost and windows. `used` and `resetAt` are what the gateway knows; the higher use
+-- wins, the gateway's or Redis'.
+-- ARGV[2]: a refusal is late when it comes more than this many milliseconds after the first one in its window.
+-- Returns the time in epoch milliseconds, and for each decision a reply (see ScriptReply in redis.ts) as JSON.
 
-export interface ScriptReply extends Partial<Ban> {
-  outcome: RateLimitResult['outcome']
-  windows: Counter[]
-  /** Set when a refusal is late: the bans within the last day. */
-  previousBans?: number
-}
-
-/**
- * Makes any number of decisions, one after the other, in one atomic step and one round trip.
- *
- * The windows of a subject live in one hash: for each its use, its end, and the time of its first refusal. Ends are
- * stored, because TIME plus PTTL vary by a millisecond: every gateway reports the same reset.
- *
- * KEYS, for each decision: the hash, the mark of a ban, the number of bans. ARGV: JSON, for each decision its cost and
- * windows; `used` and `resetAt` are what the gateway knows, and the higher use wins, the gateway's or Redis'.
- * Returns the time in epoch milliseconds, and `ScriptReply[]` as JSON.
- */
-export const script = `
+local graceMs = tonumber(ARGV[2])
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
@@ -61,7 +52,7 @@ local function decide(key, banMark, banCount, cost, windows)
       if window.resetAt > 0 then
         local first = tonumber(held[3 * i] or 0)
         if first < window.resetAt - window.ms then change(fields[3 * i], now)
-        elseif now - first > ${GRACE_MS} then late = true end
+        elseif now - first > graceMs then late = true end
       end
     end
   end
@@ -86,4 +77,3 @@ for i, question in ipairs(cjson.decode(ARGV[1])) do
   replies[i] = decide(KEYS[k - 2], KEYS[k - 1], KEYS[k], question.cost, question.windows)
 end
 return {now, cjson.encode(replies)}
-`
