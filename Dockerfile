@@ -1,8 +1,8 @@
-# CI performs these steps without an engine (.ci/image.mjs), and runs the tests on this Node too. Its major is pinned here
-# alone: the newest that calls itself LTS (process.release.lts).
+# CI runs these steps without a container engine (.ci/image.mjs), and runs the tests with this Node version too. The major
+# version is set only here: the newest LTS (process.release.lts).
 FROM node:24-slim AS node
 
-# Everything that builds; Prisma Studio runs here too.
+# The build stage, with development dependencies. Prisma Studio runs here too.
 FROM node AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
@@ -17,7 +17,7 @@ RUN npm run build
 FROM build AS production
 RUN npm prune --omit=dev
 
-# Neither compiler nor tests.
+# The image, without compiler and tests.
 FROM node
 ENV NODE_ENV=production DATA_DIR=/data
 WORKDIR /app
@@ -27,5 +27,5 @@ USER node
 VOLUME /data
 EXPOSE 3000
 HEALTHCHECK --interval=10s --timeout=3s CMD ["node", "--eval", "fetch('http://127.0.0.1:' + (process.env.PORT ?? 3000) + '/healthz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
-# Node itself, not npm, so that the signal to stop reaches it.
+# Node instead of npm, so that it receives the stop signal.
 CMD ["node", "dist/src/main.js"]

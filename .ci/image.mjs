@@ -1,5 +1,5 @@
-// Performs the Dockerfile's steps without an engine, each stage in an empty folder, starts what comes out, sends it a
-// request, and stops it. An instruction that it does not know fails.
+// Runs the steps of the Dockerfile without a container engine, each stage in an empty folder. Then starts the result, sends
+// it a request, and stops it. Fails on an unknown instruction.
 import { execFileSync, execSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -16,7 +16,7 @@ const last = lines.findLastIndex((line) => line.startsWith('FROM'))
 const env = { ...process.env }
 const commands = {}
 let stage = ''
-/** Of each stage: the next one begins where its base ended. */
+/** The working directory of each stage: a stage starts with that of its base. */
 const workdirs = {}
 let folder = ''
 
@@ -24,7 +24,7 @@ const steps = {
   FROM(text) {
     const [base, , name = 'final'] = text.split(' ')
     stage = join(all, name)
-    // Instead of an image there is this machine, with its Node.
+    // Instead of a base image, use this machine and its Node.
     if (base.includes(':')) mkdirSync(stage)
     else execSync(`cp -a ${join(all, base)} ${stage}`)
     steps.WORKDIR(workdirs[join(all, base)] ?? '/')
@@ -39,12 +39,12 @@ const steps = {
     const from = paths[0].split('--from=')[1]
     if (from)
       return execSync(`cp -a ${join(all, from, paths[1])}/. ${folder} && du -sh ${folder}`, { stdio: 'inherit' })
-    // .dockerignore names what Git ignores.
+    // .dockerignore lists the same files as .gitignore.
     const files = execFileSync('git', ['ls-files', '--', ...paths], { encoding: 'utf8' })
     for (const file of files.trim().split('\n')) cpSync(file, join(folder, file))
   },
   RUN(text, line) {
-    // The last stage makes folders outside of its own.
+    // Skipped in the last stage, which creates folders outside of its own.
     if (line < last) execSync(text, { cwd: folder, stdio: 'inherit' })
   },
   ENV(text) {

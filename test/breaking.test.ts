@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parse, stringify } from 'yaml'
 import { type Change, graphqlChanges, openApiChanges } from './tools/changes.js'
 
-// Whether a change of the contract is seen, and whether it counts as breaking: each case edits our own document.
+// Each case edits our own document, and expects the change and whether it is breaking.
 
 const text = await readFile('openapi.yaml', 'utf8')
 const sdl = await readFile('schema.graphql', 'utf8')
@@ -18,9 +18,9 @@ const pets: (document: typeof committed) => typeof committed = (document) => doc
 const parameter = (document: typeof committed, name: string) =>
   pets(document).parameters.find((one: { name: string }) => one.name === name)
 
-const said = ({ place, what }: Change) => [...place, what].join(' › ')
+const format = ({ place, what }: Change) => [...place, what].join(' › ')
 
-/** The changes between the document after some preparation and the same after an edit. */
+/** The changes that an edit makes to the prepared document. */
 function changes(edit: Edit, prepare: Edit = () => {}) {
   const before = structuredClone(committed)
   prepare(before)
@@ -29,7 +29,7 @@ function changes(edit: Edit, prepare: Edit = () => {}) {
   return openApiChanges(before, after)
 }
 
-describe('a change of the REST document that breaks clients is called breaking', () => {
+describe('a breaking change of the REST document is reported as breaking', () => {
   test.each<[name: string, line: string, edit: Edit, prepare?: Edit]>([
     ['a path goes', 'GET /quota › removed', ({ paths }) => delete paths['/quota']],
     ['an operation goes', 'PATCH /pets/{petId} › removed', ({ paths }) => delete paths['/pets/{petId}'].patch],
@@ -275,11 +275,11 @@ describe('a change of the REST document that breaks clients is called breaking',
     ],
   ])('%s', (_name, line, edit, prepare) => {
     const breaking = changes(edit, prepare).filter(({ breaks }) => breaks)
-    expect(breaking.map(said)).toContain(line)
+    expect(breaking.map(format)).toContain(line)
   })
 })
 
-describe('a change of the REST document that breaks nobody is seen, and not called breaking', () => {
+describe('a compatible change of the REST document is reported as compatible', () => {
   test.each<[name: string, line: string, edit: Edit, prepare?: Edit]>([
     [
       'a path comes',
@@ -374,8 +374,8 @@ describe('a change of the REST document that breaks nobody is seen, and not call
     ],
   ])('%s', (_name, line, edit, prepare) => {
     const found = changes(edit, prepare)
-    expect(found.map(said)).toContain(line)
-    expect(found.filter(({ breaks }) => breaks).map(said)).toEqual([])
+    expect(found.map(format)).toContain(line)
+    expect(found.filter(({ breaks }) => breaks).map(format)).toEqual([])
   })
 
   test.each<[name: string, edit: Edit]>([
@@ -392,27 +392,27 @@ describe('a change of the REST document that breaks nobody is seen, and not call
         pets(document).security = document.security
       },
     ],
-  ])('%s is no change at all', (_name, edit) => {
+  ])('%s is not a change', (_name, edit) => {
     expect(changes(edit)).toEqual([])
   })
 })
 
-describe('of the GraphQL schema', () => {
+describe('a change of the GraphQL schema', () => {
   const judge = (edit: (sdl: string) => string) => graphqlChanges(buildSchema(sdl), buildSchema(edit(sdl)))
 
-  test('a field that goes breaks', () => {
-    expect(judge((before) => before.replace(/^type Pet \{[^}]*\}/m, 'type Pet { id: Int64! }')).map(said)).toContain(
+  test('that removes a field is breaking', () => {
+    expect(judge((before) => before.replace(/^type Pet \{[^}]*\}/m, 'type Pet { id: Int64! }')).map(format)).toContain(
       'GraphQL › Pet.name was removed.',
     )
   })
 
-  test('a value that an enum gains is told, and does not break', () => {
+  test('that adds an enum value is reported as compatible', () => {
     expect(judge((before) => before.replace('enum Plan {', 'enum Plan { Gold'))).toEqual([
       { breaks: false, place: ['GraphQL'], what: expect.stringContaining('Gold') },
     ])
   })
 
-  test('what is only new breaks nobody', () => {
+  test('that only adds is compatible', () => {
     expect(judge((before) => `${before}\ntype Shop { name: String }`)).toEqual([])
   })
 })
@@ -448,7 +448,7 @@ describe('npm run contract:breaking', () => {
     return writeFile(join(folder, 'openapi.yaml'), stringify(document))
   }
 
-  test('says what breaks first, and ends with 1', async () => {
+  test('prints breaking changes first, and exits with 1', async () => {
     await change((document) => {
       document.info.title = 'Pets'
       document.components.schemas.NewPet.required.push('status')
@@ -465,7 +465,7 @@ describe('npm run contract:breaking', () => {
     expect(code).toBe(1)
   })
 
-  test('ends with 0 when the major version says so, and when nothing breaks or the commit has no contract', async () => {
+  test('exits with 0 if the major version is higher, nothing breaks, or the commit has no contract', async () => {
     await change((document) => {
       document.info.version = '2.0.0'
       delete document.paths['/quota']
@@ -479,7 +479,7 @@ describe('npm run contract:breaking', () => {
     expect(await run()).toEqual({ code: 0, stdout: 'No client of HEAD breaks.\n', stderr: '' })
   })
 
-  test('ends with 2 and one line for a commit that does not exist and for what cannot be read', async () => {
+  test('exits with 2 and one line if the commit does not exist or a file is unreadable', async () => {
     const unknown = await run('nowhere')
     await writeFile(join(folder, 'openapi.yaml'), 'info: [')
     const broken = await run()

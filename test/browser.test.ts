@@ -1,7 +1,7 @@
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { seed } from '../prisma/seed.js'
-import { barriers, chromiumPath, complaints, launch } from './support/browser.js'
+import { barriers, chromiumPath, collectProblems, launch } from './support/browser.js'
 import { type Gateway, openGateway, useGateway } from './support/gateway.js'
 
 const host = 'petstore.test'
@@ -22,7 +22,7 @@ interface Operation {
   'x-codeSamples': { label: string; source: string }[]
 }
 
-// Chromium is needed: CHROMIUM_PATH, or chromium or google-chrome on PATH.
+// Needs Chromium: CHROMIUM_PATH, or chromium or google-chrome on PATH.
 const inChromium = describe.skipIf(!chromiumPath)
 
 let gateway: Gateway
@@ -44,7 +44,7 @@ async function sampleData() {
 
 inChromium('the reference', () => {
   let page: Page
-  let complained: string[]
+  let problems: string[]
   let api: Api
 
   const operation = (id: string) => page.locator(`[id="operations-${id}"]`)
@@ -61,17 +61,17 @@ inChromium('the reference', () => {
     api = (await gateway.get('/openapi.json')).body
     page = await browser.newPage({ viewport: { width: 1280, height: 800 }, colorScheme: 'light' })
     page.setDefaultTimeout(10_000)
-    complained = complaints(page, host)
+    problems = collectProblems(page, host)
     await visit()
   })
 
-  /** The operations of the document, by the fragment that links to each. */
+  /** The operations of the document, with the fragment of their link. */
   const operations = () =>
     Object.values(api.paths)
       .flatMap((methods) => Object.values(methods))
       .flatMap((found) => found.tags.map((tag) => ({ ...found, tag, hash: `#operations-${tag}-${found.operationId}` })))
 
-  test('has Pets and Store as its groups of operations, and every operation in one of them', async () => {
+  test('has the groups Pets and Store, and every operation in one of them', async () => {
     const navigation = page.getByRole('navigation', { name: 'Reference' })
     expect(await navigation.getByRole('heading').allTextContents()).toEqual(['Guides', 'Pets', 'Store'])
     for (const name of ['Pets', 'Store']) {
@@ -81,7 +81,7 @@ inChromium('the reference', () => {
     }
   })
 
-  test('has every guide of the document, each with a link that leads to it', async () => {
+  test('has every guide of the document, with a link to it', async () => {
     const titles = [...api.info.description.matchAll(/^## (.+)$/gm)].map(([, title]) => title ?? '')
     expect(titles.length).toBeGreaterThanOrEqual(8)
     const guides = await page
@@ -108,9 +108,9 @@ inChromium('the reference', () => {
     await expect.poll(async () => (await heading.boundingBox())?.y).toBeLessThan(200)
   })
 
-  test('opens every operation by its link, with samples in curl, JavaScript and Python', async () => {
+  test('the link of every operation opens it, with samples in curl, JavaScript and Python', async () => {
     expect(operations()).toHaveLength(19)
-    // In the page itself, which is many times faster than from here.
+    // Runs in the page, which is much faster than separate calls.
     const shown = await page.evaluate(
       async (hashes) => {
         const found: Record<string, { samples: unknown[]; tryable: boolean | undefined }> = {}
@@ -146,7 +146,7 @@ inChromium('the reference', () => {
     }
   })
 
-  test('opens an operation from the navigation, and again after it was closed', async () => {
+  test('the navigation opens an operation, also after it was closed', async () => {
     const link = page.locator('nav a[href="#operations-Pets-listPets"]')
     const button = operation('Pets-listPets').locator('.opblock-summary button')
     for (let times = 0; times < 2; times++) {
@@ -158,7 +158,7 @@ inChromium('the reference', () => {
     }
   })
 
-  test('shows when the deprecated operation ends, and what is experimental or beta', async () => {
+  test('shows the sunset date of the deprecated operation, and which operations are experimental or beta', async () => {
     const marks = (id: string) => operation(id).locator('.mark').allTextContents()
     expect(await marks('Pets-getPet')).toEqual(['deprecated', 'ends on 2031-02-03'])
     for (const { tag, operationId, deprecated, 'x-stability': stability } of operations())
@@ -166,7 +166,7 @@ inChromium('the reference', () => {
     expect(await page.locator('.mark.experimental, .mark.beta').count()).toBe(2)
   })
 
-  test('every operation can be tried but GET /store/orders, which says why', async () => {
+  test('every operation can be tried except GET /store/orders, which gives the reason', async () => {
     await follow('#operations-Store-listOrders')
     const orders = operation('Store-listOrders')
     const button = orders.getByRole('button', { name: 'Try it out' })
@@ -175,7 +175,7 @@ inChromium('the reference', () => {
     expect(await orders.locator('.no-try').textContent()).toBe(`Try it out${reason}`)
   })
 
-  test('a pasted key goes with what is tried, is not shown, and can be forgotten', async () => {
+  test('a pasted key is sent with requests, is not shown, and can be removed', async () => {
     await page.getByLabel('API key', { exact: true }).fill(gateway.key)
     await page.getByRole('button', { name: 'Use key' }).click()
     await follow('#operations-Store-getQuota')
@@ -194,20 +194,20 @@ inChromium('the reference', () => {
     await quota.getByRole('button', { name: 'Execute' }).click()
     expect((await answered).request().headers().authorization).toBeUndefined()
     await live.getByText('unauthorized').first().waitFor()
-    // Chromium itself reports every 401.
-    expect(complained.splice(0)).toEqual([expect.stringContaining('401')])
+    // Chromium logs every 401.
+    expect(problems.splice(0)).toEqual([expect.stringContaining('401')])
   })
 
-  test('every operation that can be tried is sent as it is filled in, and succeeds', async () => {
+  test('every operation that can be tried succeeds with its default input', async () => {
     await sampleData()
     await visit()
     await page.getByLabel('API key', { exact: true }).fill(gateway.key)
     await page.getByRole('button', { name: 'Use key' }).click()
-    // What is deleted is what the others show.
+    // Deletes come last, because the other operations need the same rows.
     const inOrder = [...operations()].sort((a, b) => Number(/-delete/.test(a.hash)) - Number(/-delete/.test(b.hash)))
     const tried = inOrder.filter((found) => !found['x-no-try-it-reason']).map(({ hash }) => hash)
-    const asked: string[] = []
-    page.on('request', (request) => asked.push(request.url()))
+    const urls: string[] = []
+    page.on('request', (request) => urls.push(request.url()))
     const statuses = await page.evaluate(async (hashes) => {
       const until = async <T>(find: () => T | null | undefined) => {
         for (let result = find(); ; result = find()) {
@@ -230,15 +230,16 @@ inChromium('the reference', () => {
       }
       return found
     }, tried)
-    // What is optional begins empty, or with its default.
-    expect(asked).toEqual(expect.arrayContaining([`${baseUrl}/pets`, `${baseUrl}/inventory?limit=20`]))
-    const said = operations().filter(({ hash }) => hash in statuses)
-    expect(said).toHaveLength(18)
-    for (const { hash, responses } of said) expect(Object.keys(responses)[0], hash).toBe(String(statuses[hash]))
+    // Optional parameters start empty or with their default.
+    expect(urls).toEqual(expect.arrayContaining([`${baseUrl}/pets`, `${baseUrl}/inventory?limit=20`]))
+    const expectedOperations = operations().filter(({ hash }) => hash in statuses)
+    expect(expectedOperations).toHaveLength(18)
+    for (const { hash, responses } of expectedOperations)
+      expect(Object.keys(responses)[0], hash).toBe(String(statuses[hash]))
     await page.getByRole('button', { name: 'Remove key' }).click()
   })
 
-  test('is reached and opened by the keyboard alone', async () => {
+  test('can be used with the keyboard only', async () => {
     await visit()
     const focused = () => page.evaluate(() => document.activeElement?.textContent ?? '')
     await page.keyboard.press('Tab')
@@ -256,7 +257,7 @@ inChromium('the reference', () => {
     expect(await focused()).toBe('curl')
   })
 
-  describe('with an operation that is tried, and one that cannot be', () => {
+  describe('with a tried operation and one that cannot be tried', () => {
     beforeAll(async () => {
       for (const id of ['Store-createOrder', 'Store-listOrders']) await operation(id).getByRole('button').click()
       await operation('Store-createOrder').getByRole('button', { name: 'Try it out' }).click()
@@ -284,17 +285,17 @@ inChromium('the reference', () => {
     })
   })
 
-  test('logs nothing, breaks no policy and asks nobody else', () => {
-    expect(complained).toEqual([])
+  test('logs nothing, violates no policy, and sends no request to other hosts', () => {
+    expect(problems).toEqual([])
   })
 })
 
 inChromium('GraphiQL', () => {
-  test('runs what it opens with under a pasted key, breaks no policy and asks nobody else', async () => {
+  test('runs its first example with a pasted key, violates no policy, and sends no request to other hosts', async () => {
     await sampleData()
     const page = await browser.newPage()
     page.setDefaultTimeout(10_000)
-    const complained = complaints(page, host)
+    const problems = collectProblems(page, host)
     await page.goto(`${baseUrl}/graphql`)
     const editor = (name: string) => page.locator(`[data-uri$="${name}"].monaco-editor`)
     await editor('request-headers.json').click()
@@ -305,17 +306,17 @@ inChromium('GraphiQL', () => {
     await page.keyboard.press('ControlOrMeta+Enter')
     await page.locator('.graphiql-response').getByText('"Rex"').waitFor()
     await page.screenshot({ path: 'test/screenshots/graphiql.png' })
-    // Without a key the schema cannot be read, which Chromium reports.
-    expect(complained.filter((complaint) => !complaint.includes('401'))).toEqual([])
+    // Without a key, reading the schema fails, which Chromium logs.
+    expect(problems.filter((problem) => !problem.includes('401'))).toEqual([])
     await page.close()
   })
 })
 
 inChromium('a page of another origin', () => {
-  /** What a script there sees of a request, or that it sees nothing. */
+  /** What a script on that page can read of a response, or that it can read nothing. */
   async function seenFrom(origin: string, url: string, init: RequestInit = {}) {
     const page = await browser.newPage()
-    // Any page without a policy of its own will do.
+    // Any page without a Content-Security-Policy works.
     await page.goto(`${origin}/healthz`)
     const request = { ...init, headers: { authorization: `Bearer ${gateway.key}`, ...init.headers } }
     const seen = await page.evaluate(
@@ -334,7 +335,7 @@ inChromium('a page of another origin', () => {
     return seen
   }
 
-  test('reads answers with the headers that are exposed, and no others', async () => {
+  test('can read responses with the exposed headers, and no other headers', async () => {
     const body = JSON.stringify({ name: 'Fish' })
     const headers = { 'content-type': 'application/json' }
     const seen = await seenFrom('http://elsewhere.test', `${baseUrl}/categories`, { method: 'POST', headers, body })
@@ -350,17 +351,17 @@ inChromium('a page of another origin', () => {
     expect(seen).toHaveProperty('headers', [...safelisted, 'location', ...rateLimits, 'x-request-id'].sort())
   })
 
-  test('reads why it is refused, too', async () => {
+  test('can read error responses', async () => {
     const headers = { authorization: 'Bearer wrong' }
     const seen = await seenFrom('http://elsewhere.test', `${baseUrl}/pets`, { headers })
     expect(seen).toMatchObject({ status: 401, body: expect.stringContaining('unauthorized') })
   })
 
-  test('reads nothing when it sends cookies along', async () => {
+  test('cannot read responses if it sends cookies', async () => {
     expect(await seenFrom('http://elsewhere.test', `${baseUrl}/pets`, { credentials: 'include' })).toBe('nothing')
   })
 
-  test('reads nothing where CORS_ORIGINS names others', async () => {
+  test('cannot read responses if CORS_ORIGINS lists other origins', async () => {
     const { database, key } = gateway
     const narrow = await useGateway({
       database: { ...database, close: async () => {} },

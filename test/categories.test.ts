@@ -14,7 +14,7 @@ const cats = { id: 2, name: 'Cats' }
 const noCategory = { code: 'not_found', message: 'There is no category 3.', status: 404 }
 
 describe('GET /categories', () => {
-  test('is a bare array of all categories, each without a description that it has not', async () => {
+  test('returns an array of all categories, and leaves out a missing description', async () => {
     const { status, body } = await gateway.get('/categories')
     expect([status, body]).toEqual([200, [dogs, cats]])
   })
@@ -24,12 +24,12 @@ describe('GET /categories', () => {
     ['limit=2', [[1, 2]]],
     ['limit=1&after=1', [[2]]],
     ['after=2', [[]]],
-  ])('with %s is walked by its Link headers, which end with the last page', async (query, ids) => {
+  ])('with %s: the Link headers lead through all pages; the last page has none', async (query, ids) => {
     const pages = await walk(gateway, `/categories?${query}`)
     expect(pages.map((page) => page.map(({ id }) => id))).toEqual(ids)
   })
 
-  test('shows 20 unless told otherwise', async () => {
+  test('returns at most 20 by default', async () => {
     await gateway.prisma.category.createMany({ data: Array.from({ length: 20 }, () => ({ name: 'More' })) })
     expect((await walk(gateway, '/categories')).map((page) => page.length)).toEqual([20, 2])
   })
@@ -47,13 +47,13 @@ describe('POST /categories', () => {
       { id: 3, name: 'Birds', description: '' },
     ],
     [{ name: 'Cats' }, { id: 3, name: 'Cats' }],
-  ])('with %j answers 201 with the category and its Location', async (sent, made) => {
+  ])('with %j returns 201 with the category and its Location', async (sent, made) => {
     const { status, headers, body } = await gateway.post('/categories', sent)
     expect([status, body, headers.get('location')]).toEqual([201, made, 'http://localhost:3000/categories/3'])
     expect((await gateway.get('/categories/3')).body).toEqual(made)
   })
 
-  test('takes a description of 1000 characters, and answers 400 to one more', async () => {
+  test('accepts a description of 1000 characters, and returns 400 for 1001', async () => {
     const description = '🐈'.repeat(1000)
     expect((await gateway.post('/categories', { name: 'Cats', description })).body.description).toBe(description)
     const { body } = await gateway.post('/categories', { name: 'Cats', description: `${description}.` })
@@ -61,24 +61,24 @@ describe('POST /categories', () => {
     expect(body).toEqual({ code: 'invalid_request', message, status: 400 })
   })
 
-  test('answers 400 to a description of null, since there is nothing to clear', async () => {
+  test('returns 400 if the description is null', async () => {
     const { body } = await gateway.post('/categories', { name: 'Cats', description: null })
     expect(body).toEqual({ code: 'invalid_request', message: 'description must not be null.', status: 400 })
   })
 })
 
 describe('GET /categories/{categoryId}', () => {
-  test('answers 200 with exactly the fields that have a value', async () => {
+  test('returns 200 with only the fields that have a value', async () => {
     expect((await gateway.get('/categories/1')).body).toEqual(dogs)
     expect((await gateway.get('/categories/2')).body).toEqual(cats)
   })
 
-  test('says null in GraphQL where REST leaves the description out', async () => {
+  test('has null in GraphQL where REST leaves out the description', async () => {
     const { body } = await gateway.graphql('{ category(categoryId: 2) { description } }')
     expect(body).toEqual({ data: { category: { description: null } } })
   })
 
-  test('answers 404 where there is no such category', async () => {
+  test('returns 404 if the category does not exist', async () => {
     const { status, body } = await gateway.get('/categories/3')
     expect([status, body]).toEqual([404, noCategory])
   })
@@ -94,33 +94,33 @@ describe('PATCH /categories/{categoryId}', () => {
       { id: 1, name: 'Hounds' },
     ],
     [{}, dogs],
-  ])('with %j changes what is sent and nothing else', async (changes, category) => {
+  ])('with %j changes only the fields sent', async (changes, category) => {
     const headers = { 'content-type': 'application/merge-patch+json' }
     const { status, body } = await gateway.patch('/categories/1', changes, { headers })
     expect([status, body]).toEqual([200, category])
     expect((await gateway.get('/categories')).body).toEqual([category, cats])
   })
 
-  test('answers 400 to a name of null', async () => {
+  test('returns 400 if the name is null', async () => {
     const { body } = await gateway.patch('/categories/1', { name: null })
     expect(body).toEqual({ code: 'invalid_request', message: 'name must not be null.', status: 400 })
   })
 
-  test('answers 404 where there is no such category, even to an empty change', async () => {
+  test('returns 404 if the category does not exist, even for an empty change', async () => {
     for (const changes of [{}, { name: 'Birds' }])
       expect((await gateway.patch('/categories/3', changes)).body).toEqual(noCategory)
   })
 })
 
 describe('DELETE /categories/{categoryId}', () => {
-  test('answers 204 without a body, then 404', async () => {
+  test('returns 204 without a body, then 404', async () => {
     const { status, text } = await gateway.delete('/categories/1')
     expect([status, text]).toEqual([204, ''])
     expect((await gateway.get('/categories')).body).toEqual([cats])
     expect((await gateway.delete('/categories/1')).status).toBe(404)
   })
 
-  test('a category that a pet belongs to cannot be deleted, until the pets have moved', async () => {
+  test('returns 409 while the category has pets', async () => {
     const { status, body } = await gateway.delete('/categories/2')
     const message = 'Category 2 has pets. Delete or move them first.'
     expect([status, body]).toEqual([409, { code: 'conflict', message, status: 409 }])
@@ -128,7 +128,7 @@ describe('DELETE /categories/{categoryId}', () => {
     expect((await gateway.delete('/categories/2')).status).toBe(204)
   })
 
-  test('never gives an id again', async () => {
+  test('never reuses an id', async () => {
     const { body } = await gateway.post('/categories', { name: 'Birds' })
     await gateway.delete(`/categories/${body.id}`)
     expect((await gateway.post('/categories', { name: 'Fish' })).body.id).toBe(body.id + 1)

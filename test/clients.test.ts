@@ -10,13 +10,13 @@ import { createLog } from '../src/log.js'
 import { openTestDatabase, type TestDatabase } from './support/database.js'
 import { type Gateway, openGateway } from './support/gateway.js'
 
-// Clients as people configure them, over real connections. A minute lasts 3 seconds here.
+// Real clients with usual configurations, over real connections. A minute lasts 3 seconds here.
 
 const minute = 3
-/** Milliseconds that a test may take on a machine with much else to do. */
+/** The timeout of a test on a busy machine, in milliseconds. */
 const SLOW = 120_000
 let database: TestDatabase
-/** One bans for 2 seconds, the other for 60, and its windows are twice as long. */
+/** One bans for 2 seconds, the other for 60 and has windows that are twice as long. */
 let gateway: Gateway
 let stern: Gateway
 beforeAll(async () => {
@@ -36,7 +36,7 @@ afterAll(async () => {
   await database.close()
 })
 
-/** A new key, of the Free plan (60 requests per window) unless its row says otherwise. */
+/** A new key; by default of the Free plan (60 requests per window). */
 async function client(to = gateway, data: Parameters<Gateway['createKey']>[0] = {}) {
   const { key, row } = await to.createKey(data)
   const { url } = await to.listen()
@@ -48,7 +48,7 @@ async function client(to = gateway, data: Parameters<Gateway['createKey']>[0] = 
     const header = (name: string) => Number(response.headers.get(name))
     return { sent, arrived: Date.now(), status: response.status, code: body.code, header }
   }
-  /** Goes on whatever the answer, every 20 ms, until it is banned: the answers. */
+  /** Sends requests every 20 ms until it is banned; returns the responses. */
   const hammer = async () => {
     const answers = [await ask()]
     while (answers.at(-1)?.code !== 'key_banned') {
@@ -60,13 +60,13 @@ async function client(to = gateway, data: Parameters<Gateway['createKey']>[0] = 
   return { url, row, ask, hammer, bannedUntil, headers: { authorization: `Bearer ${key}` } }
 }
 
-/** One request per window, soon used up. */
+/** One request per window, so that it is used up soon. */
 const one = { plan: 'Enterprise', minuteLimit: 1, dayLimit: 1000 } as const
 
 type Target = { url: string; headers: Record<string, string>; saw: (status: number | undefined) => void }
 
 const clients = {
-  /** Waits for Retry-After or its own back-off, whichever is longer, and up to a fifth more. */
+  /** Waits for Retry-After or its own backoff, whichever is longer, plus up to a fifth. */
   'axios with axios-retry': ({ url, headers, saw }: Target) => {
     const instance = axios.create({ baseURL: url, headers })
     axiosRetry(instance, {
@@ -76,7 +76,7 @@ const clients = {
     })
     return async () => (await instance.get('/inventory')).status
   },
-  /** Waits for Retry-After exactly; without one it backs off exponentially. */
+  /** Waits exactly for Retry-After; without one it uses exponential backoff. */
   got: ({ url, headers, saw }: Target) => {
     const instance = got.extend({
       prefixUrl: url,
@@ -86,7 +86,7 @@ const clients = {
     })
     return async () => (await instance.get('inventory')).statusCode
   },
-  /** Waits for Retry-After exactly; without one it would take X-RateLimit-Reset. */
+  /** Waits exactly for Retry-After; without one it would use X-RateLimit-Reset. */
   ky: ({ url, headers, saw }: Target) => {
     const instance = ky.create({
       prefixUrl: url,
@@ -99,7 +99,7 @@ const clients = {
 }
 
 test.concurrent.each(Object.entries(clients))(
-  '%s makes 70 calls, ten at a time, with 20 per window, as fast as the windows let it, and is never banned',
+  '%s makes 70 calls with 20 per window, ten at a time, and is never banned',
   { timeout: SLOW },
   async (_, create) => {
     const { url, headers, bannedUntil } = await client(gateway, { plan: 'Enterprise', minuteLimit: 20, dayLimit: 1000 })
@@ -112,16 +112,16 @@ test.concurrent.each(Object.entries(clients))(
     }
     await Promise.all(Array.from({ length: 10 }, worker))
     const took = Date.now() - began
-    // The windows turn three times at least; how much longer it takes is a matter of the machine.
+    // It takes at least three windows. The rest depends on the machine.
     expect(took).toBeGreaterThan(3 * minute * 1000)
-    // Each of the ten learns in each window once that it must wait.
+    // Each of the ten gets one 429 per window.
     expect(new Set(refusals)).toEqual(new Set([429]))
     expect(refusals.length).toBeLessThanOrEqual(10 * Math.ceil(took / (minute * 1000)))
     expect(await bannedUntil()).toBeNull()
   },
 )
 
-test.concurrent('a client that overshoots with 50 connections at once, and then waits, is never banned', {
+test.concurrent('a client that exceeds the limit with 50 concurrent requests and then waits is never banned', {
   retry: 5,
 }, async () => {
   const { url, headers, ask, bannedUntil } = await client(stern)
@@ -148,14 +148,14 @@ test.concurrent('a client that overshoots with 50 connections at once, and then 
   agent.http.destroy()
 })
 
-test.concurrent('a client that goes on after 429 is banned for BAN_SECONDS, then twice as long; asking meanwhile changes nothing', {
+test.concurrent('a client that continues after 429 is banned for BAN_SECONDS, then twice as long; requests during a ban do not prolong it', {
   timeout: SLOW,
 }, async () => {
   const { ask, hammer, bannedUntil } = await client(gateway, one)
   for (const seconds of [2, 4]) {
     const answers = await hammer()
     const refused = answers.filter(({ code }) => code === 'rate_limited')
-    // A refusal judged within a second of the window's first is none: when it was judged is known up to its own time.
+    // A refusal within a second of the first one is not a strike. The time of a decision is known only up to its round trip.
     const first = refused.find(({ sent }) => sent > (answers.findLast(({ status }) => status === 200)?.sent ?? 0))
     const surely = refused.filter(({ sent }) => sent > (first?.arrived ?? 0) + 1000)
     const perhaps = refused.filter(({ arrived }) => arrived > (refused[0]?.sent ?? 0) + 1000)
@@ -173,12 +173,12 @@ test.concurrent('a client that goes on after 429 is banned for BAN_SECONDS, then
     }
     expect(Date.now()).toBeGreaterThanOrEqual(until)
     expect((await bannedUntil())?.getTime()).toBe(until)
-    // A ban ends after the window that brought it.
+    // The ban ends after the window in which it started.
     expect(answer.status).toBe(200)
   }
 })
 
-test.concurrent('a banned client works again once the ban is cleared from its row', { timeout: SLOW }, async () => {
+test.concurrent('a banned client works again after the ban is cleared from its row', { timeout: SLOW }, async () => {
   const { row, ask, hammer, bannedUntil } = await client(stern, one)
   const banned = (await hammer()).at(-1)
   expect(banned?.header('retry-after')).toBeGreaterThan(50)
@@ -189,7 +189,7 @@ test.concurrent('a banned client works again once the ban is cleared from its ro
   expect(await bannedUntil()).toBeNull()
 })
 
-test.concurrent('a key that is read from the database just when its ban is written there stays known', async () => {
+test.concurrent('a key that is read while its ban is written stays in the cache', async () => {
   const { key, row } = await gateway.createKey()
   const ring = new ApiKeyCache({ prisma: database.prisma, log: createLog('silent'), ttlMs: 1 })
   for (let i = 0; i < 20; i++) {

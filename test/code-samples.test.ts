@@ -18,12 +18,12 @@ beforeEach(async () => {
 
 const pathOf = (operation: Operation) => fill(operation.rest.path, sampleParams(operation))
 
-// What is deleted is what the others show, so these begin with sample data of their own.
+// Deletes need the same rows as the other operations, so they run on separate sample data.
 const deleting = operations.filter(({ rest }) => rest.method === 'DELETE')
 const others = operations.filter((operation) => !deleting.includes(operation))
 
 describe.each(['Shell', 'JavaScript', 'Python'] as const)('the samples in %s', (lang) => {
-  /** What the gateway was asked when the samples of these operations were pasted, and how it answered. */
+  /** The requests and responses of the samples of these operations. */
   async function paste(chosen: Operation[], key: string) {
     const { url } = await gateway.listen()
     const samples = chosen.flatMap((operation) => codeSamples(operation, url).filter((sample) => sample.lang === lang))
@@ -37,13 +37,13 @@ describe.each(['Shell', 'JavaScript', 'Python'] as const)('the samples in %s', (
   test.skipIf(!has(lang)).each([
     ['read, create and change', others],
     ['delete', deleting],
-  ])('call the operation that they stand with, and succeed as it says: those that %s', async (_, chosen) => {
+  ])('call their operation and succeed with the documented status: those that %s', async (_, chosen) => {
     expect(await paste(chosen, gateway.key)).toEqual(
       chosen.map((operation) => `${operation.rest.method} ${pathOf(operation)} ${operation.rest.status ?? 200}`),
     )
   })
 
-  test.skipIf(!has(lang))('fail visibly when they are refused, with the body that says why', async () => {
+  test.skipIf(!has(lang))('fail visibly on an error, and print its body', async () => {
     await expect(paste(operations.slice(0, 1), 'wrong')).rejects.toThrow('"code":"unauthorized"')
   })
 })

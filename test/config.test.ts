@@ -20,7 +20,7 @@ describe('settings', () => {
     ['BAN_AFTER', 1, 1_000_000],
     ['BAN_SECONDS', 1, 86_400],
     ['DRAIN_SECONDS', 0, 3600],
-  ] as const)('%s takes whole numbers from %i to %i and nothing else', (name, min, max) => {
+  ] as const)('%s accepts only whole numbers from %i to %i', (name, min, max) => {
     for (const value of [min, max]) expect(readSettings({ [name]: String(value) })[name]).toBe(value)
     for (const value of [min - 1, max + 1, 1.5, '1e3', ' 5', 'x'])
       expect(refused({ [name]: String(value) })).toEqual([
@@ -43,7 +43,7 @@ describe('settings', () => {
     ['LOG_LEVEL', ['trace', 'silent'], ['loud']],
     ['CORS_ORIGINS', ['*', 'https://a.example,http://b:1'], ['a.example', 'https://a.example/path']],
     ['PET_BY_ID_SUNSET', ['2031-01-31', '2031-01-31T12:00:00Z'], ['soon', '2031', '2031-13-01', '31.1.2031']],
-  ])('%s takes %j and refuses %j, saying what is allowed', (name, good, bad) => {
+  ])('%s accepts %j and rejects %j with the allowed values', (name, good, bad) => {
     for (const value of good) expect(refused({ [name]: value })).toEqual([])
     for (const value of bad)
       expect(refused({ [name]: value })).toEqual([
@@ -51,25 +51,25 @@ describe('settings', () => {
       ])
   })
 
-  test('a password in a refused URL is not repeated', () => {
+  test('an error message does not contain the password of a URL', () => {
     expect(refused({ DATABASE_URL: 'mysql://ann:secret@host/pets' })).toEqual([
       'DATABASE_URL is "mysql://ann:***@host/pets"; it must be a postgresql:// URL',
     ])
   })
 
-  test('an empty one counts as absent', () => {
+  test('an empty variable counts as absent', () => {
     const empty = Object.fromEntries(Object.keys(settings.shape).map((name) => [name, '']))
     expect(readSettings(empty)).toEqual(readSettings({}))
   })
 
-  test('BASE_URL follows PORT, is written as URLs are, and loses a slash at its end', () => {
+  test('BASE_URL defaults to PORT, is normalized, and loses a trailing slash', () => {
     expect(readSettings({ PORT: '8080' }).BASE_URL).toBe('http://localhost:8080')
     expect(readSettings({ BASE_URL: 'https://api.example.com/v1/' }).BASE_URL).toBe('https://api.example.com/v1')
     const written = 'HTTPS://API.example.com/a\n b>"c/../v 1'
     expect(readSettings({ BASE_URL: written }).BASE_URL).toBe('https://api.example.com/v%201')
   })
 
-  test('no setting is without a word of what it may be', () => {
+  test('every setting describes its allowed values', () => {
     for (const [name, setting] of Object.entries(settings.shape)) expect(setting.description, name).toBeTruthy()
   })
 })

@@ -42,7 +42,7 @@ async function open(DATA_DIR: string, options: DatabaseOptions & { port?: number
   return database
 }
 
-/** What a start is refused with: one line, for a person. */
+/** The one-line message of a failed start. */
 async function refusal(start: Promise<unknown>): Promise<string> {
   const error = await start.then(
     () => expect.fail('it was not refused'),
@@ -62,7 +62,7 @@ function child(fixture: string, ...args: string[]): ChildProcess {
 afterAll(() => rmSync(scratch, { recursive: true, force: true }))
 
 describe('the embedded database', () => {
-  test('keeps its data over a restart, in a folder for the owner alone', async () => {
+  test('keeps its data across a restart, in a folder that only its owner can read', async () => {
     const folder = dataFolder()
     const first = await open(folder)
     const { id } = await first.prisma.category.create({ data: { name: 'Kept' } })
@@ -74,7 +74,7 @@ describe('the embedded database', () => {
     expect(await second.prisma.category.findMany()).toMatchObject([{ id, name: 'Kept' }])
   })
 
-  test('loses no acknowledged write to kill -9, and a dead owner stops nobody', async () => {
+  test('loses no acknowledged write on kill -9, and a dead owner does not block the next one', async () => {
     const folder = dataFolder()
     const writer = child('write.ts', folder)
     const acknowledged: string[] = []
@@ -89,7 +89,7 @@ describe('the embedded database', () => {
     expect(ids).toEqual(expect.arrayContaining(acknowledged))
   })
 
-  test('begins again where the first start was killed half-way', async () => {
+  test('starts again if the first start was killed', async () => {
     const folder = dataFolder()
     rmSync(join(folder, 'db/global'), { recursive: true })
     writeFileSync(join(folder, 'db.incomplete'), '')
@@ -98,7 +98,7 @@ describe('the embedded database', () => {
     expect(existsSync(join(folder, 'db.incomplete'))).toBe(false)
   })
 
-  test('refuses a second owner, and names the first', async () => {
+  test('rejects a second owner, and names the first', async () => {
     const folder = dataFolder()
     const { url } = await open(folder)
     const message = await refusal(open(folder))
@@ -106,7 +106,7 @@ describe('the embedded database', () => {
     expect(await acquireLock(folder)).toMatchObject({ owner: { pid: process.pid } })
   })
 
-  test('lets a command join its owner, and be the owner where there is none', async () => {
+  test('lets a command join its owner, or own the folder if nobody does', async () => {
     const folder = dataFolder()
     const command = await open(folder, { join: true })
     const { id } = await command.prisma.category.create({ data: { name: 'By a command' } })
@@ -122,7 +122,7 @@ describe('the embedded database', () => {
     await owner.ping()
   })
 
-  test('names the setting when its port is taken, and leaves nothing locked', async () => {
+  test('names the setting if its port is in use, and releases the lock', async () => {
     const server = createServer().listen(0, '127.0.0.1')
     await once(server, 'listening')
     onTestFinished(() => void server.close())
@@ -133,7 +133,7 @@ describe('the embedded database', () => {
     await open(folder)
   })
 
-  test('says what is wrong with a data directory, and touches nothing in it', async () => {
+  test('names the problem of an unusable data directory, and changes nothing in it', async () => {
     const file = join(scratch, 'file')
     writeFileSync(file, 'precious')
     expect(await refusal(open(file))).toContain(`DATA_DIR ${file} cannot be used: it or its parent is a file`)
@@ -168,7 +168,7 @@ describe('the clients of the embedded database', () => {
     return made
   }
 
-  test('have transactions that are isolated from each other', async () => {
+  test('have isolated transactions', async () => {
     const { prisma } = embedded
     const { id } = await prisma.category.create({ data: { name: '0' } })
     const increment = () =>
@@ -177,7 +177,7 @@ describe('the clients of the embedded database', () => {
         await new Promise(setImmediate)
         await tx.category.update({ where: { id }, data: { name: String(Number(name) + 1) } })
       })
-    // As many at once as there are connections: none waits for one until its time is up.
+    // As many at once as there are connections, so that none waits for a connection until it times out.
     for (let round = 0; round < 5; round++) await Promise.all(Array.from({ length: 10 }, increment))
     expect(await prisma.category.findUnique({ where: { id } })).toMatchObject({ name: '50' })
     const failing = prisma.$transaction(async (tx) => {
@@ -188,7 +188,7 @@ describe('the clients of the embedded database', () => {
     expect(await prisma.category.findUnique({ where: { id } })).toMatchObject({ name: '50' })
   })
 
-  test('never get each other’s statements, however large theirs are', async () => {
+  test('never mix their statements, however large these are', async () => {
     const clients = await Promise.all(Array.from({ length: 6 }, client))
     const large = 'x'.repeat(300_000)
     for (let round = 0; round < 20; round++) {
@@ -202,21 +202,21 @@ describe('the clients of the embedded database', () => {
     }
   })
 
-  test('may leave at any moment of a transaction, which is then undone', async () => {
+  test('can disconnect at any point of a transaction, which is then rolled back', async () => {
     const witness = await client()
     for (let round = 0; round < 40; round++) {
       const leaving = await client()
       const steps = ['BEGIN', `INSERT INTO "Category" ("name") VALUES ('left')`, 'nonsense'].slice(0, 1 + (round % 3))
       const sent = leaving.query(steps.join(';')).catch(() => {})
       await (round % 2 ? sent : new Promise((resolve) => setTimeout(resolve, round / 8)))
-      // As a process that dies does it, without a farewell.
+      // Like a process that dies, without a Terminate message.
       leaving.connection.stream.destroy()
       const { rows } = await witness.query(`SELECT count(*)::int AS left FROM "Category" WHERE "name" = 'left'`)
       expect(rows).toEqual([{ left: 0 }])
     }
   })
 
-  test('learn that the database has ended', async () => {
+  test('cause onLost if the database crashes', async () => {
     const lost = new Promise<Error>((onLost) => {
       void openEmbedded({ dataDir: dataFolder(), port: 0, onLost }).then(async ({ url, close }) => {
         const killer = new pg.Client({ connectionString: url })
@@ -240,7 +240,7 @@ describe('the lock of a folder', () => {
     return lock
   }
 
-  /** A file such as kill -9 leaves: a socket on which nobody listens. */
+  /** A file as kill -9 leaves it: a socket on which nobody listens. */
   async function leaveBehind(path: string) {
     const server = createServer().listen(`${path}.listening`)
     await once(server, 'listening')
@@ -249,7 +249,7 @@ describe('the lock of a folder', () => {
     await once(server, 'close')
   }
 
-  test('has one owner at any time, of several processes that want it and of which some are killed', async () => {
+  test('has one owner at a time, even if several processes compete and some are killed', async () => {
     const folder = emptyLocked()
     const log = join(scratch, 'tenures')
     writeFileSync(log, '')
@@ -276,7 +276,7 @@ describe('the lock of a folder', () => {
     expect(readdirSync(folder)).toHaveLength(1)
   })
 
-  test('goes to one of those that ask at once, who tells the others of itself', async () => {
+  test('goes to one of several concurrent processes, which answers the others', async () => {
     const folder = emptyLocked()
     await leaveBehind(join(folder, 'lock-dead'))
     await leaveBehind(join(folder, 'lock-dead.new'))
@@ -288,7 +288,7 @@ describe('the lock of a folder', () => {
     expect(readdirSync(folder)).toEqual([])
   })
 
-  test('stays with a process that is too busy to answer', async () => {
+  test('stays with a process that is too busy to respond', async () => {
     const folder = emptyLocked()
     const sockets: Socket[] = []
     const silent = createServer((socket) => sockets.push(socket)).listen(join(folder, 'lock-silent'))
@@ -302,7 +302,7 @@ describe('the lock of a folder', () => {
   })
 
   test.runIf(spawnSync('unshare', ['--pid', '--net', '--fork', 'true']).status === 0)(
-    'is seen from another container: from namespaces where the owner has no pid',
+    'is visible in another container (in other PID and network namespaces)',
     async () => {
       const folder = emptyLocked()
       await take(folder)
@@ -314,16 +314,16 @@ describe('the lock of a folder', () => {
     },
   )
 
-  test('is refused where the path of its socket would be cut', async () => {
+  test('fails if the path of its socket would be truncated', async () => {
     const folder = join(scratch, 'x'.repeat(100))
     expect(await refusal(open(folder))).toMatch(/DATA_DIR \S+ is too long: .* \d+ bytes, and at most 103/)
   })
 })
 
-describe('a DATABASE_URL that leads nowhere', () => {
+describe('a start with an unreachable DATABASE_URL', () => {
   const start = (DATABASE_URL: string) => refusal(openDatabase({ DATABASE_URL, DATA_DIR: '', EMBEDDED_DB_PORT: 0 }))
 
-  test('is refused in one line that names the place and never the password', async () => {
+  test('fails with one line that names host and database but not the password', async () => {
     expect(await start('postgresql://me:secret@127.0.0.1:1/shop')).toBe(
       'DATABASE_URL: the database "shop" at 127.0.0.1:1 cannot be used: connection refused; is the server running?',
     )
@@ -333,7 +333,7 @@ describe('a DATABASE_URL that leads nowhere', () => {
     expect(await start('postgresql://me:secret@no.such.host.invalid/shop')).toMatch(/host name/)
   })
 
-  test('is refused within seconds where something listens that never answers', async () => {
+  test('fails within seconds if the server never responds', async () => {
     const server = createServer().listen(0, '127.0.0.1')
     await once(server, 'listening')
     onTestFinished(() => void server.close())
@@ -341,7 +341,7 @@ describe('a DATABASE_URL that leads nowhere', () => {
     expect(await start(`postgresql://me:secret@127.0.0.1:${port}/shop`)).toContain('the server does not respond')
   })
 
-  test.runIf(process.env.TEST_DATABASE_URL)('is refused when the server knows no such user or database', async () => {
+  test.runIf(process.env.TEST_DATABASE_URL)('fails if the user or the database does not exist', async () => {
     const url = new URL(process.env.TEST_DATABASE_URL ?? '')
     url.pathname = '/no_such_database'
     expect(await start(url.href)).toContain('"no_such_database" does not exist')
@@ -350,7 +350,7 @@ describe('a DATABASE_URL that leads nowhere', () => {
   })
 })
 
-test('the sample data is put in once, with ids from 1 on', async () => {
+test('the sample data is inserted once, with ids starting at 1', async () => {
   const { prisma } = await open(dataFolder())
   expect(await seed(prisma)).toBe(true)
   expect(await seed(prisma)).toBe(false)

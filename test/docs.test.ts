@@ -15,7 +15,7 @@ afterAll(() => gateway.close())
 const assets = ['swagger-ui-bundle.js', 'reference.js', 'reference.css']
 const get = (path: string, headers = {}) => fetch(`http://127.0.0.1:${port}/v1${path}`, { headers })
 
-/** The status of a request whose target is sent as it is, where fetch would tidy it. */
+/** The status of a request whose target is sent unchanged; fetch would normalize it. */
 async function statusOf(target: string) {
   const socket = connect(port, '127.0.0.1')
   socket.write(`GET ${target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`)
@@ -23,7 +23,7 @@ async function statusOf(target: string) {
 }
 
 describe('the reference', () => {
-  test('allows nothing but what the gateway serves, and requests to the API', async () => {
+  test('has a policy that allows only what the gateway serves, and requests to the API', async () => {
     const { status, headers } = await get('/docs')
     expect(status).toBe(200)
     const policy = headers.get('content-security-policy')?.split('; ')
@@ -41,7 +41,7 @@ describe('the reference', () => {
     expect(headers.get('referrer-policy')).toBe('no-referrer')
   })
 
-  test('names only assets below the base path, and all of them are there', async () => {
+  test('uses only assets below the base path, and all of them exist', async () => {
     const html = await (await get('/docs')).text()
     const named = [...html.matchAll(/(?:src|href)="(?!data:)([^"]*)"/g)].map(([, url]) => url)
     expect(named.sort()).toEqual([...assets.map((name) => `/v1/docs/${name}`), '/v1/openapi.yaml'].sort())
@@ -55,21 +55,24 @@ describe('the reference', () => {
     }
   })
 
-  test.each(['', ...assets.map((name) => `/${name}`)])('/docs%s is sent once, and compressed', async (path) => {
-    const first = await get(`/docs${path}`, { 'accept-encoding': 'identity' })
-    const etag = first.headers.get('etag') ?? ''
-    expect((await get(`/docs${path}`, { 'if-none-match': etag })).status).toBe(304)
-    expect((await get(`/docs${path}`, { 'if-none-match': '"another"' })).status).toBe(200)
-    const compressed = await inject(
-      gateway.app,
-      new Request(`https://api.example.com/v1/docs${path}`, { headers: { 'accept-encoding': 'br' } }),
-    )
-    expect(compressed.headers.get('content-encoding')).toBe('br')
-    expect(brotliDecompressSync(await compressed.arrayBuffer()).toString()).toBe(await first.text())
-  })
+  test.each(['', ...assets.map((name) => `/${name}`)])(
+    '/docs%s is compressed, and is not sent again if it is unchanged',
+    async (path) => {
+      const first = await get(`/docs${path}`, { 'accept-encoding': 'identity' })
+      const etag = first.headers.get('etag') ?? ''
+      expect((await get(`/docs${path}`, { 'if-none-match': etag })).status).toBe(304)
+      expect((await get(`/docs${path}`, { 'if-none-match': '"another"' })).status).toBe(200)
+      const compressed = await inject(
+        gateway.app,
+        new Request(`https://api.example.com/v1/docs${path}`, { headers: { 'accept-encoding': 'br' } }),
+      )
+      expect(compressed.headers.get('content-encoding')).toBe('br')
+      expect(brotliDecompressSync(await compressed.arrayBuffer()).toString()).toBe(await first.text())
+    },
+  )
 })
 
-describe('a path of an asset that climbs out of the folder', () => {
+describe('an asset path outside of the folder', () => {
   test.each([
     '/v1/docs/../../package.json',
     '/v1/docs/../package.json',
@@ -90,7 +93,7 @@ describe('a path of an asset that climbs out of the folder', () => {
     '/v1/docs/__proto__',
     '/v1/docs/constructor',
     '/v1/docs/',
-  ])('%s is 404', async (target) => {
+  ])('%s returns 404', async (target) => {
     expect(await statusOf(target)).toBe(404)
   })
 })

@@ -19,7 +19,7 @@ const nest = (levels: number, inner: string, ...names: string[]) => {
   return body
 }
 
-describe('the price of a document', () => {
+describe('the cost of a document', () => {
   const cost = (query: string, variables = {}, operationName?: string) =>
     new KnownDocument(schema, parse(query)).operation(operationName)?.cost(variables).cost
 
@@ -27,7 +27,7 @@ describe('the price of a document', () => {
     ['one field', '{ pets { id } }', 1],
     ['two fields', '{ pets { id } orders { id } }', 2],
     ['aliases', '{ a: pets { id } b: pets { id } c: pets { id } }', 3],
-    ['equal response keys, which merge', '{ pets { id } pets { name } ... { pets { status } } }', 1],
+    ['equal response keys, which are merged', '{ pets { id } pets { name } ... { pets { status } } }', 1],
     ['an inline fragment', '{ ... on Query { a: pets { id } b: pets { id } } }', 2],
     ['a fragment spread twice', '{ ...F ...F } fragment F on Query { a: pets { id } b: pets { id } }', 2],
     [
@@ -42,9 +42,9 @@ describe('the price of a document', () => {
     ['quota beside a list', '{ quota { plan } pets { id } __typename }', 1],
     ['mutations', 'mutation { a: deletePet(petId: 1) { id } b: deletePet(petId: 2) { id } }', 2],
     ['an unknown field', '{ dogs { id } }', 1],
-    ['a fragment that is only itself', '{ ...F } fragment F on Query { ...F }', 1],
-    ['an unknown directive on what is free', '{ __typename @free }', 1],
-    ['no such type of operation', 'subscription { a: pets { id } b: pets { id } }', 1],
+    ['a fragment that spreads only itself', '{ ...F } fragment F on Query { ...F }', 1],
+    ['an unknown directive on a free field', '{ __typename @free }', 1],
+    ['an unsupported operation type', 'subscription { a: pets { id } b: pets { id } }', 1],
     ['a skip without a value', 'query ($no: Boolean!) { a: pets @skip(if: $no) { id } b: pets { id } }', 1],
   ])('%s: %s costs %i', (_, query, expected) => {
     expect(cost(query)).toBe(expected)
@@ -53,18 +53,18 @@ describe('the price of a document', () => {
   test.each([
     [{ yes: true }, 2],
     [{ yes: false }, 1],
-  ])('@skip and @include are obeyed: %j', (variables, expected) => {
+  ])('respects @skip and @include: %j', (variables, expected) => {
     const query =
       'query ($yes: Boolean!) { a: pets @skip(if: $yes) { id } ... @include(if: $yes) { b: pets { id } c: pets { id } } }'
     expect(cost(query, variables)).toBe(expected)
   })
 
-  test('only the operation that runs counts', () => {
+  test('counts only the operation that runs', () => {
     const query = 'query A { pets { id } } query B { a: pets { id } b: pets { id } }'
     expect([cost(query, {}, 'A'), cost(query, {}, 'B'), cost(query)]).toEqual([1, 2, undefined])
   })
 
-  test('what the price does not know of, does not run either', async () => {
+  test('an operation without a known cost does not run', async () => {
     const query = 'query A { a: pets { id } b: pets { id } }'
     for (const operationName of ['', 'B']) {
       const { body } = await gateway.post('/graphql', { query, operationName })
@@ -73,14 +73,14 @@ describe('the price of a document', () => {
     }
   })
 
-  test('is taken from both windows of the key', async () => {
+  test('is consumed in both windows of the key', async () => {
     const { key } = await gateway.createKey()
     const { headers } = await gateway.graphql(`{ ${repeat(50, (i) => `a${i}: pets { id }`)} }`, {}, { key })
     expect(headers.get('ratelimit')).toMatch(/"minute";r=10;.*"day";r=950;/)
     expect((await gateway.graphql('{ pets {', {}, { key })).headers.get('x-ratelimit-remaining')).toBe('9')
   })
 
-  test('dearer than a whole window is 400, names both figures and takes nothing', async () => {
+  test('above a whole window returns 400 with both figures and consumes nothing', async () => {
     const { key } = await gateway.createKey()
     const { status, body, headers } = await gateway.graphql(
       `{ ${repeat(61, (i) => `a${i}: pets { id }`)} }`,
@@ -92,7 +92,7 @@ describe('the price of a document', () => {
     expect([headers.get('x-ratelimit-remaining'), headers.get('retry-after')]).toEqual(['60', null])
   })
 
-  test('a banned key may read its quota, alone', async () => {
+  test('a banned key can read its quota and nothing else', async () => {
     const { key } = await gateway.createKey({ bannedUntil: new Date(Date.now() + 60_000) })
     const status = async (query: string) => (await gateway.graphql(query, {}, { key })).status
     expect(await status('{ quota { plan } }')).toBe(200)
@@ -112,7 +112,7 @@ describe('the limits of a document', () => {
   const around = (levels: number) => `pet(petId: 1) { ${nest(levels - 2, '__typename', 'inventory', 'pet')} }`
   const schemas = (count: number) => repeat(count, (i) => `a${i}: __schema { queryType { name } }`)
   const aliases = (count: number) => repeat(count, (i) => `a${i}: __typename`)
-  // 20 tokens an item, and 1 for each more.
+  // 20 tokens per item, then 1 per __typename.
   const tokens = (
     count: number,
   ) => `{ ${repeat(99, (i) => `a${i}: pets(limit: 1) { id name categoryId status category { id name description } }`)}
@@ -126,8 +126,8 @@ describe('the limits of a document', () => {
     ['100 aliases', `{ ${aliases(100)} }`],
     ['2,000 tokens', tokens(2000)],
     ['10,000 objects', '{ pets(limit: 100) { orders(limit: 99) { id } } }'],
-    ['standard pages of standard pages', '{ pets { orders { pet { orders { id } } } } }'],
-  ])('%s are taken', async (_, query) => {
+    ['two levels of default pages', '{ pets { orders { pet { orders { id } } } } }'],
+  ])('%s are accepted', async (_, query) => {
     const { status, body } = await gateway.graphql(query)
     expect(
       body.errors?.filter(({ extensions }: { extensions: { code: string } }) => extensions.code !== 'not_found') ?? [],
@@ -145,7 +145,7 @@ describe('the limits of a document', () => {
     ['21 levels of introspection', introspection(21), 'nested deeper than 20'],
     ['6 aliases in introspection', `{ ${schemas(6)} }`, 'has 6 aliases in introspection; at most 5'],
     [
-      '6 aliases in a fragment of it',
+      '6 aliases in a fragment in introspection',
       `{ __type(name: "Pet") { ...F } } fragment F on __Type { ${repeat(6, (i) => `a${i}: name`)} }`,
       'has 6 aliases in introspection',
     ],
@@ -159,16 +159,16 @@ describe('the limits of a document', () => {
     ],
     ['pages of pages', '{ pets(limit: 100) { orders(limit: 100) { id } } }', 'return 10100 objects'],
     [
-      'pages as long as their ids',
+      'pages sized by their ids',
       `{ pets(id: [${repeat(100, (i) => `${i + 1}`)}]) { orders(limit: 100) { id } } }`,
       'return 10100 objects',
     ],
     [
-      'standard pages of standard pages of standard pages',
+      'three levels of default pages',
       '{ pets { orders { pet { orders { pet { orders { id } } } } } } }',
       'return 176820 objects',
     ],
-  ])('%s are refused before anything runs', async (_, query, message) => {
+  ])('%s return 400 before anything runs', async (_, query, message) => {
     const { status, body } = await gateway.graphql(query)
     expect(body).toEqual({
       errors: [{ message: expect.stringContaining(message), extensions: { code: 'invalid_request', status: 400 } }],
@@ -176,7 +176,7 @@ describe('the limits of a document', () => {
     expect(status).toBe(400)
   })
 
-  test('a page whose length comes in a variable counts with what the variable holds', async () => {
+  test('a limit in a variable counts with its value', async () => {
     const query = 'query ($limit: Int) { pets(limit: $limit) { orders(limit: $limit) { id } } }'
     expect((await gateway.graphql(query, { limit: 99 })).status).toBe(200)
     expect((await gateway.graphql(query, { limit: 100 })).body.errors[0].message).toContain('10100 objects')
@@ -216,7 +216,7 @@ describe('hostile documents', () => {
     ['white space', ' '.repeat(MiB - 200)],
     ['variables', `query (${repeat(240, (i) => `$v${i}: [[[Int]]]`)}) { dog }`],
     ['repeated directives', `{ pets ${repeat(320, () => '@include(if: true)')} { id } }`],
-  ])('%s are refused at once', async (_, query) => {
+  ])('%s are rejected fast', async (_, query) => {
     const started = performance.now()
     const { status, body } = await gateway.graphql(query)
     const took = performance.now() - started
@@ -225,7 +225,7 @@ describe('hostile documents', () => {
     expect(took).toBeLessThan(1000)
   })
 
-  test('a body over the limit is refused by its size', async () => {
+  test('a body over the limit returns 413', async () => {
     const { status, body } = await gateway.graphql(`{ ${'a'.repeat(MiB)} }`)
     expect([status, body.errors[0].extensions.code]).toEqual([413, 'payload_too_large'])
   })

@@ -29,7 +29,7 @@ import { type ExecutionRequest, prepare } from '../src/execute/executor.js'
 
 type Data = Record<string, unknown>
 
-// A schema of everything: each type of value as a property (p), as a method of the parent (m), with a resolver (r).
+// A schema with every kind of type, each as a property (p), as a method of the parent (m), and with a resolver (r).
 
 const types = [
   ...['Int', 'Int!', 'String', 'Color', 'Color!', 'Picky!', 'Json', '[Int]', '[Int!]', '[Picky!]!', '[[Color!]]'],
@@ -68,22 +68,22 @@ picky.serialize = (value) => {
   if (value === 'odd') throw new Error('Too odd')
   return value === 1.5 ? null : value
 }
-// Validation parses literals too: what it lets pass must be able to fail in the execution.
+// Validation parses literals too, and a literal that passes it must be able to fail in the execution.
 let isExecuting = false
 picky.parseLiteral = (node) => {
   if (isExecuting && node.kind === Kind.INT && node.value === '13') throw new Error('Bad luck')
   return node.kind === Kind.INT ? { boxed: node.value } : undefined
 }
 
-/** An object that the resolvers give. */
+/** An object that resolvers return. */
 type Source = { key: string }
-/** How often things fail, and are asynchronous. */
+/** How often values fail and how often they are asynchronous. */
 const FAILURES = [0, 0.02, 0.08]
 const ASYNC = [0, 0.1, 0.4]
 
 const keyOf = (path: GraphQLResolveInfo['path']) => `/${responsePathAsArray(path).join('/')}`
 
-/** One execution. What a resolver does depends on the seed and its path alone, not on the executor. */
+/** One execution. The behavior of a resolver depends only on the seed and its path, not on the executor. */
 class Run {
   readonly log: string[] = []
   readonly root = this.object('')
@@ -92,7 +92,7 @@ class Run {
 
   constructor(
     readonly seed: number,
-    /** Settles promises one by one, each after all consequences of the one before. Else they settle by themselves. */
+    /** Settles promises one by one, each after all effects of the previous one. Otherwise they settle on their own. */
     readonly oneByOne = true,
   ) {}
 
@@ -128,7 +128,7 @@ class Run {
   resolve(args: Data, info: GraphQLResolveInfo) {
     const key = keyOf(info.path)
     this.record(key, args, info)
-    // Resolvers may change what they are given: the next call must not see it.
+    // Resolvers may change their arguments; the next call must not see that.
     args.x = 'changed'
     if (this.oneByOne) (args.filter as { tags?: string[] } | undefined)?.tags?.push('changed')
     return this.value(info.returnType, key)
@@ -222,7 +222,7 @@ class Run {
   }
 }
 
-// Random documents: a tree of choices that shrinks well, printed as a valid document.
+// Random documents: a tree of choices, which shrinks well, printed as a valid document.
 
 interface Choice {
   pick: number
@@ -339,7 +339,7 @@ const calls = fc.array(fc.record({ seed: fc.integer(), raw: variables, coerced: 
   maxLength: 3,
 })
 
-// Vitest fails a run for any unhandled rejection, and graphql-js leaves some: they are counted here instead.
+// Vitest fails for any unhandled rejection. graphql-js leaves some, so they are counted here instead.
 let unhandled = 0
 const count = () => {
   unhandled++
@@ -364,7 +364,7 @@ beforeEach(() => {
 })
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
-/** Executes until nothing is left to settle, also of what the result no longer waits for. */
+/** Executes until all promises have settled, including those that the result does not wait for. */
 async function outcomeOf(run: Run, start: () => ExecutionResult | Promise<ExecutionResult>) {
   const before = unhandled
   const returned = start()
@@ -425,7 +425,7 @@ async function compare(
   }
 }
 
-/** An outcome as text. What a wrong abstract type is called is our own: such a defect is masked in any case. */
+/** An outcome as text, without the wording of abstract type errors, which differs and is never shown to clients. */
 const shown = (outcome: unknown) =>
   JSON.stringify(outcome, null, 1).replace(
     /"(Abstract type|Runtime Object type|Support for returning).*"/g,
@@ -449,13 +449,13 @@ function positionsOf({ data, errors = [] }: ExecutionResult) {
 
 const withoutNulls = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(withoutNulls)
-  // graphql-js makes its objects without a prototype; any other is the value of a scalar.
+  // Objects of graphql-js have no prototype; any other object is the value of a scalar.
   if (typeof value !== 'object' || value === null || Object.getPrototypeOf(value) !== null) return value
   const kept = Object.entries(value).filter(([, each]) => each !== null)
   return Object.assign(Object.create(null), Object.fromEntries(kept.map(([key, each]) => [key, withoutNulls(each)])))
 }
 
-// Thousands of executions take seconds, but longer on a busy machine.
+// Thousands of executions take seconds, and longer on a busy machine.
 describe('any document over any resolvers', { timeout: 120_000 }, () => {
   it('has the data, errors and side effects of graphql-js, in their order, and leaves no rejection unhandled', async () => {
     let theirUnhandled = 0
@@ -469,8 +469,8 @@ describe('any document over any resolvers', { timeout: 120_000 }, () => {
     expect(theirUnhandled).toBeGreaterThan(0)
   })
 
-  // Of several errors below one null, the first wins, and the others may be reported or not: that is a matter of turns.
-  it('differs from graphql-js only in which of several errors wins, if promises settle at their own pace', async () => {
+  // Of several errors below one null, the first one is reported; whether others are depends on timing.
+  it('differs from graphql-js only in which of several errors is reported, if promises settle on their own', async () => {
     const property = fc.asyncProperty(documents, calls, (text, requests) =>
       compare(text, requests, { oneByOne: false }, (ours, theirs) => {
         const normal = ({ result, log }: Outcome) => [result.data, positionsOf(result), log.toSorted()]
@@ -480,7 +480,7 @@ describe('any document over any resolvers', { timeout: 120_000 }, () => {
     await fc.assert(property, { numRuns: 300 })
   })
 
-  it('has no key whose value is null, if nulls are omitted; null items, and nulls in scalars, stay', async () => {
+  it('has no key with the value null if nulls are omitted, but keeps null items and nulls in scalars', async () => {
     const property = fc.asyncProperty(documents, calls, (text, requests) =>
       compare(text, requests, { oneByOne: true, nulls: 'omit' }, (ours, theirs) => {
         const expected = [withoutNulls(theirs.result.data), theirs.result.errors]
@@ -491,7 +491,7 @@ describe('any document over any resolvers', { timeout: 120_000 }, () => {
   })
 })
 
-/** Prepares an operation over a small schema, with a resolver for each field that has one. */
+/** Prepares an operation over a small schema with the given resolvers. */
 function prepared(sdl: string, resolvers: Record<string, GraphQLFieldResolver<unknown, unknown>>, text: string) {
   const small = buildSchema(sdl)
   for (const [name, resolve] of Object.entries(resolvers)) {
@@ -536,7 +536,7 @@ describe('a rejection that graphql-js leaves unhandled', () => {
 })
 
 describe('a prepared operation', () => {
-  it('gives children the very path object that the parent resolver had, through lists', () => {
+  it('passes the path object of the parent resolver to its children, also through lists', () => {
     const paths: GraphQLResolveInfo['path'][] = []
     const push =
       (value: unknown) =>
@@ -551,7 +551,7 @@ describe('a prepared operation', () => {
     expect(paths[1]).toMatchObject({ key: 'id', typename: 'Item', prev: { key: 0, typename: undefined } })
   })
 
-  it('is synchronous if its resolvers are, and takes a thenable for a promise', async () => {
+  it('is synchronous if its resolvers are, and treats a thenable as a promise', async () => {
     // biome-ignore lint/suspicious/noThenProperty: as Prisma's queries are
     const thenable = { then: (resolve: (value: unknown) => void) => Promise.resolve(2).then(resolve) }
     const { operation } = prepared('type Query { a: Int b: Int }', {}, '{ a b }')
@@ -561,7 +561,7 @@ describe('a prepared operation', () => {
     expect(JSON.stringify(await result)).toBe('{"data":{"a":2,"b":1}}')
   })
 
-  it('executes mutations one after the other, and stops at one that must not be null', async () => {
+  it('executes mutations one after another, and stops at a non-null one that fails', async () => {
     const order: string[] = []
     const step = (name: string) => async () => {
       order.push(`${name} starts`)
@@ -576,12 +576,12 @@ describe('a prepared operation', () => {
     expect(order).toEqual(['a starts', 'a ends', 'b starts', 'b ends', 'c starts', 'c ends'])
   })
 
-  it('answers introspection as graphql-js does', () => {
+  it('returns the introspection result of graphql-js', () => {
     const { operation, theirs } = prepared('type Query { a: Int }', {}, getIntrospectionQuery())
     expect(JSON.stringify(operation(none))).toBe(JSON.stringify(theirs()))
   })
 
-  it('takes coerced variables as they are, and reports what is wrong with raw ones without data', () => {
+  it('uses coerced variables unchanged, and returns errors without data for invalid raw variables', () => {
     const sdl = 'type Query { a(x: Int!): Int }'
     const resolvers = { 'Query.a': (_source: unknown, { x }: { x?: unknown }) => x }
     const { operation } = prepared(sdl, resolvers as never, 'query ($x: Int!) { a(x: $x) }')
@@ -591,7 +591,7 @@ describe('a prepared operation', () => {
     expect(refused.errors).toMatchObject([{ message: expect.stringContaining('Variable "$x" got invalid value "5"') }])
   })
 
-  it('selects by its variables, however many combinations of conditions there are', () => {
+  it('respects @skip and @include for any number of combinations', () => {
     const letters = [...'abcdef']
     const declared = letters.map((name) => `$${name}: Boolean!`).join()
     const body = letters.map((name) => `${name} @include(if: $${name})`).join(' ')
@@ -638,7 +638,7 @@ describe('an aborted execution', () => {
     expect(run).toThrow('Enough')
   })
 
-  it('that ends in time leaves nothing on the signal', async () => {
+  it('that completes leaves no listener on the signal', async () => {
     const { operation } = prepared(sdl, {}, '{ b }')
     const { signal } = new AbortController()
     await operation({ ...none, rootValue: { b: async () => 1 }, signal })

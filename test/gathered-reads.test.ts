@@ -19,7 +19,7 @@ beforeEach(async () => {
   await gateway.get('/quota')
 })
 
-/** The statements that ask for the store's own data, while `work` runs. */
+/** The number of statements that read pets, categories, orders or stock while `work` runs. */
 async function counted(work: () => Promise<unknown>) {
   statements.length = 0
   await work()
@@ -30,7 +30,7 @@ const petIds = [1, 2, 3, 2, 1, 3, 3]
 const nested = 'query ($id: Int64!) { pet(petId: $id) { name category { name } inventory { quantity } } }'
 
 describe('reads that arrive together', () => {
-  test('of single pets over REST share one statement, and each has its own answer', async () => {
+  test('for single pets over REST share one statement, and each gets its own result', async () => {
     const statements = await counted(async () => {
       const answers = await Promise.all(petIds.map((id) => gateway.get(`/pets/${id}`)))
       expect(answers.map(({ body }) => body.id)).toEqual(petIds)
@@ -38,7 +38,7 @@ describe('reads that arrive together', () => {
     expect(statements).toBe(1)
   })
 
-  test('of single pets over GraphQL share one statement, what is nested in them included', async () => {
+  test('for single pets over GraphQL share one statement per level of nesting', async () => {
     const statements = await counted(async () => {
       const answers = await Promise.all(petIds.map((id) => gateway.graphql(nested, { id })))
       const names = answers.map(({ body }) => body.data.pet.name)
@@ -58,12 +58,12 @@ describe('reads that arrive together', () => {
     expect(statements).toBe(1)
   })
 
-  test('find nothing for what does not exist, beside what does', async () => {
+  test('return not_found for a missing row, and the rows that exist for the others', async () => {
     const answers = await Promise.all([1, 99, 2, 100].map((id) => gateway.get(`/pets/${id}`)))
     expect(answers.map(({ status }) => status)).toEqual([200, 404, 200, 404])
   })
 
-  test('are split where there are more than a hundred', async () => {
+  test('are split into batches of 100', async () => {
     const ids = Array.from({ length: 250 }, (_, i) => i + 1)
     const statements = await counted(async () => {
       const answers = await Promise.all(ids.map((id) => gateway.get(`/pets/${id}`)))
@@ -72,7 +72,7 @@ describe('reads that arrive together', () => {
     expect(statements).toBe(3)
   })
 
-  test('all fail where the statement fails, and the next ones do not', async () => {
+  test('all fail if the statement fails, and later ones succeed', async () => {
     await gateway.prisma.$executeRawUnsafe('ALTER TABLE "Order" RENAME COLUMN "quantity" TO "amount"')
     const failed = await Promise.all([1, 2].map((id) => gateway.get(`/store/orders/${id}`)))
     await gateway.prisma.$executeRawUnsafe('ALTER TABLE "Order" RENAME COLUMN "amount" TO "quantity"')
@@ -82,7 +82,7 @@ describe('reads that arrive together', () => {
 })
 
 describe('a client', () => {
-  test('never misses its own last write, whatever others read and write meanwhile', async () => {
+  test('always sees its own last write, whatever others read and write meanwhile', async () => {
     const { url } = await gateway.listen()
     const headers = { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json' }
     const ask = async (path: string, init: RequestInit = {}) => {
@@ -113,7 +113,7 @@ describe('a client', () => {
   })
 })
 
-describe('a change of stock', () => {
+describe('a stock change', () => {
   test('is one statement, without a transaction', async () => {
     statements.length = 0
     const { status, body } = await gateway.patch('/inventory/2', { quantity: 5 })
@@ -123,7 +123,7 @@ describe('a change of stock', () => {
     ])
   })
 
-  test('shows itself where the same mutation reads it again', async () => {
+  test('is visible to the other fields of the same mutation', async () => {
     const { body } = await gateway.graphql(
       'mutation { updateInventory(petId: 2, input: { quantity: 9 }) { quantity pet { inventory { quantity } } } }',
     )

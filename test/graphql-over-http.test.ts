@@ -36,12 +36,12 @@ describe('the audits of GraphQL over HTTP', () => {
     })
 })
 
-test('an unknown query parameter is refused by its name', async () => {
+test('an unknown query parameter returns 400 and is named', async () => {
   const answer = await ask({ query: '{ __typename }', qurey: 'x' })
   expect([answer.status, await answer.text()]).toEqual([400, expect.stringContaining('qurey')])
 })
 
-describe('the media type of an answer', () => {
+describe('the media type of a response', () => {
   const type = 'application/graphql-response+json'
 
   test.each([
@@ -55,7 +55,7 @@ describe('the media type of an answer', () => {
     ['multipart/mixed', 'application/json'],
     ['application/json; charset=iso-8859-1', 'application/json'],
     ['nonsense', 'application/json'],
-  ])('for Accept: %s it is %s', async (accept, expected) => {
+  ])('for Accept: %s is %s', async (accept, expected) => {
     const answer = await post({ query: '{ __typename }' }, { accept })
     expect([answer.status, answer.headers.get('content-type')]).toEqual([200, `${expected}; charset=utf-8`])
     expect(await answer.json()).toEqual({ data: { __typename: 'Query' } })
@@ -69,7 +69,7 @@ describe('the media type of an answer', () => {
 })
 
 describe('requests', () => {
-  test('GET and POST mean the same', async () => {
+  test('GET and POST have the same result', async () => {
     const params = {
       query: 'query A($id: Int64!) { pet(petId: $id) { id } } query B { __typename }',
       operationName: 'A',
@@ -82,7 +82,7 @@ describe('requests', () => {
     expect(await posted.json()).toEqual(answer)
   })
 
-  test('a mutation by GET is 405 and changes nothing', async () => {
+  test('a mutation by GET returns 405 and changes nothing', async () => {
     const before = await gateway.prisma.category.count()
     for (const accept of ['application/json', 'application/graphql-response+json']) {
       const answer = await ask(
@@ -97,19 +97,19 @@ describe('requests', () => {
     expect(await gateway.prisma.category.count()).toBe(before)
   })
 
-  test('a query beside a mutation in one document may come by GET', async () => {
+  test('a query in a document that also has a mutation works by GET', async () => {
     const query = 'query A { __typename } mutation B { deletePet(petId: 1) { id } }'
     expect((await ask({ query, operationName: 'A' })).status).toBe(200)
     expect((await ask({ query, operationName: 'B' })).status).toBe(405)
   })
 
-  test('HEAD is GET without a body', async () => {
+  test('HEAD returns the headers of GET without a body', async () => {
     const answer = await ask({ query: '{ __typename }' }, { method: 'HEAD' })
     expect([answer.status, await answer.text()]).toEqual([200, ''])
     expect((await ask({ query: 'mutation { deletePet(petId: 1) { id } }' }, { method: 'HEAD' })).status).toBe(405)
   })
 
-  test.each(['PUT', 'PATCH', 'DELETE', 'OPTIONS'])('%s is 405 with Allow', async (method) => {
+  test.each(['PUT', 'PATCH', 'DELETE', 'OPTIONS'])('%s returns 405 with Allow', async (method) => {
     const answer = await authorized(url, { method })
     expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'GET, HEAD, POST'])
     expect(await answer.json()).toMatchObject({ errors: [{ extensions: { code: 'method_not_allowed', status: 405 } }] })
@@ -128,7 +128,7 @@ describe('requests', () => {
     ['an unknown parameter', { query, doc: query }],
     ['what is not JSON', '{'],
     ['nothing', ''],
-  ])('%s is 400', async (_, body) => {
+  ])('%s returns 400', async (_, body) => {
     const answer = await post(body)
     expect(answer.status).toBe(400)
     expect(await answer.json()).toEqual({
@@ -136,7 +136,7 @@ describe('requests', () => {
     })
   })
 
-  test('variables that are not JSON are 400 by GET', async () => {
+  test('variables that are not JSON return 400 by GET', async () => {
     expect((await ask({ query, variables: '{' })).status).toBe(400)
   })
 
@@ -145,7 +145,7 @@ describe('requests', () => {
     ['application/graphql', 415, 'unsupported_media_type'],
     ['application/x-www-form-urlencoded', 415, 'unsupported_media_type'],
     ['application/json; charset=iso-8859-1', 415, 'unsupported_media_type'],
-  ])('a body of %s is 415', async (type, status, code) => {
+  ])('a body of type %s returns 415', async (type, status, code) => {
     for (const accept of ['*/*', 'application/graphql-response+json']) {
       const answer = await post({ query }, { 'content-type': type, accept })
       expect(answer.status).toBe(status)
@@ -153,7 +153,7 @@ describe('requests', () => {
     }
   })
 
-  test('a body over the limit is 413, whether or not its length is declared', async () => {
+  test('a body over the limit returns 413, with or without a declared length', async () => {
     const body = JSON.stringify({ query: `{ __typename } # ${'x'.repeat(1_048_576)}` })
     const refused = { errors: [{ extensions: { code: 'payload_too_large', status: 413 } }] }
     const declared = await post(body)
@@ -162,7 +162,7 @@ describe('requests', () => {
     expect([counted.status, counted.body]).toMatchObject([413, refused])
   })
 
-  test('without a key it is 401', async () => {
+  test('a request without a key returns 401', async () => {
     const answer = await fetch(url, { method: 'POST', body: JSON.stringify({ query }) })
     expect([answer.status, answer.headers.get('www-authenticate')]).toEqual([401, 'Bearer'])
     expect(await answer.json()).toMatchObject({ errors: [{ extensions: { code: 'unauthorized', status: 401 } }] })
@@ -170,7 +170,7 @@ describe('requests', () => {
 })
 
 describe('GraphiQL', () => {
-  // Not fetch, which decompresses by itself.
+  // Not fetch, because it decompresses.
   const page = (headers: Record<string, string>, method = 'GET') =>
     new Promise<{ status?: number; headers: NodeJS.Dict<string | string[]>; body: Buffer }>((resolve, reject) => {
       request(url, { method, headers: { accept: 'text/html', ...headers } }, async (response) => {
@@ -181,7 +181,7 @@ describe('GraphiQL', () => {
         .end()
     })
 
-  test('is served without a key, compressed, and is kept by browsers', async () => {
+  test('needs no key, is compressed, and can be cached by browsers', async () => {
     const plain = await page({})
     expect([plain.status, plain.headers['content-type']]).toEqual([200, 'text/html; charset=utf-8'])
     const brotli = await page({ 'accept-encoding': 'gzip, br' })
@@ -207,14 +207,14 @@ describe('GraphiQL', () => {
     expect(html).not.toMatch(/unpkg\.com|jsdelivr\.net|cdnjs|googleapis/)
   })
 
-  test('may run its own script and talk to its own origin, and nothing else', async () => {
+  test('can run only its own script and connect only to its own origin', async () => {
     const policy = String((await page({})).headers['content-security-policy']).split('; ')
     expect(policy).toContain("default-src 'none'")
     expect(policy).toContain("connect-src 'self'")
     expect(policy.find((rule) => rule.startsWith('script-src'))).toMatch(/^script-src 'sha256-[\w+/]+='$/)
   })
 
-  test('opens with examples that run as they are on the sample data', async () => {
+  test('opens with examples that work on the sample data', async () => {
     await seed(gateway.prisma)
     const html = (await page({})).body.toString()
     const options = /document\.querySelector\('#root'\),\s*(\{.*\}),\s*\);/.exec(html.slice(-10_000))?.[1] ?? ''
@@ -229,7 +229,7 @@ describe('GraphiQL', () => {
     }
   })
 
-  test('is a page for browsers alone: others need a key', async () => {
+  test('is served only to browsers: other clients need a key', async () => {
     expect((await fetch(url, { headers: { accept: 'application/json' } })).status).toBe(401)
   })
 })

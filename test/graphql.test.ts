@@ -42,20 +42,20 @@ const data = async (query: string, variables?: object) => {
 }
 const refusal = ({ body }: { body: { errors: { extensions: object }[] } }) => body.errors.map((e) => e.extensions)
 
-test('requests for single things that arrive together share a query, and each has its own answer', async () => {
+test('single reads that arrive together share one query, and each gets its own result', async () => {
   const { pets } = await createCategory(20)
-  // So that the key is known.
+  // So that the key is cached.
   await gateway.get('/quota')
   statements.length = 0
   const ids = [...pets.map(({ id }) => Number(id)), 999_999]
   const answers = await Promise.all(ids.map((id) => gateway.get(`/pets/${id}`)))
   expect(answers.map(({ status }) => status)).toEqual([...pets.map(() => 200), 404])
   expect(answers.map(({ body }) => body.id)).toEqual([...pets.map(({ id }) => Number(id)), undefined])
-  // One, where Redis' answers arrive together, too.
+  // One, also if Redis' replies arrive together.
   expect(statements.length).toBeLessThan(5)
 })
 
-test('a read that shares a query sees every write that was acknowledged before it', async () => {
+test('a read that shares a query sees every write acknowledged before it', async () => {
   const { pets } = await createCategory(1)
   const path = `/pets/${pets[0]?.id}`
   for (let i = 0; i < 20; i++) {
@@ -80,7 +80,7 @@ test('every type, field, argument and value has a description', () => {
 })
 
 describe('the graph', () => {
-  test('leads from each resource to its neighbours, in both directions', async () => {
+  test('has relations in both directions between all resources', async () => {
     const category = await createCategory(1, 1)
     const [pet] = category.pets
     const query = `query ($category: Int64!, $pet: Int64!, $order: Int64!) {
@@ -102,7 +102,7 @@ describe('the graph', () => {
     })
   })
 
-  test('nested lists are paged as root lists are: 20 unless told otherwise, from after the last one seen', async () => {
+  test('nested lists have the same pagination as root lists: 20 by default, starting after the given id', async () => {
     const category = await createCategory(22, 0)
     const ids = category.pets.map(({ id }) => ({ id: Number(id) }))
     const query = `query ($id: Int64!, $limit: Int, $after: Int64) {
@@ -117,15 +117,15 @@ describe('the graph', () => {
     ['limit: 0', 'limit must be at least 1.'],
     ['limit: 101', 'limit must be at most 100.'],
     ['limit: null', 'limit must not be null.'],
-  ])('a nested list refuses %s', async (args, message) => {
+  ])('a nested list rejects %s', async (args, message) => {
     const [pet] = (await createCategory()).pets
     const answer = await gateway.graphql(`{ pet(petId: ${pet?.id}) { orders(${args}) { id } } }`)
     expect(answer.body.errors[0]).toMatchObject({ message, extensions: { code: 'invalid_request', status: 400 } })
   })
 })
 
-describe('refusals', () => {
-  test('one leaves the data of the others', async () => {
+describe('errors', () => {
+  test('a field that fails leaves the data of the other fields', async () => {
     const { id } = await createCategory()
     const { status, body } = await gateway.graphql(
       `{ category(categoryId: ${id}) { name } pet(petId: 999999) { id } wide: pets(limit: 101) { id } }`,
@@ -150,11 +150,11 @@ describe('refusals', () => {
     ['mutation { createPet(input: { name: null, categoryId: 1 }) { id } }', 'invalid_request', 400],
     ['mutation { createCategory(input: { name: " " }) { id } }', 'invalid_request', 400],
     ['mutation { updatePet(petId: 999999, input: {}) { id } }', 'not_found', 404],
-  ])('%s is refused as %s', async (query, code, status) => {
+  ])('%s returns %s', async (query, code, status) => {
     expect(refusal(await gateway.graphql(query))).toEqual([{ code, status }])
   })
 
-  test('a syntax error says what is wrong and where', async () => {
+  test('a syntax error names the problem and its position', async () => {
     const { body } = await gateway.graphql('{ pets { tokens')
     expect(body.errors[0]).toMatchObject({
       message: 'Syntax Error: Expected Name, found <EOF>.',
@@ -164,7 +164,7 @@ describe('refusals', () => {
 })
 
 describe('deletes', () => {
-  test('return the pet as it was, with its relations', async () => {
+  test('return the deleted pet with its relations', async () => {
     const [pet] = (await createCategory()).pets
     const query = `mutation { deletePet(petId: ${pet?.id}) { name category { name } inventory { quantity } orders { id } } }`
     expect((await data(query)).deletePet).toEqual({
@@ -176,7 +176,7 @@ describe('deletes', () => {
     expect(await gateway.prisma.inventoryItem.count({ where: { petId: pet?.id } })).toBe(0)
   })
 
-  test('return the order and the category as they were', async () => {
+  test('return the deleted order and category', async () => {
     const category = await createCategory(1, 1)
     const [pet] = category.pets
     const order = await data(`mutation { deleteOrder(orderId: ${pet?.orders[0]?.id}) { quantity pet { name } } }`)
@@ -186,7 +186,7 @@ describe('deletes', () => {
     expect(deleted.deleteCategory).toEqual({ name: 'Cats', pets: [] })
   })
 
-  test('selections that cannot be read before the delete are refused as gone, not as a defect of ours', async () => {
+  test('return not_found, not internal, for fields that can only be read after the delete', async () => {
     const { id } = (await gateway.post('/categories', { name: 'Cats' })).body
     const { body } = await gateway.graphql(
       `mutation { deleteCategory(categoryId: ${id}) { a: pets(limit: 1) { id } b: pets(limit: 2) { id } } }`,
@@ -197,7 +197,7 @@ describe('deletes', () => {
     expect((await gateway.get(`/categories/${id}`)).status).toBe(404)
   })
 
-  test('are refused while something refers to the thing', async () => {
+  test('return conflict while another row refers to the deleted one', async () => {
     const category = await createCategory(1, 1)
     const query = `mutation { deletePet(petId: ${category.pets[0]?.id}) { id } deleteCategory(categoryId: ${category.id}) { id } }`
     const answer = await gateway.graphql(query)
@@ -207,7 +207,7 @@ describe('deletes', () => {
   })
 })
 
-describe('what a document costs the database', () => {
+describe('the database cost of a document', () => {
   const deep = `query ($id: [Int64!]) { pets(id: $id, limit: 5) { name category { name pets(limit: 3) { id } }
     orders(limit: 10) { quantity pet { name inventory { quantity status } } } } }`
   const twoPages = `query ($id: [Int64!]) { pets(id: $id) { first: orders(limit: 1) { id } more: orders(limit: 5, after: 1) { id } } }`
@@ -215,7 +215,7 @@ describe('what a document costs the database', () => {
   test.each([
     ['lists within lists', deep, 1],
     ['two pages of one list', twoPages, 2],
-  ])('%s take a bounded number of statements, whatever the number of rows', async (_, query, most) => {
+  ])('%s need a fixed number of statements, whatever the number of rows', async (_, query, most) => {
     const count = async (pets: number, orders: number) => {
       const category = await createCategory(pets, orders)
       statements.length = 0
@@ -224,7 +224,7 @@ describe('what a document costs the database', () => {
       // The gateway reads a key again when its row is a few seconds old.
       return statements.filter((statement) => !statement.includes('"ApiKey"')).length
     }
-    await data(query, { id: [1] }) // the key is known from here on
+    await data(query, { id: [1] }) // the key is cached from here on
     const few = await count(1, 1)
     expect(few).toBeGreaterThan(0)
     expect(few).toBeLessThanOrEqual(most)
@@ -232,8 +232,8 @@ describe('what a document costs the database', () => {
   })
 })
 
-describe('a defect of ours', () => {
-  test('is answered internal on both surfaces, tells nothing of the inside, and is logged with the request id', async () => {
+describe('an unexpected error', () => {
+  test('returns internal on both surfaces, reveals no details, and is logged with the request id', async () => {
     const broken = await useGateway()
     await broken.prisma.$executeRawUnsafe('ALTER TABLE "Order" RENAME COLUMN "quantity" TO "amount"')
     const message = 'Something went wrong on our side.'
@@ -261,7 +261,7 @@ describe('a defect of ours', () => {
   })
 })
 
-/** Another gateway on the same database, by a way that can be cut. */
+/** Another gateway on the same database, through a connection that can be cut. */
 async function useCuttable(keyTtlMs?: number) {
   const url = new URL(database.url)
   const { hostname, port } = url
@@ -286,8 +286,8 @@ async function useCuttable(keyTtlMs?: number) {
   return { gateway, cut, mend: () => open(at) }
 }
 
-describe('a database that is gone', () => {
-  test('is answered 503 unavailable with Retry-After on both surfaces, until it is back', async () => {
+describe('an unreachable database', () => {
+  test('returns 503 unavailable with Retry-After on both surfaces until it is reachable again', async () => {
     const { gateway, cut, mend } = await useCuttable()
     const { key: unknown } = await gateway.createKey()
     expect((await gateway.get('/pets')).status).toBe(200)
@@ -302,7 +302,7 @@ describe('a database that is gone', () => {
     const before = await gateway.graphql('{ categories { id } }', {}, { key: unknown })
     expect([before.status, refusal(before)]).toEqual([503, [unavailable]])
     expect(before.headers.get('retry-after')).toMatch(/^[1-9]\d*$/)
-    // What has begun to run keeps the data of the fields that need no database.
+    // A running operation keeps the data of fields that need no database.
     const within = await gateway.graphql('{ categories { id } quota { plan } }')
     expect([within.status, refusal(within)]).toEqual([200, [unavailable]])
     expect(within.body.data).toEqual({ categories: null, quota: { plan: 'Enterprise' } })
@@ -312,7 +312,7 @@ describe('a database that is gone', () => {
     expect((await gateway.get('/categories', { key: unknown })).status).toBe(200)
   })
 
-  test('does not lock out a key that was good', async () => {
+  test('does not reject a key that was valid before', async () => {
     const { gateway, cut } = await useCuttable(50)
     expect((await gateway.get('/quota')).status).toBe(200)
     await cut()

@@ -15,11 +15,11 @@ interface Sent {
   path: string
   body?: string
   headers?: Record<string, string>
-  /** Without the key, it is counted by address. */
+  /** Without a key, it counts by address. */
   keyless?: true
   cost: number
   status: number
-  /** Answers a banned key too. */
+  /** Works for a banned key too. */
   quota?: true
 }
 
@@ -87,7 +87,7 @@ const step = fc.oneof(
   { weight: 1, arbitrary: fc.record({ banFor: fc.constantFrom(300, 1500) }) },
 )
 
-/** What a structured field (RFC 9651) says of each window. */
+/** The windows in a structured field (RFC 9651). */
 const list = (headers: Headers, name: string) =>
   parseList(headers.get(name) ?? '').map((item) => {
     const [value, parameters] = item as Item
@@ -109,7 +109,7 @@ describe.each([
       BAN_AFTER: String(ban.after),
       BAN_SECONDS: String(ban.seconds),
       MAX_BODY_BYTES: '1024',
-      // Each client has an address of its own.
+      // Each client has its own address.
       TRUST_PROXY: '1',
     }
     gateway = await openGateway({ database, redisUrl, seconds, keyTtlMs: 10, env })
@@ -126,10 +126,10 @@ describe.each([
     ]
   }
 
-  /** Holds one response against what the model expects, each number within what rounding up leaves of a span. */
+  /** Compares a response with the model. Each number must be within its span, rounded up. */
   function judge({ status, headers }: Response, sent: Sent, expected: Expected, now: Span) {
     const { outcome, bannedUntil } = expected
-    // Whoever is banned is shown nothing remaining until the ban ends.
+    // During a ban, 0 requests remain until its end.
     const shut = outcome === 'banned' && bannedUntil ? { remaining: 0, end: bannedUntil } : {}
     const windows = expected.windows.map((window) => ({ ...window, ...shut }))
     const binding = expected.binding.map((window) => ({ ...window, ...shut }))
@@ -157,16 +157,16 @@ describe.each([
     expect(list(headers, 'ratelimit-policy')).toEqual(
       windows.map(({ name, limit, seconds }) => ({ name, q: limit, w: seconds })),
     )
-    const told = list(headers, 'ratelimit')
-    expect(told.map(({ name, r }) => ({ name, r }))).toEqual(windows.map(({ name, remaining: r }) => ({ name, r })))
+    const fields = list(headers, 'ratelimit')
+    expect(fields.map(({ name, r }) => ({ name, r }))).toEqual(windows.map(({ name, remaining: r }) => ({ name, r })))
     for (const [i, { end }] of windows.entries()) {
-      expect(told[i]?.t).toBeGreaterThanOrEqual(Math.max(0, Math.ceil((end[0] - now[1]) / 1000)))
-      expect(told[i]?.t).toBeLessThanOrEqual(Math.max(0, Math.ceil((end[1] - now[0]) / 1000)))
+      expect(fields[i]?.t).toBeGreaterThanOrEqual(Math.max(0, Math.ceil((end[0] - now[1]) / 1000)))
+      expect(fields[i]?.t).toBeLessThanOrEqual(Math.max(0, Math.ceil((end[1] - now[0]) / 1000)))
     }
 
     expect(headers.has('retry-after')).toBe(status === 429)
     if (status === 429) {
-      // Whoever waits that long comes after Reset, and not a whole second later.
+      // This wait ends after Reset, but less than a second later.
       const wait = number('retry-after')
       expect(wait).toBeGreaterThanOrEqual(Math.max(1, Math.ceil(shown.reset - now[1] / 1000)))
       expect(wait).toBeLessThanOrEqual(Math.max(1, Math.ceil(shown.reset - now[0] / 1000)))
@@ -216,7 +216,7 @@ describe.each([
         byKey.limits = limitsOf(await database.prisma.apiKey.update({ where: { id: row.id }, data: limits }))
         await sleep(25)
       },
-      /** An admin's ban, in place of one that the key may have. */
+      /** A ban by an admin, which replaces any other ban. */
       async ban(ms: number) {
         if (byKey.bannedUntil[1] > Date.now() - 20) return
         const until = Date.now() + ms
@@ -227,7 +227,7 @@ describe.each([
     }
   }
 
-  test('every rate limit header of every response is what a plain model says', async () => {
+  test('every rate limit header of every response matches a simple model', async () => {
     let judged = 0
     const property = fc.asyncProperty(
       row,
@@ -242,13 +242,13 @@ describe.each([
         }
         for (const step of steps)
           await take(step).catch(async (error) => {
-            // On the very edge of a window: what comes after it cannot be judged, so another client goes on.
+            // On the edge of a window later results are undecided, so continue with another client.
             if (!(error instanceof Undecided)) throw error
             caller = await client(row)
           })
       },
     )
-    // Side by side, since most of the time is spent waiting. Nothing is shrunk: time cannot be repeated.
+    // Concurrent, because most of the time is waiting. Without shrinking, because time cannot be repeated.
     await Promise.all(Array.from({ length: lanes }, () => fc.assert(property, { numRuns, endOnFailure: true })))
     expect(judged).toBeGreaterThan(lanes * numRuns * 10)
   }, 180_000)

@@ -65,7 +65,7 @@ describe('the binding window', () => {
 })
 
 describe('rate limit headers', () => {
-  test('show the binding window, and both as policies', () => {
+  test('show the binding window, and both windows as policies', () => {
     expect(rateLimitHeaders(allowed(minute(59, now + 60_000), day(999)))).toEqual({
       'x-ratelimit-limit': '60',
       'x-ratelimit-remaining': '59',
@@ -81,13 +81,13 @@ describe('rate limit headers', () => {
     [now + 1001, 1_800_000_002, 2],
     [now, 1_800_000_000, 1],
     [now - 5000, 1_799_999_995, 1],
-  ])('round up: what resets at %i is shown as %i, and refused for %i seconds', (resetAt, reset, retryAfter) => {
+  ])('round up: a reset at %i ms is shown as %i, with Retry-After: %i', (resetAt, reset, retryAfter) => {
     const headers = rateLimitHeaders(limited(['minute'], minute(0, resetAt), day(5)))
     expect(headers).toMatchObject({ 'x-ratelimit-reset': String(reset), 'retry-after': String(retryAfter) })
     expect(headers.ratelimit).toMatch(/^"minute";r=0;t=\d+, /)
   })
 
-  test('of a ban show nothing remaining until its end', () => {
+  test('of a ban show 0 remaining until its end', () => {
     expect(rateLimitHeaders(banned(now + 300_000, minute(60), day(900)))).toEqual({
       'x-ratelimit-limit': '60',
       'x-ratelimit-remaining': '0',
@@ -98,7 +98,7 @@ describe('rate limit headers', () => {
     })
   })
 
-  test('are whole numbers, and whoever waits for Retry-After comes after the reset', () => {
+  test('are whole numbers, and Retry-After never ends before the reset', () => {
     const window = (name: 'minute' | 'day') =>
       fc.record({
         name: fc.constant(name),

@@ -17,7 +17,7 @@ import {
   callGraphql,
   callRest,
   contents,
-  expectMarks,
+  expectCommonHeaders,
   graphqlRequest,
   json,
   queryArgs,
@@ -29,7 +29,7 @@ const MAX_INT = 2_147_483_647
 const MIB = 1_048_576
 const cats = (count: number) => '🐈'.repeat(count)
 
-// What is wrong for a type, whatever the field.
+// Invalid values of a type, for any field.
 const wrongValues: Record<string, unknown[]> = {
   Int64: ['1', '', 1.5, 0, -1, 2n ** 63n, -(2n ** 63n), 10n ** 400n, true, [], [1], {}],
   '[Int64!]': ['1', 0, [0], ['1'], [1, null], [1, 1.5], [], Array(101).fill(1), true, {}],
@@ -55,7 +55,7 @@ const wrongValues: Record<string, unknown[]> = {
   ],
 }
 
-// The same in a path or a query string, as it stands in the URL.
+// Invalid texts in a path or a query string, as written in the URL.
 const wrongTexts: Record<string, string[]> = {
   Int64: [
     ...[
@@ -97,40 +97,40 @@ const wrongTexts: Record<string, string[]> = {
   PetStatus: ['Sold', 'sold%20', 'sold,pending', 'null', '%00', '%zz', '%', '%ff', '%ED%A0%80'],
 }
 
-/** Values that are taken, and others that lie just past them, each with what its refusal says. */
+/** Accepted values, and rejected ones just beyond the bounds, each with a part of its error message. */
 interface Bounds {
-  taken: unknown[]
-  refused: [value: unknown, said: string][]
+  accepted: unknown[]
+  rejected: [value: unknown, mentions: string][]
 }
 
 const numbers = (least: number, most: number): Bounds => ({
-  taken: [least, most],
-  refused: [
+  accepted: [least, most],
+  rejected: [
     [least - 1, String(least)],
     [most + 1, String(most)],
   ],
 })
 
-// The bounds that the contract has. A number or a text without a line here fails the tests.
+// The bounds of the contract. The tests fail for a number or text without a line here.
 const bounds: Record<string, Bounds> = {
   limit: numbers(1, 100),
   'NewOrder.quantity': numbers(1, MAX_INT),
   'OrderUpdate.quantity': numbers(1, MAX_INT),
   'InventoryUpdate.quantity': numbers(0, MAX_INT),
   name: {
-    taken: ['x', cats(100), ` \n${cats(100)}\t`],
-    refused: [
+    accepted: ['x', cats(100), ` \n${cats(100)}\t`],
+    rejected: [
       ['', '1 to 100'],
       [' \n', '1 to 100'],
       [cats(101), '1 to 100'],
     ],
   },
-  description: { taken: ['', cats(1000)], refused: [[cats(1001), '1000']] },
+  description: { accepted: ['', cats(1000)], rejected: [[cats(1001), '1000']] },
 }
 
 const unknownNames = ['x', '__proto__', 'constructor', 'toString', 'a\nb', 'a"b', 'ü']
 
-/** A value that nothing is wrong with, in the store that `resetStore` makes. */
+/** A valid value for the rows that `resetStore` creates. */
 function valid(type: GraphQLInputType): unknown {
   const bare = getNullableType(type)
   if (isListType(bare)) return [valid(bare.ofType)]
@@ -183,7 +183,7 @@ function places(operation: Operation): Place[] {
   })
 }
 
-/** The request target of an operation, with text in the path and in the query string as it is. */
+/** The request target of an operation, with unchanged text in path and query string. */
 const target = ({ rest }: Operation, { path = '1', query = '' } = {}) =>
   rest.path.replace(/\{\w+\}/, path) + (query && `?${query}`)
 
@@ -208,9 +208,9 @@ const expectNothingStored = async () => expect(await contents(gateway.prisma)).t
 
 const word = (text: string) => new RegExp(`(^|\\W)${text.replace(/[^\w\s]/g, '\\$&')}(\\W|$)`)
 
-/** A refusal, whole, as its surface has it; its message says every one of `said`. */
-function expectRefusal(answer: Answer, label: string, said: string[], status = 400, code = 'invalid_request') {
-  expectMarks(answer, label)
+/** Expects the complete error of the surface, with a message that contains all `mentions`. */
+function expectRefusal(answer: Answer, label: string, mentions: string[], status = 400, code = 'invalid_request') {
+  expectCommonHeaders(answer, label)
   const { errors, data, ...error } = answer.body ?? {}
   if (errors) {
     expect(errors[0].extensions, label).toEqual({ code, status })
@@ -221,11 +221,11 @@ function expectRefusal(answer: Answer, label: string, said: string[], status = 4
     expect([answer.status, answer.headers.get('content-type')], label).toEqual([status, 'application/json'])
   }
   const { message } = errors?.[0] ?? error
-  for (const words of said) expect(message, label).toMatch(word(words))
+  for (const mention of mentions) expect(message, label).toMatch(word(mention))
 }
 
 function expectSuccess(answer: Answer, label: string) {
-  expectMarks(answer, label)
+  expectCommonHeaders(answer, label)
   expect([answer.status < 300, answer.body?.errors], `${label}: ${answer.text}`).toEqual([true, undefined])
 }
 
@@ -239,14 +239,14 @@ describe.each([
   { surface: 'GraphQL', call: callGraphql },
 ])('through $surface', ({ surface, call }) => {
   const rest = surface === 'REST'
-  // REST has texts, not values, in its path and query: those are tried below.
+  // Path and query of REST contain texts, which are tested below.
   const judged = (place: Place) => !rest || place.in === 'body'
 
-  test.each(operations)('$name succeeds where nothing is wrong', async (operation) => {
+  test.each(operations)('$name succeeds with valid arguments', async (operation) => {
     expectSuccess(await call(gateway, operation, validArgs(operation)), surface)
   })
 
-  test.each(having(judged))('$name refuses every wrong value and names its field', async (operation) => {
+  test.each(having(judged))('$name rejects every invalid value and names its field', async (operation) => {
     for (const { name, type, clears, required, put } of places(operation).filter(judged)) {
       const wrong = wrongValues[type] as unknown[]
       for (const value of [...wrong, ...(clears ? [] : [null]), ...(required ? [undefined] : [])])
@@ -257,33 +257,36 @@ describe.each([
 
   const bounded = (place: Place) => place.bounds
 
-  test.each(having(bounded))('$name takes what lies on a bound and refuses what lies past it', async (operation) => {
+  test.each(having(bounded))('$name accepts values on a bound and rejects values beyond it', async (operation) => {
     for (const { name, put, bounds } of places(operation).filter(bounded))
-      for (const [value, said] of bounds?.refused ?? []) {
+      for (const [value, mentions] of bounds?.rejected ?? []) {
         const answer = await call(gateway, operation, put(value))
-        expectRefusal(answer, `${name}: ${shown(value)}`, rest ? [name, said] : [name])
+        expectRefusal(answer, `${name}: ${shown(value)}`, rest ? [name, mentions] : [name])
       }
     await expectNothingStored()
     for (const { name, put, bounds } of places(operation).filter(bounded))
-      for (const value of bounds?.taken ?? [])
+      for (const value of bounds?.accepted ?? [])
         expectSuccess(await call(gateway, operation, put(value)), `${name}: ${shown(value)}`)
   })
 
   const named = ({ type }: Place) => type.includes('Int64')
 
-  test.each(having(named))('$name takes an id above all ids for one that names nothing', async (operation) => {
-    for (const { name, type, put, ...place } of places(operation).filter(named))
-      for (const id of [2n ** 53n, 2n ** 53n + 1n, 2n ** 63n - 1n]) {
-        const answer = await call(gateway, operation, put(type === 'Int64' ? id : [id]))
-        const label = `${name}: ${id}`
-        if (place.in === 'path') expectRefusal(answer, label, [String(id)], 404, 'not_found')
-        if (place.in === 'body') expectRefusal(answer, label, [name, String(id)], 422, 'unknown_reference')
-        if (place.in === 'query') expect(answer.body.data?.[operation.name] ?? answer.body, label).toEqual([])
-      }
-    await expectNothingStored()
-  })
+  test.each(having(named))(
+    '$name treats an id above all assigned ids as one that does not exist',
+    async (operation) => {
+      for (const { name, type, put, ...place } of places(operation).filter(named))
+        for (const id of [2n ** 53n, 2n ** 53n + 1n, 2n ** 63n - 1n]) {
+          const answer = await call(gateway, operation, put(type === 'Int64' ? id : [id]))
+          const label = `${name}: ${id}`
+          if (place.in === 'path') expectRefusal(answer, label, [String(id)], 404, 'not_found')
+          if (place.in === 'body') expectRefusal(answer, label, [name, String(id)], 422, 'unknown_reference')
+          if (place.in === 'query') expect(answer.body.data?.[operation.name] ?? answer.body, label).toEqual([])
+        }
+      await expectNothingStored()
+    },
+  )
 
-  test.each(withBody)('$name refuses an unknown field of the body by its name', async (operation) => {
+  test.each(withBody)('$name rejects an unknown body field and names it', async (operation) => {
     const args = validArgs(operation)
     for (const name of [...unknownNames, 'id', 'Name', ''])
       for (const value of [1, null, 2n ** 60n]) {
@@ -298,18 +301,18 @@ describe('in the URL', () => {
   const inUrl = (place: Place) => place.in !== 'body'
   const inQuery = (place: Place) => place.in === 'query'
 
-  test.each(having(inUrl))('$name refuses every wrong text and names the parameter', async (operation) => {
+  test.each(having(inUrl))('$name rejects every invalid text and names the parameter', async (operation) => {
     for (const { name, type, ...place } of places(operation).filter(inUrl))
       for (const text of wrongTexts[type.replace(/\W/g, '')] as string[]) {
         const where = place.in === 'path' ? { path: text } : { query: `${name}=${text}` }
-        // What cannot be decoded is no parameter yet.
+        // A text that cannot be decoded is rejected before it is a parameter.
         const broken = place.in === 'path' && ['%zz', '%', '%ff', '1%C0'].includes(text)
         expectRefusal(await send(gateway, operation, where), `${name}=${text}`, [broken ? 'path' : name])
       }
     await expectNothingStored()
   })
 
-  test.each(having(inQuery))('$name refuses an empty or repeated parameter and names it', async (operation) => {
+  test.each(having(inQuery))('$name rejects an empty or repeated parameter and names it', async (operation) => {
     for (const { name, type } of places(operation).filter(inQuery)) {
       const one = `${name}=${[valid(operation.field.args.find((arg) => arg.name === name)?.type as never)]}`
       const repeated = type.startsWith('[') ? [] : [`${one}&${one}`]
@@ -318,7 +321,7 @@ describe('in the URL', () => {
     }
   })
 
-  test.each(operations)('$name refuses an unknown parameter, one that belongs elsewhere too', async (operation) => {
+  test.each(operations)('$name rejects an unknown parameter, even one of another operation', async (operation) => {
     const elsewhere = places(operation).filter((place) => !inQuery(place))
     for (const name of [...unknownNames, 'input', 'Limit', ...elsewhere.map((place) => place.name)]) {
       const query = `${encodeURIComponent(name)}=1`
@@ -329,8 +332,8 @@ describe('in the URL', () => {
   })
 })
 
-// Every operation that takes a body, and GraphQL, which takes one for all of them.
-const takers = [
+// Every operation with a body, and GraphQL.
+const bodyTargets = [
   ...withBody.map((operation) => ({
     title: `${operation.rest.method} ${operation.rest.path}`,
     method: operation.rest.method as string,
@@ -347,7 +350,7 @@ const takers = [
 const deep = (inner: string) => `${'['.repeat(100_000)}${inner}${']'.repeat(100_000)}`
 const padded = (text: string, bytes: number) => text.padEnd(bytes)
 
-describe.each(takers)('the body of $title', ({ method, path, good }) => {
+describe.each(bodyTargets)('the body of $title', ({ method, path, good }) => {
   const call = (body: string | Uint8Array | undefined, type = 'application/json', headers = {}) =>
     gateway.call(method, path, { body, headers: { 'content-type': type, ...headers } })
 
@@ -371,7 +374,7 @@ describe.each(takers)('the body of $title', ({ method, path, good }) => {
     ['nested without an end', '['.repeat(100_000)],
     ['not UTF-8', Buffer.from(good.replace('text', 't\xe9xt'), 'latin1').fill(0xff, 2, 3)],
     ['UTF-16', Buffer.from(good, 'utf16le')],
-  ])('is refused as invalid: %s', async (label, body) => {
+  ])('returns 400: %s', async (label, body) => {
     expectRefusal(await call(body), label, ['body'])
     await expectNothingStored()
   })
@@ -388,13 +391,13 @@ describe.each(takers)('the body of $title', ({ method, path, good }) => {
     ['another charset among parameters', 'application/json; version=1; charset="utf-16"', {}],
     ['a content coding', 'application/json', { 'content-encoding': 'gzip' }],
     ['two content codings', 'application/json', { 'content-encoding': 'identity, br' }],
-  ])('is refused as unsupported: %s', async (label, type, headers) => {
+  ])('returns 415: %s', async (label, type, headers) => {
     for (const body of [good, gzipSync(good), padded('', 2)])
       expectRefusal(await call(body, type, headers), label, [], 415, 'unsupported_media_type')
     await expectNothingStored()
   })
 
-  test('may be called a merge patch where it patches, and nowhere else', async () => {
+  test('can have the media type of a merge patch only in a PATCH', async () => {
     const answer = await call(good, 'application/merge-patch+json')
     if (method === 'PATCH') expectSuccess(answer, method)
     else expectRefusal(answer, method, ['application/json'], 415, 'unsupported_media_type')
@@ -406,13 +409,13 @@ describe.each(takers)('the body of $title', ({ method, path, good }) => {
     ['a byte order mark', `\ufeff${good}`, 'application/json'],
     ['white space around it', ` \r\n\t${good} \n`, 'application/json'],
     ['exactly the most bytes', padded(good, MIB), 'application/json'],
-  ])('is taken with %s', async (label, body, type) => {
+  ])('is accepted with %s', async (label, body, type) => {
     expectSuccess(await call(body, type), label)
     expectSuccess(await call(body, type, { 'content-length': String(Buffer.byteLength(body)) }), label)
     expectSuccess(await call(body, type, { 'content-encoding': 'identity' }), label)
   })
 
-  test('is refused with one byte more than the most, declared or counted, whatever its type', async () => {
+  test('returns 413 if it is one byte too large, with or without a declared length, whatever its type', async () => {
     const body = padded(good, MIB + 1)
     for (const type of ['application/json', 'text/plain'])
       for (const headers of [{}, { 'content-length': String(MIB + 1) }])
@@ -420,7 +423,7 @@ describe.each(takers)('the body of $title', ({ method, path, good }) => {
     await expectNothingStored()
   })
 
-  test.each([MIB, MIB + 1])('is counted as it comes where its length is not declared: %i bytes', async (bytes) => {
+  test.each([MIB, MIB + 1])('is counted while it arrives if it declares no length: %i bytes', async (bytes) => {
     const { url } = await gateway.listen()
     const response = await fetch(url + path, {
       method,
@@ -439,12 +442,12 @@ describe('of a body', () => {
   test.each([
     ['1', 201],
     ['9007199254740993', 422],
-  ])('the last of two equal keys counts, beside the id %s', async (categoryId, status) => {
+  ])('uses the last of two equal keys, also with the id %s', async (categoryId, status) => {
     const body = `{"name":5,"name":"Jerry","categoryId":${categoryId}}`
     expect((await gateway.call('POST', '/pets', { body })).status).toBe(status)
   })
 
-  test('an inherited field is no field', async () => {
+  test('ignores inherited properties', async () => {
     for (const id of ['1', '9007199254740993']) {
       const body = `{"categoryId":${id},"__proto__":{"name":"Tom"}}`
       expectRefusal(await gateway.call('POST', '/pets', { body }), id, [])
@@ -478,13 +481,13 @@ describe('in a GraphQL document', () => {
       'categories { pets(after: 0) {id} }',
       'pets { orders(limit: null) {id} }',
     ],
-  ])('the literal of %s is judged as a variable is', async (field) => {
+  ])('a literal of %s is validated like a variable', async (field) => {
     const { errors } = (await gateway.graphql(`{ ${field} }`)).body
     expect(errors?.[0].extensions).toEqual({ code: 'invalid_request', status: 400 })
   })
 
   test.each(['"2026-02-30T00:00:00Z"', '"2026-12-24T18:00:00"', '0', 'null', '[]'])(
-    'the date %s is refused as it is in a variable',
+    'the date %s is rejected, as in a variable',
     async (date) => {
       const document = `mutation { createOrder(input: { petId: 1, shipDate: ${date} }) { id } }`
       expect((await gateway.graphql(document)).body.errors[0].extensions.status).toBe(400)
@@ -492,7 +495,7 @@ describe('in a GraphQL document', () => {
     },
   )
 
-  test.each(['"\\u0000"', '"a\\ud800"', '"""\0"""', '5', '[]', '" "'])('the name %j is refused', async (name) => {
+  test.each(['"\\u0000"', '"a\\ud800"', '"""\0"""', '5', '[]', '" "'])('the name %j is rejected', async (name) => {
     const document = `mutation { createCategory(input: { name: ${name} }) { id } }`
     expect((await gateway.graphql(document)).body.errors[0].extensions.status).toBe(400)
     await expectNothingStored()

@@ -32,7 +32,7 @@ interface Raw {
   body: string
 }
 
-/** Sends bytes as they are, and reads what comes until the connection closes. */
+/** Sends bytes unchanged, and reads until the connection closes. */
 async function send(bytes: string, to = port): Promise<Raw[]> {
   const socket = connect(to, '127.0.0.1')
   socket.write(bytes)
@@ -55,7 +55,7 @@ async function send(bytes: string, to = port): Promise<Raw[]> {
 const closing = (lines: string) =>
   `${lines}\r\nHost: localhost\r\nConnection: close\r\nX-API-Key: ${gateway.key}\r\n\r\n`
 
-describe('what is no HTTP', () => {
+describe('invalid HTTP', () => {
   test.each([
     ['a line of garbage', 'nonsense\r\n\r\n'],
     ['no version', 'GET /pets\r\n\r\n'],
@@ -82,7 +82,7 @@ describe('what is no HTTP', () => {
       'a bad chunk',
       `POST /pets HTTP/1.1\r\nHost: localhost\r\nX-API-Key: KEY\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n`,
     ],
-  ])('%s gets the Error object and every header, and costs nothing', async (_, bytes) => {
+  ])('%s returns the Error object with all headers, and is free', async (_, bytes) => {
     const before = (await fetch(`http://127.0.0.1:${port}/docs`)).headers.get('x-ratelimit-remaining')
     const responses = await send(bytes.replace('KEY', gateway.key))
     expect(responses).toHaveLength(1)
@@ -108,7 +108,7 @@ describe('what is no HTTP', () => {
     expect(answer?.status).toBe(200)
   })
 
-  test('what is already answered stays answered, and nothing follows the refusal', async () => {
+  test('earlier requests on the connection keep their responses, and nothing follows the error', async () => {
     const get = `GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n`
     const socket = connect(port, '127.0.0.1')
     socket.write(get)
@@ -121,7 +121,7 @@ describe('what is no HTTP', () => {
   })
 })
 
-describe('the target', () => {
+describe('the request target', () => {
   test.each([
     ['/pets', 200],
     ['http://other.example/pets', 200],
@@ -145,13 +145,13 @@ describe('the target', () => {
     ['*', 400],
     ['http://[bad/pets', 400],
     ['ftp://other.example/pets', 400],
-  ])('%s is %i', async (target, status) => {
+  ])('%s returns %i', async (target, status) => {
     const [answer] = await send(closing(`GET ${target} HTTP/1.1`))
     expect(answer?.status).toBe(status)
     if (status > 200) expect(JSON.parse(answer?.body ?? '')).toMatchObject({ status })
   })
 
-  test('an id may be percent-encoded', async () => {
+  test('an id can be percent-encoded', async () => {
     const encoded = [...String(petId)].map((digit) => `%3${digit}`).join('')
     const [answer] = await send(closing(`GET /pets/${encoded} HTTP/1.1`))
     expect(JSON.parse(answer?.body ?? '')).toMatchObject({ id: petId })
@@ -161,7 +161,7 @@ describe('the target', () => {
     '/graphql?query={__typename}',
     'http://other.example/graphql?query={__typename}',
     '/x/../graphql?query={__typename}',
-  ])('GraphQL is found at %s', async (target) => {
+  ])('%s is GraphQL', async (target) => {
     const [answer] = await send(closing(`GET ${target} HTTP/1.1`))
     expect(answer?.body).toBe('{"data":{"__typename":"Query"}}')
   })
@@ -179,19 +179,22 @@ describe('methods', () => {
     ['/openapi.json', 'GET, HEAD'],
     ['/docs', 'GET, HEAD'],
     ['/', 'GET, HEAD'],
-  ])('%s names those that it takes: %s', async (path, allow) => {
+  ])('a 405 of %s lists the allowed methods: %s', async (path, allow) => {
     for (const method of ['PUT', 'OPTIONS', 'PROPFIND']) {
       const { status, headers, body } = await gateway.call(method, path)
       expect([status, headers.get('allow'), body.code]).toEqual([405, allow, 'method_not_allowed'])
     }
   })
 
-  test.each(['POST', 'DELETE'])('%s of a webhook is 404: nobody makes the service call out', async (method) => {
-    for (const path of ['/webhook', '/webhook/1'])
-      expect((await gateway.call(method, path, { body: { subscription: 'x', url: 'http://127.0.0.1/' } })).status).toBe(
-        404,
-      )
-  })
+  test.each(['POST', 'DELETE'])(
+    '%s of a SOFA webhook returns 404, so no client can make the service send requests',
+    async (method) => {
+      for (const path of ['/webhook', '/webhook/1'])
+        expect(
+          (await gateway.call(method, path, { body: { subscription: 'x', url: 'http://127.0.0.1/' } })).status,
+        ).toBe(404)
+    },
+  )
 
   test.each([
     '/',
@@ -208,7 +211,7 @@ describe('methods', () => {
     '/healthz',
     '/readyz',
     '/metrics',
-  ])('HEAD %s is GET without the body', async (path) => {
+  ])('HEAD %s returns the headers of GET without a body', async (path) => {
     const ask = async (method: string) => {
       const [answer] = await send(closing(`${method} ${path.replace('PET', String(petId))} HTTP/1.1`))
       return answer as Raw
@@ -219,7 +222,7 @@ describe('methods', () => {
       expect(head.headers.get(name), name).toBe(get.headers.get(name))
   })
 
-  test('a browser gets no page where there is none', async () => {
+  test('a browser gets a JSON error where there is no page', async () => {
     const { status, body } = await gateway.get('/nowhere', { headers: { accept: 'text/html' } })
     expect([status, body.code]).toEqual([404, 'not_found'])
   })
@@ -230,7 +233,7 @@ describe('connections', () => {
   const post = (headers: string) =>
     `POST /categories HTTP/1.1\r\nHost: localhost\r\nX-API-Key: ${gateway.key}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n${headers}\r\n`
 
-  test('100-continue is answered before the body is sent', async () => {
+  test('Expect: 100-continue gets a response before the body is sent', async () => {
     const sent = request({
       port,
       host: '127.0.0.1',
@@ -246,12 +249,12 @@ describe('connections', () => {
     ).toBe(201)
   })
 
-  test('another expectation changes nothing', async () => {
+  test('any other expectation is ignored', async () => {
     const [answer] = await send(`${post('Expect: miracles\r\nConnection: close\r\n')}${body}`)
     expect(answer?.status).toBe(201)
   })
 
-  test('pipelined requests are answered in their order', async () => {
+  test('pipelined requests get their responses in order', async () => {
     const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\nX-API-Key: ${gateway.key}\r\n\r\n`
     const answers = await send(
       `${get(`/pets?id=${petId}`)}${post('')}${body}${get('/nowhere')}${closing('GET /quota HTTP/1.1')}`,
@@ -259,7 +262,7 @@ describe('connections', () => {
     expect(answers.map(({ status }) => status)).toEqual([200, 201, 404, 200])
   })
 
-  test('a body over the limit is refused while it is being sent', async () => {
+  test('a body over the limit is rejected while it is being sent', async () => {
     const chunk = 'a'.repeat(65_536)
     const bytes = `POST /categories HTTP/1.1\r\nHost: localhost\r\nX-API-Key: ${gateway.key}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n${`10000\r\n${chunk}\r\n`.repeat(17)}`
     const [answer] = await send(bytes)
@@ -269,18 +272,18 @@ describe('connections', () => {
 })
 
 describe('X-Request-Id', () => {
-  const asked = async (id: string) =>
+  const ask = async (id: string) =>
     (await gateway.get('/quota', { headers: { 'x-request-id': id } })).headers.get('x-request-id')
 
-  test.each(['a', '~!"#', 'x'.repeat(128)])('keeps the client’s own: %s', async (id) => {
-    expect(await asked(id)).toBe(id)
+  test.each(['a', '~!"#', 'x'.repeat(128)])('keeps a valid id of the client: %s', async (id) => {
+    expect(await ask(id)).toBe(id)
   })
 
-  test.each(['x'.repeat(129), 'é', ''])('replaces what is no such id: %s', async (id) => {
-    expect(await asked(id)).toMatch(/^[\da-f]{8}-[\da-f-]{27}$/)
+  test.each(['x'.repeat(129), 'é', ''])('replaces an invalid id: %s', async (id) => {
+    expect(await ask(id)).toMatch(/^[\da-f]{8}-[\da-f-]{27}$/)
   })
 
-  test('differs from response to response', async () => {
+  test('is different for each response', async () => {
     const ids = await Promise.all(Array.from({ length: 20 }, () => gateway.get('/quota')))
     expect(new Set(ids.map(({ headers }) => headers.get('x-request-id'))).size).toBe(20)
   })
@@ -294,7 +297,7 @@ describe('CORS', () => {
     'access-control-request-headers': 'x-api-key, if-match',
   }
 
-  test('a preflight needs no key, costs nothing and is kept for a day', async () => {
+  test('a preflight needs no key, is free, and is cached for a day', async () => {
     const before = (await gateway.get('/docs', { key: null })).headers.get('x-ratelimit-remaining')
     for (const path of ['/pets', '/graphql', '/pets/1', '/nowhere']) {
       const { status, headers, text } = await gateway.call('OPTIONS', path, { key: null, headers: preflight })
@@ -310,9 +313,9 @@ describe('CORS', () => {
     }
   })
 
-  test('CORS_ORIGINS narrows it', async () => {
+  test('CORS_ORIGINS restricts the allowed origins', async () => {
     const narrowed = await useGateway({ CORS_ORIGINS: `${origin}, https://b.example` })
-    const asked = (from: string | undefined, method = 'GET') =>
+    const ask = (from: string | undefined, method = 'GET') =>
       narrowed.call(method, '/quota', { headers: { ...preflight, origin: from ?? '' } })
     for (const [from, allowed] of [
       [origin, origin],
@@ -323,7 +326,7 @@ describe('CORS', () => {
       [undefined, null],
     ] as const)
       for (const method of ['GET', 'OPTIONS']) {
-        const { headers } = await asked(from, method)
+        const { headers } = await ask(from, method)
         expect(headers.get('access-control-allow-origin'), `${method} ${from}`).toBe(allowed)
         expect(headers.get('vary')).toContain('Origin')
       }
@@ -351,7 +354,7 @@ describe('a base path', () => {
     return { status: response.status, headers: response.headers, body: await response.text() }
   }
 
-  test('is in front of every API surface', async () => {
+  test('is the prefix of every API surface', async () => {
     for (const path of [
       '/pets',
       '/graphql?query={__typename}',
@@ -380,7 +383,7 @@ describe('a base path', () => {
     }
   })
 
-  test('outside of it there is nothing', async () => {
+  test('paths outside of it return 404', async () => {
     for (const path of [
       '/',
       '/pets',
@@ -399,7 +402,7 @@ describe('a base path', () => {
     expect([status, headers.get('x-ratelimit-limit')]).toEqual([401, '60'])
   })
 
-  test('leaves the operational endpoints at the root', async () => {
+  test('does not apply to the operational endpoints', async () => {
     for (const path of ['/healthz', '/readyz', '/metrics']) {
       expect((await at('GET', path)).status).toBe(200)
       expect((await at('GET', `/v1${path}`)).status).toBe(404)
@@ -408,7 +411,7 @@ describe('a base path', () => {
 })
 
 describe('operational endpoints', () => {
-  test('are neither counted nor marked', async () => {
+  test('are not counted and have no rate limit headers', async () => {
     const before = (await gateway.get('/docs', { key: null })).headers.get('x-ratelimit-remaining')
     for (const path of ['/healthz', '/readyz', '/metrics']) {
       const { status, headers } = await gateway.get(path, { key: null })
@@ -419,13 +422,13 @@ describe('operational endpoints', () => {
     expect((await gateway.get('/docs', { key: null })).headers.get('x-ratelimit-remaining')).toBe(before)
   })
 
-  test('say how things are', async () => {
+  test('report the state of the service', async () => {
     expect((await gateway.get('/healthz')).body).toEqual({ status: 'ok' })
     expect((await gateway.get('/readyz')).body).toEqual({ status: 'ok', database: 'ok', limits: gateway.limits.state })
     expect((await gateway.get('/metrics')).text).toMatch(/^petstore_requests_total\{.*operation="pets".*\} \d+$/m)
   })
 
-  test('/readyz is 503 once the gateway drains, and while the database is away', async () => {
+  test('/readyz returns 503 while the gateway drains or the database is unreachable', async () => {
     const { prisma: nowhere } = watched({ url: 'postgresql://127.0.0.1:1/nowhere' })
     const away = await openGateway({
       database: { ...database, ping: async () => void (await nowhere.$queryRaw`SELECT 1`), close: async () => {} },
@@ -440,7 +443,7 @@ describe('operational endpoints', () => {
     expect([status, body.status]).toEqual([503, 'draining'])
   })
 
-  test('/readyz stays 200 while Redis is away, and says so', async () => {
+  test('/readyz returns 200 with the status degraded while Redis is unreachable', async () => {
     const degraded = await openGateway({
       database: { ...database, close: async () => {} },
       redisUrl: 'redis://127.0.0.1:1',
@@ -452,19 +455,19 @@ describe('operational endpoints', () => {
 })
 
 describe('the client’s address', () => {
-  /** How much is left to whoever is counted for this request. */
+  /** The requests left for the subject of this request. */
   const left = async (other: Gateway, forwarded?: string) => {
     const headers: Record<string, string> = forwarded ? { 'x-forwarded-for': forwarded } : {}
     const response = await fetch(`${(await other.listen()).url}/pets`, { headers })
     return Number(response.headers.get('x-ratelimit-remaining'))
   }
 
-  test('is the connection’s where no proxy is trusted', async () => {
+  test('is that of the connection if no proxy is trusted', async () => {
     const direct = await useGateway({ TRUST_PROXY: '0' })
     expect([await left(direct), await left(direct, '192.0.2.1'), await left(direct, '192.0.2.2')]).toEqual([59, 58, 57])
   })
 
-  test('is what the one trusted proxy says', async () => {
+  test('is the one that the trusted proxy added', async () => {
     const proxied = await useGateway({ TRUST_PROXY: '1' })
     expect(await left(proxied, '192.0.2.1')).toBe(59)
     expect(await left(proxied, '192.0.2.2')).toBe(59)
@@ -472,7 +475,7 @@ describe('the client’s address', () => {
     expect(await left(proxied)).toBe(59)
   })
 
-  test('is what the second of two trusted proxies says', async () => {
+  test('is the one that the outer of two trusted proxies added', async () => {
     const proxied = await useGateway({ TRUST_PROXY: '2' })
     expect(await left(proxied, '192.0.2.1, 10.0.0.1')).toBe(59)
     expect(await left(proxied, '203.0.113.5, 192.0.2.1, 10.0.0.2')).toBe(58)
@@ -487,11 +490,11 @@ describe('the client’s address', () => {
     ['2001:db8:1:3::1', '2001:db8:1:3::/64'],
     ['nonsense', 'unknown'],
     [undefined, 'unknown'],
-  ])('%s is counted as %s', (address, counted) => {
+  ])('%s counts as %s', (address, counted) => {
     expect(countedAddress(address)).toBe(counted)
   })
 
-  test('IPv6 is counted by /64', async () => {
+  test('IPv6 addresses count by /64', async () => {
     const proxied = await useGateway({ TRUST_PROXY: '1' })
     expect(await left(proxied, '2001:db8::1')).toBe(59)
     expect(await left(proxied, '2001:db8::ffff:1')).toBe(58)

@@ -15,7 +15,7 @@ const felix = { petId: 3, quantity: 0, status: 'pending' }
 const noEntry = { code: 'not_found', message: 'There is no inventory entry for pet 4.', status: 404 }
 
 describe('GET /inventory', () => {
-  test('is a bare array with one entry for every pet, in ascending order of petId', async () => {
+  test('returns an array with one entry per pet, in ascending order of petId', async () => {
     const { status, body } = await gateway.get('/inventory')
     expect([status, body]).toEqual([200, [tom, kitty, felix]])
   })
@@ -25,7 +25,7 @@ describe('GET /inventory', () => {
     ['status=sold&after=2', []],
     ['after=1', [2, 3]],
     ['status=pending&after=1&limit=1', [3]],
-  ])('with %s holds the entries of the pets %j alone', async (query, ids) => {
+  ])('with %s returns only the entries of the pets %j', async (query, ids) => {
     const { status, body } = await gateway.get(`/inventory?${query}`)
     expect([status, body.map(({ petId }: { petId: number }) => petId)]).toEqual([200, ids])
   })
@@ -34,28 +34,28 @@ describe('GET /inventory', () => {
     ['limit=2', [[1, 2], [3]]],
     ['limit=3', [[1, 2, 3]]],
     ['limit=1&status=available', [[1]]],
-  ])('with %s is walked by its Link headers, which end with the last page', async (query, ids) => {
+  ])('with %s: the Link headers lead through all pages; the last page has none', async (query, ids) => {
     const pages = await walk(gateway, `/inventory?${query}`)
     expect(pages.map((page) => page.map(({ petId }) => petId))).toEqual(ids)
   })
 })
 
 describe('GET /inventory/{petId}', () => {
-  test("shows the pet's own status, as it is now", async () => {
+  test("returns the pet's current status", async () => {
     expect((await gateway.get('/inventory/2')).body).toEqual(kitty)
     await gateway.patch('/pets/2', { status: 'pending' })
     expect((await gateway.get('/inventory/2')).body).toEqual({ ...kitty, status: 'pending' })
     expect((await gateway.get('/inventory?status=pending')).body).toHaveLength(2)
   })
 
-  test('answers 404 where there is no such pet', async () => {
+  test('returns 404 if the pet does not exist', async () => {
     const { status, body } = await gateway.get('/inventory/4')
     expect([status, body]).toEqual([404, noEntry])
   })
 })
 
 describe('PATCH /inventory/{petId}', () => {
-  test.each([0, 1, 2_147_483_647])('sets the stock count to %i, and no other', async (quantity) => {
+  test.each([0, 1, 2_147_483_647])('sets the stock count to %i, and changes no other entry', async (quantity) => {
     const { status, body } = await gateway.patch('/inventory/2', { quantity })
     expect([status, body]).toEqual([200, { ...kitty, quantity }])
     expect((await gateway.get('/inventory')).body).toEqual([tom, body, felix])
@@ -68,13 +68,13 @@ describe('PATCH /inventory/{petId}', () => {
     [{ quantity: null }, 'quantity must be a whole number up to 2147483647.'],
     [{}, 'quantity is required.'],
     [{ quantity: 1, status: 'sold' }, 'status is unknown.'],
-  ])('answers 400 to %j, and changes nothing', async (sent, message) => {
+  ])('returns 400 for %j, and changes nothing', async (sent, message) => {
     const { body } = await gateway.patch('/inventory/2', sent)
     expect(body).toEqual({ code: 'invalid_request', message, status: 400 })
     expect((await gateway.get('/inventory/2')).body).toEqual(kitty)
   })
 
-  test('answers 404 where there is no such pet', async () => {
+  test('returns 404 if the pet does not exist', async () => {
     const { status, body } = await gateway.patch('/inventory/4', { quantity: 1 })
     expect([status, body]).toEqual([404, noEntry])
   })

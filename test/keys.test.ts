@@ -28,7 +28,7 @@ const set = (id: number, data: object) => gateway.prisma.apiKey.update({ where: 
 const past = new Date(Date.now() - 1000)
 
 describe('a key', () => {
-  test('is taken from Authorization, whatever the case of Bearer, and from X-API-Key', async () => {
+  test('is read from Authorization (in any case of Bearer) and from X-API-Key', async () => {
     const { key } = await gateway.createKey()
     for (const [name, value] of [
       ['authorization', `Bearer ${key}`],
@@ -38,7 +38,7 @@ describe('a key', () => {
       expect((await ask({ [name]: value })).status).toBe(200)
   })
 
-  test('may come in both headers, but two different keys are 400', async () => {
+  test('can be in both headers, but two different keys return 400', async () => {
     const [one, two] = [(await gateway.createKey()).key, (await gateway.createKey()).key]
     expect((await ask({ authorization: `Bearer ${one}`, 'x-api-key': one })).status).toBe(200)
     const { status, body } = await ask({ authorization: `Bearer ${one}`, 'x-api-key': two })
@@ -46,7 +46,7 @@ describe('a key', () => {
     expect(body.message).not.toContain('petstore_')
   })
 
-  test('may be sent twice in one header, but not beside another one', async () => {
+  test('can be repeated in a header, but not together with a different key', async () => {
     const [one, two] = [(await gateway.createKey()).key, (await gateway.createKey()).key]
     const { port } = await gateway.listen()
     const twice = (name: string, values: string[]) =>
@@ -62,12 +62,12 @@ describe('a key', () => {
     expect(await twice('authorization', [`Bearer ${one}`, `Bearer ${two}`])).toBe(400)
   })
 
-  test('is never taken from the query string', async () => {
+  test('is never read from the query string', async () => {
     for (const name of ['key', 'api_key', 'apiKey', 'access_token', 'X-API-Key'])
       expect((await ask({}, `/quota?${name}=${gateway.key}`)).status).toBe(401)
   })
 
-  test('is not another scheme’s', async () => {
+  test('is not read from another authorization scheme', async () => {
     for (const scheme of ['Basic', 'Token', 'Bearer,', '']) {
       const { status, headers } = await ask({ authorization: `${scheme} ${gateway.key}` })
       expect([status, headers.get('www-authenticate')]).toEqual([401, 'Bearer'])
@@ -83,14 +83,14 @@ describe('a key', () => {
     ['only a prefix', () => gateway.key.slice(0, 17)],
     ['empty', () => ''],
     ['the hash of one', () => createHash('sha256').update(gateway.key).digest('hex')],
-  ])('that is %s cannot be used', async (_, key) => {
+  ])('that is %s returns 401', async (_, key) => {
     const other = await openGatewayBeside()
     const { status, body } = await other.get('/quota', { key: null, headers: { 'x-api-key': key() } })
     await other.close()
     expect([status, body.code]).toEqual([401, 'unauthorized'])
   })
 
-  test('that is revoked or expired cannot be used', async () => {
+  test('that is revoked or expired returns 401', async () => {
     const other = await openGatewayBeside()
     for (const data of [{ revokedAt: past }, { expiresAt: past }]) {
       const { key } = await gateway.createKey(data)
@@ -104,7 +104,7 @@ describe('a key', () => {
     await other.close()
   })
 
-  test('that expires while it is cached cannot be used from that moment on', async () => {
+  test('that expires while it is cached returns 401 from that moment on', async () => {
     const other = await openGatewayBeside(60_000)
     const { key } = await gateway.createKey({ expiresAt: new Date(Date.now() + 500) })
     expect((await other.get('/quota', { key })).status).toBe(200)
@@ -114,12 +114,12 @@ describe('a key', () => {
   })
 })
 
-/** With counters of addresses of its own, so that the refusals of one test do not limit the others. */
+/** With its own counters, so that the 401s of one test do not limit the address in others. */
 const openGatewayBeside = (keyTtlMs = TTL) =>
   openGateway({ database: { ...database, close: async () => {} }, keyTtlMs })
 
-describe('what is stored of a key', () => {
-  test('is its SHA-256 and a prefix that gives nothing away', async () => {
+describe('the stored key', () => {
+  test('is a SHA-256 hash, and a prefix that does not reveal the secret', async () => {
     const { key, row } = await gateway.createKey()
     expect(row.hash).toBe(createHash('sha256').update(key).digest('hex'))
     expect(key.startsWith(row.prefix)).toBe(true)
@@ -140,18 +140,18 @@ describe('what is stored of a key', () => {
     ['Enterprise with a limit of 0', { plan: 'Enterprise', minuteLimit: 0, dayLimit: 5 }],
     ['Free with limits', { plan: 'Free', minuteLimit: 5, dayLimit: 5 }],
     ['Pro with one limit', { plan: 'Pro', dayLimit: 5 }],
-  ] as const)('the database refuses %s', async (_, data) => {
+  ] as const)('the database rejects %s', async (_, data) => {
     await expect(gateway.createKey(data)).rejects.toThrow(/check constraint|Limit_check/i)
   })
 })
 
-describe('a change in the row holds within the time that a row is believed', () => {
+describe('a change in the row takes effect within the TTL of the cache', () => {
   const limits = async (key: string) => {
     const { body } = await bearer(key)
     return [body.plan, body.minute?.limit, body.day?.limit]
   }
 
-  test('of plan and limits', async () => {
+  test('to plan and limits', async () => {
     const { key, row } = await gateway.createKey()
     expect(await limits(key)).toEqual(['Free', 60, 1000])
     for (const [data, expected] of [
@@ -166,7 +166,7 @@ describe('a change in the row holds within the time that a row is believed', () 
     }
   })
 
-  test('of revocation, and of its end', async () => {
+  test('to revokedAt and expiresAt', async () => {
     const { key, row } = await gateway.createKey()
     const seen = [await status(key)]
     for (const data of [{ revokedAt: past }, { revokedAt: null }, { expiresAt: past }]) {
@@ -177,7 +177,7 @@ describe('a change in the row holds within the time that a row is believed', () 
     expect(seen).toEqual([200, 401, 200, 401])
   })
 
-  test('of a key that was unknown before', async () => {
+  test('that adds an unknown key', async () => {
     const { key, prefix, hash } = createSecret()
     expect(await status(key)).toBe(401)
     await gateway.prisma.apiKey.create({ data: { name: 'late', prefix, hash } })
@@ -185,7 +185,7 @@ describe('a change in the row holds within the time that a row is believed', () 
     expect(await status(key)).toBe(200)
   })
 
-  test('of a row that is deleted', async () => {
+  test('that deletes the row', async () => {
     const { key, row } = await gateway.createKey()
     expect(await status(key)).toBe(200)
     await gateway.prisma.apiKey.delete({ where: { id: row.id } })
@@ -194,8 +194,8 @@ describe('a change in the row holds within the time that a row is believed', () 
   })
 })
 
-describe('look-ups', () => {
-  /** A ring of its own that believes a row for a minute, and the statements it has sent. */
+describe('database reads', () => {
+  /** A cache with a TTL of a minute, and the statements that it sends. */
   const open = () => {
     const { prisma } = gateway
     return new ApiKeyCache({ prisma, log: createLog('silent'), ttlMs: 60_000 })
@@ -206,36 +206,36 @@ describe('look-ups', () => {
     return statements.slice(before).filter((sql) => /"ApiKey"/.test(sql)).length
   }
 
-  test('a key is read once, however many requests come, and come at once', async () => {
-    const [ring, { key }] = [open(), await gateway.createKey()]
-    expect(await counted(() => Promise.all(Array.from({ length: 50 }, () => ring.find(key))))).toBe(1)
-    expect(await counted(() => Promise.all(Array.from({ length: 50 }, () => ring.find(key))))).toBe(0)
-    await ring.close()
+  test('a key is read once, however many requests arrive at the same time', async () => {
+    const [cache, { key }] = [open(), await gateway.createKey()]
+    expect(await counted(() => Promise.all(Array.from({ length: 50 }, () => cache.find(key))))).toBe(1)
+    expect(await counted(() => Promise.all(Array.from({ length: 50 }, () => cache.find(key))))).toBe(0)
+    await cache.close()
   })
 
-  test('invented keys are looked up at most once each, mistyped ones never, and the real one stays known', async () => {
-    const [ring, { key }] = [open(), await gateway.createKey()]
-    await ring.find(key)
+  test('invented keys are read at most once each, mistyped keys never, and real keys stay in the cache', async () => {
+    const [cache, { key }] = [open(), await gateway.createKey()]
+    await cache.find(key)
     const invented = Array.from({ length: 100 }, () => createSecret().key)
     const flood = async () => {
-      for (const found of await Promise.all(invented.map((secret) => ring.find(secret)))) expect(found).toBeUndefined()
+      for (const found of await Promise.all(invented.map((secret) => cache.find(secret)))) expect(found).toBeUndefined()
     }
     expect(await counted(flood)).toBeLessThanOrEqual(100)
     expect(await counted(flood)).toBe(0)
     const mistyped = invented.map((secret) => secret.replace(/.$/, (digit) => (digit === '0' ? '1' : '0')))
-    expect(await counted(() => Promise.all(mistyped.map((secret) => ring.find(secret))))).toBe(0)
-    expect(await counted(async () => ring.find(key))).toBe(0)
-    await ring.close()
+    expect(await counted(() => Promise.all(mistyped.map((secret) => cache.find(secret))))).toBe(0)
+    expect(await counted(async () => cache.find(key))).toBe(0)
+    await cache.close()
   })
 })
 
-test('the last use of a key is written, with one statement for all', async () => {
-  const ring = new ApiKeyCache({ prisma: gateway.prisma, log: createLog('silent') })
+test('lastUsedAt is written with one statement for all keys', async () => {
+  const cache = new ApiKeyCache({ prisma: gateway.prisma, log: createLog('silent') })
   const keys = await Promise.all(Array.from({ length: 3 }, () => gateway.createKey()))
   const unused = await gateway.createKey()
-  for (const { key } of keys) await ring.find(key)
+  for (const { key } of keys) await cache.find(key)
   const before = statements.length
-  await ring.close()
+  await cache.close()
   expect(statements.slice(before).filter((sql) => sql.startsWith('UPDATE'))).toHaveLength(1)
   for (const { row } of keys) {
     const { lastUsedAt } = await gateway.prisma.apiKey.findUniqueOrThrow({ where: { id: row.id } })

@@ -27,7 +27,7 @@ describe.runIf(installed || process.env.TEST_REDIS_URL)('quotas in a Redis clust
   let ports: number[] = []
   let home = ''
 
-  /** A node's bus listens 10,000 above, so both must be valid ports; the cluster itself moves when one is taken. */
+  /** A node's bus port is its port plus 10,000, so both must be valid. */
   const freePort = async (): Promise<number> => {
     const server = createServer().listen(0, '127.0.0.1')
     await once(server, 'listening')
@@ -70,7 +70,7 @@ describe.runIf(installed || process.env.TEST_REDIS_URL)('quotas in a Redis clust
     return (await Promise.all(all)).filter((result) => result?.outcome === 'allowed').length
   }
 
-  it('every subject, on whichever node, gets exactly its limit from all gateways together', async () => {
+  it('all gateways together admit exactly the limit of every subject, on any node', async () => {
     expect(gateways.map(({ state }) => state)).toEqual(['redis', 'redis'])
     const counts = await Promise.all(Array.from({ length: 30 }, (_, id) => admitted(key(id), 50)))
     expect(new Set(counts)).toEqual(new Set([20]))
@@ -79,14 +79,14 @@ describe.runIf(installed || process.env.TEST_REDIS_URL)('quotas in a Redis clust
     expect(gateways.map(({ state }) => state)).toEqual(['redis', 'redis'])
   })
 
-  it('while a node hangs every request is answered, and the gateway counts in Redis again once it is back', async () => {
+  it('no request fails while a node hangs, and the gateway uses Redis again when the node responds', async () => {
     nodes[0]?.kill('SIGSTOP')
-    // The node stays stopped until all are answered, however slow this machine is.
+    // The node stays stopped until all requests have returned, however slow the machine is.
     const counts = await Promise.all(Array.from({ length: 30 }, (_, id) => admitted(key(100 + id), 50)))
     for (const count of counts) expect(count).toBeLessThanOrEqual(2 * 20)
     expect(gateways.map(({ state }) => state)).toEqual(['degraded', 'degraded'])
     nodes[0]?.kill('SIGCONT')
-    // Until every node has seen that the cluster is whole again, one or the other refuses to answer.
+    // Nodes reject commands until they have seen that the cluster is complete again.
     let id = 1000
     await vi.waitFor(async () => expect(await admitted(key(id++), 50)).toBe(20), { timeout: 20_000, interval: 100 })
     expect(gateways.map(({ state }) => state)).toEqual(['redis', 'redis'])

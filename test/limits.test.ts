@@ -19,7 +19,7 @@ import { exactly, SubjectModel } from './support/model.js'
 import { RedisServer, redisBinary } from './support/redis.js'
 
 const silent = createLog('silent')
-/** A slow machine must not make Redis look as if it were away. */
+/** A slow machine must not make Redis look unreachable. */
 const patient = { redisTimeoutMs: 2_000 }
 const opened: RateLimiter[] = []
 const open = async (options: Partial<RateLimiterOptions> = {}) => {
@@ -64,18 +64,18 @@ describe.each(stores)('quotas in $store', ({ store, redisUrl }) => {
   const gateway = (options: Partial<RateLimiterOptions> = {}) =>
     open({ redisUrl, keyPrefix: `${prefix}-${randomUUID()}`, ...options })
 
-  it.concurrent('says which store it counts in', async () => {
+  it.concurrent('reports its store', async () => {
     expect((await gateway()).state).toBe(store)
   })
 
-  it.concurrent('a request takes its cost from every window', async () => {
+  it.concurrent('a request consumes its cost in every window', async () => {
     const limits = await gateway()
     const subject = key(10, 100)
     expect(remaining(await limits.consume(subject, 3))).toEqual([7, 97])
     expect(remaining(await limits.consume(subject, 7))).toEqual([0, 90])
   })
 
-  it.concurrent('of 300 requests at once exactly the limit is admitted, and the burst brings no ban', async () => {
+  it.concurrent('of 300 concurrent requests, exactly the limit is admitted, and the burst causes no ban', async () => {
     const limits = await gateway()
     const subject = key(60, 1000)
     const results = await Promise.all(Array.from({ length: 300 }, () => limits.consume(subject, 1)))
@@ -84,7 +84,7 @@ describe.each(stores)('quotas in $store', ({ store, redisUrl }) => {
     expect(remaining(await limits.consume(subject, 0))).toEqual([0, 940])
   })
 
-  it.concurrent('cost 0 looks, takes nothing, begins no window, and is never limited', async () => {
+  it.concurrent('cost 0 reads the windows, consumes nothing, starts no window, and is never limited', async () => {
     const limits = await gateway()
     const subject = key(1, 10)
     const before = Date.now()
@@ -99,7 +99,7 @@ describe.each(stores)('quotas in $store', ({ store, redisUrl }) => {
     expect(await limits.consume(subject, 0)).toMatchObject({ outcome: 'allowed', windows: [{ remaining: 0 }, {}] })
   })
 
-  it.concurrent('a window begins with its first request, keeps its end to the millisecond, and then begins anew', async () => {
+  it.concurrent('a window starts with its first request, keeps its exact end, and then starts at zero again', async () => {
     const limits = await gateway()
     const subject = key(500, 10_000, 1)
     const before = Date.now()
@@ -114,13 +114,13 @@ describe.each(stores)('quotas in $store', ({ store, redisUrl }) => {
     expect(end - before).toBeGreaterThanOrEqual(995)
     expect(end - before).toBeLessThan(1300)
     await wait(end - Date.now() + 20)
-    const anew = await limits.consume(subject, 1)
-    expect(anew.windows[0]).toMatchObject({ remaining: 499 })
-    expect(anew.windows[0]?.resetAt).toBeGreaterThanOrEqual(end + 1000)
-    expect(anew.windows[1]?.remaining).toBeLessThan(9_999)
+    const next = await limits.consume(subject, 1)
+    expect(next.windows[0]).toMatchObject({ remaining: 499 })
+    expect(next.windows[0]?.resetAt).toBeGreaterThanOrEqual(end + 1000)
+    expect(next.windows[1]?.remaining).toBeLessThan(9_999)
   })
 
-  it.concurrent('a limit lowered below what is used shows 0 remaining, and refuses', async () => {
+  it.concurrent('a limit lowered below its use has 0 remaining, and the next request is limited', async () => {
     const limits = await gateway()
     const subject = key(10, 100)
     await limits.consume(subject, 8)
@@ -147,7 +147,7 @@ describe.each(stores)('quotas in $store', ({ store, redisUrl }) => {
       await wait(Math.max(0, start + at - Date.now()))
       const result = await limits.consume(subject, cost)
       first ??= result.at
-      if (result.at - first - at > SLACK_MS) throw new Error('This machine was too slow for the case: once more.')
+      if (result.at - first - at > SLACK_MS) throw new Error('The machine was too slow for this case; trying again.')
       expect([result.outcome, ...remaining(result)], `at ${at}`).toEqual([outcome, ...left])
       if (banned) bannedUntil = result.at + banned * 1000
       expect(result.bannedUntil, `at ${at}`).toBe(banned || outcome === 'banned' ? bannedUntil : undefined)
@@ -155,7 +155,7 @@ describe.each(stores)('quotas in $store', ({ store, redisUrl }) => {
     }
   })
 
-  it.concurrent('of many late refusals at once exactly one starts a ban', async () => {
+  it.concurrent('exactly one of many concurrent late refusals starts a ban', async () => {
     const options = { keyPrefix: `${prefix}-${randomUUID()}`, banAfter: 1, banSeconds: 300 }
     const shared = await Promise.all(Array.from({ length: redisUrl ? 4 : 1 }, () => gateway(options)))
     const subject = key(1)
@@ -167,7 +167,7 @@ describe.each(stores)('quotas in $store', ({ store, redisUrl }) => {
     for (const i of shared.keys()) expect((await refuse(i))?.outcome).toBe('banned')
   })
 
-  it('whatever comes, in order or at once, no window gives more than its limit, and none gives less than it could', async () => {
+  it('no sequence and no concurrency makes a window admit more than its limit, or refuse a request that fits', async () => {
     const limits = await gateway()
     const cost = fc.integer({ min: 0, max: 6 })
     const limit = fc.integer({ min: 1, max: 25 })
@@ -178,7 +178,7 @@ describe.each(stores)('quotas in $store', ({ store, redisUrl }) => {
         let used = 0
         for (const batch of batches) {
           const results = await Promise.all(batch.map((cost) => limits.consume(subject, cost)))
-          // Requests are judged in the order in which they were sent.
+          // Requests are decided in the order in which they were sent.
           for (const [i, cost] of batch.entries()) {
             const fits = cost === 0 || used + cost <= Math.min(minute, day)
             if (fits) used += cost
@@ -212,7 +212,7 @@ describe('the model', () => {
 describe('quotas in memory, over time', () => {
   afterEach(() => void vi.useRealTimers())
 
-  it('every decision is what the rules say, whatever the costs and the times between', async () => {
+  it('every decision follows the model, for any costs and any times between requests', async () => {
     const subject = { ...key(4, 30), id: 'key:1' }
     const step = fc.record({
       cost: fc.integer({ min: 0, max: 3 }),
@@ -244,7 +244,7 @@ describe('quotas in memory, over time', () => {
     )
   })
 
-  it('what has ended is forgotten, whatever the number of addresses, and no timer waits for it', async () => {
+  it('ended windows are deleted, for any number of addresses, without timers', async () => {
     vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'clearTimeout'] })
     const store = new MemoryStore({ banAfter: 10, banSeconds: 300, banCarrySeconds: 5 }, 'test')
     const windows = [{ name: 'address' as const, limit: 60, seconds: 60 }]
@@ -252,7 +252,7 @@ describe('quotas in memory, over time', () => {
       if (i % 100 === 0) vi.advanceTimersByTime(1_000)
       await store.consume({ id: `address:${i}`, windows, bannable: false }, 1)
     }
-    // A hundred new addresses a second: the windows of 6,000 last.
+    // A hundred new addresses a second: 6,000 windows are open.
     expect(store.size).toBeLessThanOrEqual(2 * 6_000 + 100)
     expect(vi.getTimerCount()).toBe(0)
   })
@@ -264,7 +264,7 @@ describe.runIf(testRedis)('gateways that share a Redis', () => {
     return Promise.all(Array.from({ length: 4 }, () => open({ redisUrl: testRedis, keyPrefix, ...options })))
   }
 
-  it('never admit more than the limit together, and tell the same end of a window', async () => {
+  it('together never admit more than the limit, and report the same end of a window', async () => {
     const shared = await gateways()
     const subject = key(100, 1000)
     const all = Array.from({ length: 400 }, (_, i) => shared[i % 4]?.consume(subject, 1))
@@ -273,13 +273,13 @@ describe.runIf(testRedis)('gateways that share a Redis', () => {
     expect(new Set(results.map(({ windows }) => windows.map(({ resetAt }) => resetAt).join())).size).toBe(1)
   })
 
-  it('admit no mix of costs over the limit, and refuse none for which there was room', async () => {
+  it('admit no mix of costs over the limit, and refuse none that fits', async () => {
     const shared = await gateways()
     const subject = key(200, 1000)
     const results = await Promise.all(
       Array.from({ length: 200 }, async (_, i) => {
         const cost = 1 + ((i * 7) % 9)
-        // Some turns of the event loop later, so that they are asked in many batches.
+        // Delayed by some turns of the event loop, so that they are in different batches.
         for (let turn = i % 13; turn > 0; turn--) await new Promise((resolve) => setImmediate(resolve))
         return { cost, result: await (shared[i % 4] as RateLimiter).consume(subject, cost) }
       }),
@@ -292,7 +292,7 @@ describe.runIf(testRedis)('gateways that share a Redis', () => {
       expect(remaining(await limits.consume(subject, 0))).toEqual([200 - taken, 1000 - taken])
   })
 
-  it('tell each other of a ban', async () => {
+  it('share a ban', async () => {
     const [one, other] = await gateways({ banAfter: 1 })
     const subject = key(1)
     for (let i = 0; i < 2; i++) await one?.consume(subject, 1)
@@ -302,7 +302,7 @@ describe.runIf(testRedis)('gateways that share a Redis', () => {
     expect(await other?.consume(subject, 1)).toMatchObject({ outcome: 'banned', bannedUntil })
   })
 
-  it('a script that Redis has lost is brought again', async () => {
+  it('load the script again after Redis has lost it', async () => {
     const [one] = await gateways()
     const redis = new Redis(testRedis ?? '')
     await one?.consume(key(), 1)
@@ -313,7 +313,7 @@ describe.runIf(testRedis)('gateways that share a Redis', () => {
     redis.disconnect()
   })
 
-  it('an event loop that was busy for long does not take Redis for away', { retry: 5 }, async () => {
+  it('do not count alone because their own event loop was busy', { retry: 5 }, async () => {
     const [one] = await gateways({ redisTimeoutMs: 100 })
     const subject = key()
     const answer = one?.consume(subject, 1)
@@ -324,7 +324,7 @@ describe.runIf(testRedis)('gateways that share a Redis', () => {
     expect(one?.state).toBe('redis')
   })
 
-  it('leave nothing in Redis that does not expire, and the mark of a ban no longer than it is carried', async () => {
+  it('store only keys that expire in Redis; the mark of a ban expires after it is carried', async () => {
     const keyPrefix = `${prefix}-${randomUUID()}`
     const limits = await open({ redisUrl: testRedis, keyPrefix, banAfter: 1, banSeconds: 7 })
     const redis = new Redis(testRedis ?? '')
@@ -346,7 +346,7 @@ describe.runIf(testRedis)('gateways that share a Redis', () => {
   })
 })
 
-describe.runIf(redisBinary || testRedis)('Redis away', () => {
+describe.runIf(redisBinary || testRedis)('an unreachable Redis', () => {
   afterAll(() => RedisServer.killAll())
 
   const reserve = () => RedisServer.reserve()
@@ -367,14 +367,14 @@ describe.runIf(redisBinary || testRedis)('Redis away', () => {
     return { limits, lines, become, send }
   }
 
-  it.concurrent('while Redis hangs every request is answered, only those in flight ask it, and it is found again', async () => {
+  it.concurrent('that hangs fails no request, gets no new commands, and is used again when it responds', async () => {
     const server = await serve()
     const { limits, lines, become, send } = await watched(server)
     const subject = key(60)
     expect(admitted(await send(subject, 40))).toBe(40)
     server.signal('SIGSTOP')
-    // It stays stopped until all of these are answered, however slow this machine is.
-    expect(admitted(await send(subject, 30)), 'goes on from what Redis last said').toBe(20)
+    // It stays stopped until all of these have returned, however slow the machine is.
+    expect(admitted(await send(subject, 30)), 'continues from the last state of Redis').toBe(20)
     expect(limits.state).toBe('degraded')
     for (let i = 0; i < 3; i++) expect(admitted(await send(subject, 30))).toBe(0)
     expect(admitted(await send(key(60), 100))).toBe(60)
@@ -383,7 +383,7 @@ describe.runIf(redisBinary || testRedis)('Redis away', () => {
     expect(Number(/evalsha:calls=(\d+)/.exec(await redis.info('commandstats'))?.[1])).toBeLessThanOrEqual(2)
     redis.disconnect()
     await become('redis')
-    expect(admitted(await send(subject, 5)), 'what was counted alone is not given again').toBe(0)
+    expect(admitted(await send(subject, 5)), 'requests counted alone stay counted').toBe(0)
     expect(admitted(await send(key(60), 100))).toBe(60)
     expect(lines).toEqual([
       'Redis is away: this gateway counts alone until it is back',
@@ -391,7 +391,7 @@ describe.runIf(redisBinary || testRedis)('Redis away', () => {
     ])
   })
 
-  it.concurrent('a Redis that dies and comes back empty neither fails a request nor begins a window anew', async () => {
+  it.concurrent('that restarts empty fails no request and resets no window', async () => {
     const server = await serve()
     const { limits, lines, become, send } = await watched(server)
     const subject = key(60)
@@ -410,7 +410,7 @@ describe.runIf(redisBinary || testRedis)('Redis away', () => {
     expect(lines).toHaveLength(2)
   })
 
-  it.concurrent('a ban outlives the Redis that carried it, no longer than it would have been carried', async () => {
+  it.concurrent('does not end a ban early; the ban is carried no longer than before', async () => {
     const server = await serve()
     const { limits } = await watched(server, { banAfter: 1, banCarrySeconds: 3 })
     const subject = key(1)
@@ -424,7 +424,7 @@ describe.runIf(redisBinary || testRedis)('Redis away', () => {
     expect((await limits.consume(subject, 1)).outcome).toBe('limited')
   })
 
-  it.concurrent('an idle gateway notices a loss too, and a replica that cannot write counts as lost', async () => {
+  it.concurrent('is noticed by an idle gateway too, and a read-only replica counts as unreachable', async () => {
     const server = await serve()
     const { become, send } = await watched(server)
     const redis = new Redis(server.port)
@@ -437,7 +437,7 @@ describe.runIf(redisBinary || testRedis)('Redis away', () => {
     redis.disconnect()
   })
 
-  it.concurrent('a Redis that is not there at start is found when it appears', async () => {
+  it.concurrent('at startup is used when it becomes reachable', async () => {
     const server = await reserve()
     const { limits, lines, become, send } = await watched(server)
     expect(limits.state).toBe('degraded')
@@ -447,7 +447,7 @@ describe.runIf(redisBinary || testRedis)('Redis away', () => {
     expect(lines).toHaveLength(2)
   })
 
-  it('after closing nothing is left to wait for, whether Redis is there or not', async () => {
+  it('leaves no open handle after close, and neither does a reachable one', async () => {
     const exits = async (port: number) => {
       const script = `
         const { openRateLimiter } = await import('./src/rate-limit/index.ts')

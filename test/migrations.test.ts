@@ -44,7 +44,7 @@ async function empty(kind: string): Promise<string> {
 }
 
 describe.each(server ? ['embedded', 'PostgreSQL'] : ['embedded'])('migrations (%s)', (kind) => {
-  test('bring an empty database up to date, recorded as Prisma Migrate records them', async () => {
+  test('are applied to an empty database, and recorded as Prisma Migrate does', async () => {
     const url = await empty(kind)
     expect(await migrate(url)).toEqual(names)
     expect(await migrate(url)).toEqual([])
@@ -63,13 +63,13 @@ describe.each(server ? ['embedded', 'PostgreSQL'] : ['embedded'])('migrations (%
     )
   })
 
-  test('are each applied once when four gateways start at once', async () => {
+  test('are applied once each if four gateways start at the same time', async () => {
     const url = await empty(kind)
     const applied = await Promise.all(Array.from({ length: 4 }, () => migrate(url)))
     expect(applied.flat()).toEqual(names)
   })
 
-  test('leave nothing that Prisma Migrate would complain of, or do differently', async () => {
+  test('leave no difference that Prisma Migrate would report', async () => {
     const url = await empty(kind)
     await Promise.all(Array.from({ length: 4 }, () => migrate(url)))
     const { history, drift } = await askPrisma(url)
@@ -82,7 +82,7 @@ describe.each(server ? ['embedded', 'PostgreSQL'] : ['embedded'])('migrations (%
     expect([drift.exitCode, drift.stdout]).toEqual([0, expect.stringMatching(/empty migration/)])
   })
 
-  test('are no reason to wait when nothing is lacking', async () => {
+  test('do not wait for the lock if none is missing', async () => {
     const url = await empty(kind)
     await migrate(url)
     const migrator = await client(url)
@@ -91,7 +91,7 @@ describe.each(server ? ['embedded', 'PostgreSQL'] : ['embedded'])('migrations (%
     await migrator.query('SELECT pg_advisory_unlock(72707369)')
   })
 
-  test('that fail leave nothing behind, and the next start tries again', async () => {
+  test('that fail are rolled back, and the next start tries again', async () => {
     const url = await empty(kind)
     const broken = [...ours, { name: '20990101000000_broken', sql: 'CREATE TABLE "Left" (); SELECT nonsense' }]
     const failed = migrate(url, broken)
@@ -107,7 +107,7 @@ describe.each(server ? ['embedded', 'PostgreSQL'] : ['embedded'])('migrations (%
     ['edited', `UPDATE "_prisma_migrations" SET "checksum" = repeat('0', 64)`, 'was edited after'],
     ['failed', `UPDATE "_prisma_migrations" SET "finished_at" = NULL`, 'failed in the database'],
     ['newer', `UPDATE "_prisma_migrations" SET "migration_name" = '2099_new'`, 'newer than this gateway: it has the'],
-  ])('refuse a history with one that is %s', async (_, sql, message) => {
+  ])('fail if the history has one that is %s', async (_, sql, message) => {
     const url = await empty(kind)
     await migrate(url)
     await (await client(url)).query(sql)
@@ -115,7 +115,7 @@ describe.each(server ? ['embedded', 'PostgreSQL'] : ['embedded'])('migrations (%
     await expect(migrate(url)).rejects.toThrow(message)
   })
 
-  test('are the same whatever line ends a checkout gave them', async () => {
+  test('have the same checksum with any line endings', async () => {
     const url = await empty(kind)
     await migrate(
       url,
@@ -125,7 +125,7 @@ describe.each(server ? ['embedded', 'PostgreSQL'] : ['embedded'])('migrations (%
   })
 })
 
-test.runIf(server)('a role that may only read and write rows is enough where nothing is lacking', async () => {
+test.runIf(server)('a role without the right to create tables is enough if no migration is missing', async () => {
   const url = await empty('PostgreSQL')
   await migrate(url)
   const role = `petstore_${randomUUID().slice(0, 8)}`

@@ -6,8 +6,8 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Started, startGateway } from './support/process.js'
 
-// What a developer adds for a resource of their own: a model, its migration, a file in schema/ and a line in
-// schema/index.ts. Nothing in src/.
+// Adds a resource the way the README describes: a model, a migration, a file in schema/, a line in schema/index.ts, and
+// nothing in src/.
 
 const model = `
 /// A company that supplies pets.
@@ -72,7 +72,7 @@ builder.mutationFields((t) => ({
 let folder: string
 let gateway: Started
 let key: string
-const atLast: (() => unknown)[] = []
+const cleanups: (() => unknown)[] = []
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'petstore-resource-'))
@@ -87,11 +87,11 @@ beforeAll(async () => {
   await writeFile(join(folder, 'schema/supplier.ts'), resource)
   await edit('schema/index.ts', (text) => text.replace("import './quota.js'", "import './supplier.js'\n$&"))
   await promisify(execFile)('npm', ['run', 'build'], { cwd: folder })
-  gateway = await startGateway({ DATA_DIR: join(folder, 'data') }, (end) => atLast.push(end), folder)
-  key = /Bearer (\w+)/.exec(gateway.said)?.[1] ?? ''
+  gateway = await startGateway({ DATA_DIR: join(folder, 'data') }, (cleanup) => cleanups.push(cleanup), folder)
+  key = /Bearer (\w+)/.exec(gateway.output)?.[1] ?? ''
 }, 120_000)
 afterAll(async () => {
-  for (const end of atLast) await end()
+  for (const cleanup of cleanups) await cleanup()
   await rm(folder, { recursive: true, force: true })
 })
 
@@ -101,7 +101,7 @@ async function ask(path: string, init: RequestInit = {}) {
   return { status: response.status, headers: response.headers, body: await response.json() }
 }
 
-test('a resource that is declared in schema/ is served over REST: created, read, listed by pages, validated', async () => {
+test('a resource declared in schema/ works over REST: create, read, list, pagination, validation', async () => {
   const create = (body: unknown) => ask('/suppliers', { method: 'POST', body: JSON.stringify(body) })
   const created = await create({ name: ' Paws Ltd ' })
   expect([created.status, created.body]).toEqual([201, { id: 1, name: 'Paws Ltd' }])
@@ -118,7 +118,7 @@ test('a resource that is declared in schema/ is served over REST: created, read,
   expect((await ask('/suppliers', { method: 'DELETE' })).headers.get('allow')).toBe('GET, HEAD, POST')
 })
 
-test('it is served over GraphQL, and counts in the limits of both surfaces', async () => {
+test('it works over GraphQL, and counts in the quota on both surfaces', async () => {
   const remaining = async () => (await ask('/quota')).body.minute.remaining
   const before = await remaining()
   const query = '{ suppliers(limit: 1) { name } supplier(supplierId: 2) { id } }'

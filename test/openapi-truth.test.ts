@@ -11,9 +11,9 @@ import { openTestDatabase, type TestDatabase } from './support/database.js'
 import { type Answer, Gateway, openGateway } from './support/gateway.js'
 import { watched } from './support/statements.js'
 
-// The document is taken at its word: what it shows is sent to a gateway with the sample data, and what it says may
-// happen is made to happen. All of it follows from the document, so that a new operation is held to it as well.
-// Headers and schemas are held to it with every answer of every test (see support/contract.ts).
+// Sends the examples of the document to a gateway with the sample data, and provokes every error that it lists. All tests
+// derive from the document, so a new operation is tested too. Headers and schemas are compared with every response of every
+// test (see support/contract.ts).
 
 const { BASE_URL: baseUrl, PET_BY_ID_SUNSET: sunset } = readSettings({})
 const document = createOpenApi({ baseUrl, sunset })
@@ -44,7 +44,7 @@ const examplesOf = ({ example, examples }: { example?: unknown; examples?: Recor
     ([name, { value }]) => ({ name, value }),
   )
 
-/** A request that the document shows. */
+/** An example request of the document. */
 interface Shown {
   label: string
   /** Of parameters. */
@@ -55,7 +55,7 @@ interface Shown {
   body?: unknown
 }
 
-/** Every body with what is required, then each other example of a parameter by itself, then all parameters at once. */
+/** Every body with the required parameters, then each other parameter example alone, then all parameters at once. */
 function shownBy({ parameters = [], requestBody }: OperationObject): Shown[] {
   const first = (from: typeof parameters) =>
     Object.fromEntries(from.map((parameter) => [parameter.name, examplesOf(parameter)[0]?.value]))
@@ -85,7 +85,7 @@ function shownBy({ parameters = [], requestBody }: OperationObject): Shown[] {
 
 let database: TestDatabase
 let gateway: Gateway
-// Others over the same database: after every sunset, without the database, with an address that is used up.
+// More gateways: after the sunset date, without a database, and with an address over its limit.
 let late: Gateway
 let away: Gateway
 let flooded: Gateway
@@ -134,13 +134,13 @@ function send({ method, path, operation }: Described, sending: Sending): Promise
 
 const NOTHING = 999_999
 
-/** The same request for other things. */
+/** The same request for other ids. */
 const withIds = (shown: Shown, id: number): Shown => ({
   ...shown,
   values: Object.fromEntries(Object.keys(shown.values).map((name) => [name, id])),
 })
 
-/** A body whose ids lead nowhere. */
+/** A body whose ids do not exist. */
 function referring({ operation }: Described, body: unknown) {
   const schema = Object.values(operation.requestBody?.content ?? {})[0]?.schema
   const { properties = {} } = resolved(document.components.schemas, schema as Schema)
@@ -148,7 +148,7 @@ function referring({ operation }: Described, body: unknown) {
   return { ...(body as object), ...Object.fromEntries(ids.map((name) => [name, NOTHING])) }
 }
 
-/** A key whose only request of the day is spent. */
+/** A key that has used its only request of the day. */
 async function usedUp() {
   const { key } = await gateway.createKey({ plan: 'Enterprise', minuteLimit: 1, dayLimit: 1 })
   await gateway.get('/pets', { key })
@@ -157,7 +157,7 @@ async function usedUp() {
 
 interface Provoked {
   answer: Promise<Answer>
-  /** What its message says, where that is more than the document can show. */
+  /** Its message, if it has details that the document cannot show. */
   says?: RegExp
 }
 
@@ -169,10 +169,10 @@ const typed = (name: string, value: unknown) =>
     ? undefined
     : JSON.parse(JSON.stringify(value, (key, field) => (key === name ? typeof field : field)))
 
-// What is sent only where the service is configured otherwise than by default.
+// Headers that are sent only with non-default settings.
 const configured = new Set(['Vary'])
 
-// What differs from one request to the next.
+// Headers that differ between requests.
 const moments: Record<string, RegExp> = {
   'X-RateLimit-Reset': /^\d+$/,
   'X-Request-Id': /^[0-9a-f-]{36}$/,
@@ -181,7 +181,7 @@ const moments: Record<string, RegExp> = {
 }
 const timeless = (header: string, value: string | null) => value?.replace(moments[header] ?? '', '')
 
-describe.each(described.map((about) => [about.name, about] as const))('what the document shows of %s', (_, about) => {
+describe.each(described.map((about) => [about.name, about] as const))('the examples of %s', (_, about) => {
   const { name, method, operation, status, response } = about
   const answers = examplesOf(response.content?.['application/json'])
   const list = answers.some(({ value }) => Array.isArray(value))
@@ -193,7 +193,7 @@ describe.each(described.map((about) => [about.name, about] as const))('what the 
     return send(about, { ...shown, key })
   }
 
-  // What a write has changed is put back.
+  // Undoes what a write has changed.
   const keepSample = () =>
     onTestFinished(async () => {
       await database.prisma.$executeRaw`TRUNCATE "Order", "InventoryItem", "Pet", "Category" RESTART IDENTITY`
@@ -201,27 +201,27 @@ describe.each(described.map((about) => [about.name, about] as const))('what the 
     })
 
   const requests = shownBy(operation).map((shown) => [shown.label, shown] as const)
-  test.each(requests)('can be sent, and is answered as it says: %s', async (_, shown) => {
+  test.each(requests)('work as requests and return the documented response: %s', async (_, shown) => {
     if (method !== 'GET') keepSample()
     const { body, ...answer } = await sendAsShown(shown)
     expect([answer.status, body]).toEqual([status, body])
     const expected = (answers.find((answer) => answer.name === shown.example) ?? answers[0])?.value
-    // What is made now has a new id, and windows end at another time.
+    // A created row has a new id, and windows end at another time.
     const assigned = status === 201 ? 'id' : 'reset'
     if (list) expect(body.length).toBeGreaterThan(0)
     else expect(typed(assigned, body)).toEqual(typed(assigned, expected))
   })
 
   if (list)
-    test('is in the list of the sample data', async () => {
+    test('are in the sample data', async () => {
       const { body } = await send(about, {})
       for (const { value } of answers) expect(body).toEqual(expect.arrayContaining(value as unknown[]))
     })
 
-  test('has the headers of a real answer', async () => {
+  test('have the headers of a real response', async () => {
     if (method !== 'GET') keepSample()
     const [shown] = shownBy(operation)
-    // The shown Link follows a page of one.
+    // The Link of the example belongs to a page of one item.
     const values = { ...shown?.values, ...(list && { limit: 1 }) }
     const sent = (await sendAsShown({ ...(shown as Shown), values })).headers
     for (const [header, reference] of Object.entries(response.headers)) {
@@ -232,7 +232,7 @@ describe.each(described.map((about) => [about.name, about] as const))('what the 
   })
 })
 
-/** How each refusal comes about, for any operation that lists it. */
+/** How to provoke each error, for any operation that lists it. */
 const provocations: Record<string, (about: Described, shown: Shown) => Provoked> = {
   invalid_request: (about, shown) => ({
     answer: send(about, { ...shown, extra: { nonsense: '1' } }),
@@ -240,7 +240,7 @@ const provocations: Record<string, (about: Described, shown: Shown) => Provoked>
   }),
   unauthorized: (about, shown) => ({ answer: send(about, { ...shown, key: null }) }),
   not_found: (about, shown) => ({ answer: send(about, withIds(shown, NOTHING)), says: new RegExp(`${NOTHING}`) }),
-  // The sample data lets nothing be deleted that has the id 2.
+  // In the sample data, no row with id 2 can be deleted.
   conflict: (about, shown) => ({ answer: send(about, withIds(shown, 2)), says: /2/ }),
   gone: (about, shown) => ({ answer: send(about, { ...shown, to: late }) }),
   payload_too_large: (about, shown) => ({
@@ -255,7 +255,7 @@ const provocations: Record<string, (about: Described, shown: Shown) => Provoked>
     answer: send(about, { ...shown, body: referring(about, shown.body) }),
     says: new RegExp(`${NOTHING}`),
   }),
-  // What is free is never refused to a key.
+  // A free operation never returns 429 for a valid key.
   rate_limited: (about, shown) =>
     free.has(about.name)
       ? { answer: send(about, { ...shown, to: flooded, key: null }) }
@@ -274,7 +274,7 @@ interface Refusal {
   status: number
 }
 
-// A defect of ours is listed, and cannot be provoked.
+// A 500 is documented but cannot be provoked.
 const refusals = described.flatMap((about) =>
   Object.keys(about.operation.responses)
     .filter((status) => Number(status) !== about.status && status !== '500')
@@ -287,7 +287,7 @@ const refusals = described.flatMap((about) =>
     }),
 )
 
-test.each(refusals)('%s is refused as the document says: %s %s', async (_, status, code, about, refusal) => {
+test.each(refusals)('%s returns the documented error: %s %s', async (_, status, code, about, refusal) => {
   const provoke = provocations[code]
   if (!provoke) throw new Error(`Nothing here brings about ${status} ${code}.`)
   const { answer, says } = provoke(about, shownBy(about.operation)[0] as Shown)

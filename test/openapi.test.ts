@@ -46,15 +46,15 @@ const response = (operation: OperationObject, status: string | number) => {
 
 describe('the document as a whole', () => {
   test('describes every operation of the service and nothing else', () => {
-    const said = described.map(({ path, method, operation }) => `${operation.operationId}: ${method} ${path}`)
-    expect(said.sort()).toEqual(
+    const lines = described.map(({ path, method, operation }) => `${operation.operationId}: ${method} ${path}`)
+    expect(lines.sort()).toEqual(
       operations.map(({ operationId, rest }) => `${operationId}: ${rest.method} ${rest.path}`).sort(),
     )
     expect(schemas).not.toHaveProperty('Query')
     expect(schemas).not.toHaveProperty('Mutation')
   })
 
-  test('gives each operation an id that begins with its verb', () => {
+  test('gives each operation an operationId that starts with a verb', () => {
     const verbs: Record<string, RegExp> = {
       GET: /^(get|list)[A-Z]/,
       POST: /^create[A-Z]/,
@@ -75,19 +75,19 @@ describe('the document as a whole', () => {
     })
   })
 
-  test('has no reference that leads nowhere', () => {
+  test('has no broken reference', () => {
     const references = [...objects(document)].flatMap(([, { $ref }]) => (typeof $ref === 'string' ? [$ref] : []))
     expect(references.length).toBeGreaterThan(100)
     expect(references.filter((ref) => resolve(ref) === undefined)).toEqual([])
   })
 
-  test('is the same each time, and as it is served not too large to load', () => {
+  test('is the same each time, and small enough to load', () => {
     const text = JSON.stringify(document, null, 2)
     expect(JSON.stringify(createOpenApi(options), null, 2)).toBe(text)
     expect(text.length).toBeLessThan(200_000)
   })
 
-  test('offers two ways to send a key, either of which is enough', () => {
+  test('has two alternative security schemes', () => {
     expect(document.security).toEqual([{ bearer: [] }, { apiKey: [] }])
     expect(document.components.securitySchemes).toMatchObject({
       bearer: { type: 'http', scheme: 'bearer' },
@@ -140,7 +140,7 @@ describe('the schemas', () => {
       expect({ pointer, minimum, maximum }).toEqual({ pointer, minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
   })
 
-  test('an input refuses unknown fields, and is nullable only where null clears a field', () => {
+  test('an input has no additional properties, and is nullable only where null clears a field', () => {
     const inputs = Object.values(restSchema.getTypeMap()).filter(isInputObjectType)
     for (const input of inputs) {
       expect(schemas[input.name]?.additionalProperties).toBe(false)
@@ -160,7 +160,7 @@ describe('the schemas', () => {
     expect(unbounded).toEqual([])
   })
 
-  test('everything is described and has an example', () => {
+  test('every schema has a description and an example', () => {
     for (const [name, schema] of Object.entries(schemas)) {
       expect(schema.description, name).toBeTruthy()
       for (const [field, property] of Object.entries(schema.properties ?? {})) {
@@ -170,7 +170,7 @@ describe('the schemas', () => {
     }
   })
 
-  test('Error names every code, and leaves room for more', () => {
+  test('Error lists every code, and allows more', () => {
     const code = schemas.Error?.properties?.code
     for (const known of Object.keys(catalogue)) expect(known).toMatch(new RegExp(code?.pattern as string))
     expect(code?.['x-extensible-enum']).toEqual(Object.keys(catalogue))
@@ -199,7 +199,7 @@ describe('the bounds', () => {
     return rules ? [[name, rules, schema] as const] : []
   })
 
-  test.each(withRules)('of %s are those that the service enforces', (_name, rules, schema) => {
+  test.each(withRules)('of %s are the ones that the service enforces', (_name, rules, schema) => {
     const accepts = (value: unknown) => rules.every((rule) => rule.safeParse(value).success)
     const sized = (size: number) => (schema?.type === 'array' ? Array(size).fill(1n) : 'x'.repeat(size))
     const { minimum, maximum, minLength, maxLength, minItems, maxItems } = schema ?? {}
@@ -214,7 +214,7 @@ describe('the bounds', () => {
     expect(accepts(make(least - 1))).toBe(false)
   })
 
-  test('are there for every rule', () => {
+  test('exist for every validation rule', () => {
     expect(withRules.length).toBeGreaterThan(8)
   })
 })
@@ -224,12 +224,12 @@ describe.each(operations)('$name', (described) => {
   const operation = byName(name)
   const statuses = Object.keys(operation.responses)
 
-  test('is named, described and filed under one tag', () => {
+  test('has a name, a description and one tag', () => {
     expect(operation).toMatchObject({ summary: rest.summary, tags: [rest.tag] })
     expect(operation.description).toContain(field.description)
   })
 
-  test('has each argument in one place, with an example', () => {
+  test('has each argument exactly once, with an example', () => {
     const inPath = [...rest.path.matchAll(/\{(\w+)\}/g)].map(([, parameter]) => parameter)
     const parameters = operation.parameters ?? []
     const places = parameters.map((parameter) => [parameter.name, parameter.in, parameter.required])
@@ -243,7 +243,7 @@ describe.each(operations)('$name', (described) => {
     }
   })
 
-  test('takes a body only where it writes one, and its example is a valid one', () => {
+  test('has a body only if it writes one, with a valid example', () => {
     const arg = field.args.find(({ type }) => isInputObjectType(getNamedType(type)))
     const content = operation.requestBody?.content ?? {}
     const merge = rest.method === 'PATCH' ? ['application/merge-patch+json'] : []
@@ -255,7 +255,7 @@ describe.each(operations)('$name', (described) => {
     }
   })
 
-  test('names every status that it can answer', () => {
+  test('lists every status that it can return', () => {
     const hasId = rest.path.includes('{')
     const body = operation.requestBody !== undefined
     const refers = /^(create|update)(Pet|Order)$/.test(name)
@@ -276,7 +276,7 @@ describe.each(operations)('$name', (described) => {
     expect(statuses).toEqual(Object.keys(expected).filter((status) => expected[status]))
   })
 
-  test('carries on every response the headers that are really sent', () => {
+  test('lists on every response the headers that are sent', () => {
     for (const status of statuses) {
       const names = Object.keys(response(operation, status).headers)
       const wanted = [
@@ -296,7 +296,7 @@ describe.each(operations)('$name', (described) => {
     }
   })
 
-  test('shows an example of every body, which has the codes of its status', () => {
+  test('has an example of every body, with the codes of its status', () => {
     for (const status of statuses) {
       const media = response(operation, status).content?.['application/json']
       if (status === '204') expect(media).toBeUndefined()
@@ -315,7 +315,7 @@ describe.each(operations)('$name', (described) => {
     }
   })
 
-  test('shows how to call it in three languages', () => {
+  test('has code samples in three languages', () => {
     const samples = operation['x-codeSamples']
     expect(samples.map(({ lang, label }) => [lang, label])).toEqual([
       ['Shell', 'curl'],
@@ -328,7 +328,7 @@ describe.each(operations)('$name', (described) => {
     }
   })
 
-  test('is marked in the reference as its metadata says', () => {
+  test('has the extensions that its metadata declares', () => {
     const sunset = rest.deprecation && '2031-02-03'
     expect([operation.deprecated, operation['x-deprecated-sunset'], operation['x-sunset']]).toEqual(
       rest.deprecation ? [true, sunset, sunset] : [undefined, undefined, undefined],
@@ -343,8 +343,8 @@ describe.each(operations)('$name', (described) => {
   })
 })
 
-describe('what the specification says of single operations', () => {
-  test('GET /pets/{petId} is deprecated and has a sunset date, and no other operation is', () => {
+describe('the single operations of the specification', () => {
+  test('only GET /pets/{petId} is deprecated and has a sunset date', () => {
     expect(document.paths['/pets/{petId}']?.get).toMatchObject({
       deprecated: true,
       'x-deprecated-sunset': '2031-02-03',
@@ -358,7 +358,7 @@ describe('what the specification says of single operations', () => {
     })
   })
 
-  test('GET /store/orders cannot be tried in the reference, and every other operation can', () => {
+  test('only GET /store/orders cannot be tried in the reference', () => {
     expect(document.paths['/store/orders']?.get).toMatchObject({
       'x-hideTryItPanel': true,
       'x-explorer-enabled': false,
@@ -371,7 +371,7 @@ describe('what the specification says of single operations', () => {
     expect(marked.sort()).toEqual(['beta', 'experimental'])
   })
 
-  test('GET /quota refuses nobody with a valid key for its quota, and every other operation may', () => {
+  test('every operation except GET /quota can return 429 for a valid key', () => {
     const codes = (operation: OperationObject) =>
       Object.keys(response(operation, 429).content?.['application/json']?.examples ?? {})
     for (const { operation } of described)
@@ -385,7 +385,7 @@ describe('what the specification says of single operations', () => {
       expect(headers[name]).toMatchObject({ schema: { type: 'integer' }, example: expect.any(Number) })
   })
 
-  test('the id filter of GET /pets repeats', () => {
+  test('the id filter of GET /pets can be repeated', () => {
     const id = byName('pets').parameters?.find(({ name }) => name === 'id')
     expect(id).toMatchObject({ style: 'form', explode: true, schema: { type: 'array', maxItems: 100 } })
   })

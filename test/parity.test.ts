@@ -10,7 +10,7 @@ type Case = [expected: 'success' | ErrorCode, args: Args]
 
 const shipDate = '2026-12-24T18:00:00+01:00'
 
-// A root field without a line here fails the tests below. So does an argument that no success uses.
+// The tests below fail for a root field without a line here, and for an argument that no success uses.
 const cases: Record<string, Case[]> = {
   pets: [
     ['success', {}],
@@ -135,14 +135,14 @@ const cases: Record<string, Case[]> = {
 let gateway: Gateway
 beforeAll(async () => {
   gateway = await openGateway()
-  // From here on two readings of the quota show the same windows.
+  // From here on, two reads of the quota show the same windows.
   await gateway.get('/categories')
 })
 afterAll(() => gateway.close())
 
 async function throughRest(operation: Operation, args: Args) {
   const { method, path, status = 200 } = operation.rest
-  // REST answers a delete with no body, GraphQL with what was deleted.
+  // A delete returns no body in REST, and the deleted object in GraphQL.
   const deleted = method === 'DELETE' ? (await gateway.get(fill(path, args))).body : undefined
   const answer = await callRest(gateway, operation, args)
   if (answer.status >= 400) return { code: answer.body.code, status: answer.status }
@@ -162,15 +162,15 @@ const inputFields = ({ field }: Operation) =>
     return isInputObjectType(named) ? Object.keys(named.getFields()) : []
   })
 
-describe('the cases', () => {
-  test('know every root field of the schema', () => {
+describe('the table of cases', () => {
+  test('has every root field of the schema', () => {
     const types = [schema.getQueryType(), schema.getMutationType()]
     const rootFields = types.flatMap((type) => Object.keys(type?.getFields() ?? {})).sort()
     expect(Object.keys(cases).sort()).toEqual(rootFields)
     expect(operations.map(({ name }) => name).sort()).toEqual(rootFields)
   })
 
-  test.each(operations)('use every argument of $name in a success', (operation) => {
+  test.each(operations)('uses every argument of $name in a success', (operation) => {
     const used = (cases[operation.name] ?? []).flatMap(([expected, args]) =>
       expected === 'success' ? [...Object.keys(args), ...Object.keys(args.input ?? {})] : [],
     )
@@ -178,7 +178,7 @@ describe('the cases', () => {
     expect(used).toEqual(expect.arrayContaining(names))
   })
 
-  test.each(operations)('have every refusal of $name', (operation) => {
+  test.each(operations)('has every error of $name', (operation) => {
     const { name, field, rest } = operation
     const refers = inputFields(operation).some((input) => input.endsWith('Id'))
     const expected = [
@@ -192,7 +192,7 @@ describe('the cases', () => {
 })
 
 describe.each(operations)('$name', (operation) => {
-  test.each(cases[operation.name] ?? [])('is a %s on both surfaces with %o', async (expected, args) => {
+  test.each(cases[operation.name] ?? [])('is %s on both surfaces with %o', async (expected, args) => {
     await resetStore(gateway.prisma)
     const rest = await throughRest(operation, args)
     const stored = await contents(gateway.prisma)

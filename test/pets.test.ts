@@ -17,14 +17,14 @@ const refusal = (code: string, status: number, message: string) => ({ code, mess
 const noPet = (id: number | bigint) => refusal('not_found', 404, `There is no pet ${id}.`)
 
 describe('GET /pets', () => {
-  test('is a bare array of all pets in ascending order of id', async () => {
+  test('returns an array of all pets in ascending order of id', async () => {
     await gateway.patch('/pets/1', { name: 'Zoe' })
     const { status, headers, body } = await gateway.get('/pets')
     expect([status, headers.get('content-type')]).toEqual([200, 'application/json'])
     expect(body).toEqual([{ ...tom, name: 'Zoe' }, kitty, felix])
   })
 
-  test('is an empty array where there are none', async () => {
+  test('returns an empty array if there are no pets', async () => {
     await gateway.prisma.order.deleteMany()
     await gateway.prisma.pet.deleteMany()
     const { status, headers, text } = await gateway.get('/pets')
@@ -45,12 +45,12 @@ describe('GET /pets', () => {
     ['id=1&id=2&status=sold', [2]],
     ['id=1&id=2&id=3&after=1', [2, 3]],
     ['id=1&id=2&status=sold&categoryId=2&after=1&limit=1', [2]],
-  ])('with %s holds the pets %j alone', async (query, ids) => {
+  ])('with %s returns only the pets %j', async (query, ids) => {
     const { status, body } = await gateway.get(`/pets?${query}`)
     expect([status, body.map(({ id }: { id: number }) => id)]).toEqual([200, ids])
   })
 
-  test('shows 20 unless told otherwise, and 100 where ids are given', async () => {
+  test('returns at most 20 by default, and 100 if ids are given', async () => {
     await gateway.prisma.pet.createMany({ data: Array.from({ length: 120 }, () => ({ name: 'Rex', categoryId: 2n })) })
     const hundred = Array.from({ length: 100 }, (_, index) => `id=${index + 11}`).join('&')
     expect((await gateway.get('/pets')).body).toHaveLength(20)
@@ -69,12 +69,12 @@ describe('GET /pets', () => {
     ['limit=1&status=sold', [[2]]],
     ['id=3&id=1&limit=1', [[1], [3]]],
     ['categoryId=2&limit=2&after=1', [[2, 3]]],
-  ])('with %s is walked by its Link headers, which end with the last page', async (query, ids) => {
+  ])('with %s: the Link headers lead through all pages; the last page has none', async (query, ids) => {
     const pages = await walk(gateway, `/pets?${query}`)
     expect(pages.map((page) => page.map(({ id }) => id))).toEqual(ids)
   })
 
-  test('neither skips nor repeats a pet where others come and go between two pages', async () => {
+  test('neither skips nor repeats a pet if others are added or deleted between two pages', async () => {
     const { headers } = await gateway.get('/pets?limit=1')
     expect(headers.get('link')).toBe('<http://localhost:3000/pets?limit=1&after=1>; rel="next"')
     await gateway.delete('/pets/1')
@@ -84,14 +84,14 @@ describe('GET /pets', () => {
 })
 
 describe('POST /pets', () => {
-  test('answers 201 with the pet and its Location, available unless told otherwise', async () => {
+  test('returns 201 with the pet and its Location; the default status is available', async () => {
     const { status, headers, body } = await gateway.post('/pets', { name: 'Rex', categoryId: 1 })
     expect([status, body]).toEqual([201, { id: 4, name: 'Rex', categoryId: 1, status: 'available' }])
     expect(headers.get('location')).toBe('http://localhost:3000/pets/4')
     expect((await gateway.get('/pets/4')).body).toEqual(body)
   })
 
-  test('makes the inventory entry with the pet', async () => {
+  test('creates the inventory entry together with the pet', async () => {
     await gateway.post('/pets', { name: 'Rex', categoryId: 1, status: 'pending' })
     expect((await gateway.get('/inventory/4')).body).toEqual({ petId: 4, quantity: 0, status: 'pending' })
   })
@@ -107,29 +107,29 @@ describe('POST /pets', () => {
     expect((await gateway.get('/pets/4')).body.name).toBe(stored)
   })
 
-  test('answers 400 to a name of 101 characters', async () => {
+  test('returns 400 if the name has 101 characters', async () => {
     const { body } = await gateway.post('/pets', { name: '🐈'.repeat(101), categoryId: 1 })
     const message = 'name must have 1 to 100 characters, white space at the ends aside.'
     expect(body).toEqual(refusal('invalid_request', 400, message))
   })
 
-  test('answers 422 where the category does not exist', async () => {
+  test('returns 422 if the category does not exist', async () => {
     const { status, body } = await gateway.post('/pets', { name: 'Rex', categoryId: 3 })
     expect([status, body]).toEqual([422, refusal('unknown_reference', 422, 'categoryId 3 does not exist.')])
   })
 })
 
 describe('GET /pets/{petId}', () => {
-  test('answers 200 with exactly the fields that the specification has', async () => {
+  test('returns 200 with exactly the fields of the specification', async () => {
     const { status, body } = await gateway.get('/pets/2')
     expect([status, body]).toEqual([200, kitty])
   })
 
-  test('answers 404 where there is no such pet, however great the id', async () => {
+  test('returns 404 if the pet does not exist, however large the id', async () => {
     for (const id of [4, 2n ** 53n, 2n ** 63n - 1n]) expect((await gateway.get(`/pets/${id}`)).body).toEqual(noPet(id))
   })
 
-  test('tells the greatest ids apart', async () => {
+  test('distinguishes the largest ids', async () => {
     const id = 2n ** 53n - 1n
     await gateway.prisma.pet.create({ data: { id, name: 'Last', categoryId: 1n } })
     expect((await gateway.get(`/pets/${id}`)).body).toEqual({ ...tom, id: Number(id), name: 'Last', categoryId: 1 })
@@ -150,33 +150,33 @@ describe('PATCH /pets/{petId}', () => {
       { id: 1, name: 'Tim', categoryId: 1, status: 'pending' },
     ],
     [{}, tom],
-  ])('with %j changes what is sent and nothing else', async (changes, pet) => {
+  ])('with %j changes only the fields sent', async (changes, pet) => {
     const { status, body } = await gateway.patch('/pets/1', changes)
     expect([status, body]).toEqual([200, pet])
     expect((await gateway.get('/pets')).body).toEqual([pet, kitty, felix])
   })
 
-  test('takes a merge patch by its media type', async () => {
+  test('accepts the media type of a merge patch', async () => {
     const headers = { 'content-type': 'application/merge-patch+json' }
     expect((await gateway.patch('/pets/1', { status: 'sold' }, { headers })).body).toEqual({ ...tom, status: 'sold' })
   })
 
-  test('lets any status follow any other', async () => {
+  test('allows any status after any other', async () => {
     for (const status of ['sold', 'pending', 'available', 'sold', 'available', 'pending', 'sold'])
       expect((await gateway.patch('/pets/1', { status })).body.status).toBe(status)
   })
 
-  test.each(['name', 'categoryId', 'status'])('answers 400 to null for %s, which clears nothing', async (field) => {
+  test.each(['name', 'categoryId', 'status'])('returns 400 if %s is null', async (field) => {
     const { body } = await gateway.patch('/pets/1', { [field]: null })
     expect(body).toEqual(refusal('invalid_request', 400, `${field} must not be null.`))
   })
 
-  test('answers 404 where there is no such pet, even to an empty change', async () => {
+  test('returns 404 if the pet does not exist, even for an empty change', async () => {
     for (const changes of [{}, { name: 'Tim' }, { categoryId: 1 }])
       expect((await gateway.patch('/pets/4', changes)).body).toEqual(noPet(4))
   })
 
-  test('answers 422 where the category does not exist, and changes nothing', async () => {
+  test('returns 422 if the category does not exist, and changes nothing', async () => {
     const { body } = await gateway.patch('/pets/1', { name: 'Tim', categoryId: 3 })
     expect(body).toEqual(refusal('unknown_reference', 422, 'categoryId 3 does not exist.'))
     expect((await gateway.get('/pets/1')).body).toEqual(tom)
@@ -184,7 +184,7 @@ describe('PATCH /pets/{petId}', () => {
 })
 
 describe('DELETE /pets/{petId}', () => {
-  test('answers 204 without a body, and takes the inventory entry along', async () => {
+  test('returns 204 without a body, and deletes the inventory entry', async () => {
     const { status, text, headers } = await gateway.delete('/pets/1')
     expect([status, text, headers.get('content-type')]).toEqual([204, '', null])
     expect((await gateway.get('/pets')).body).toEqual([kitty, felix])
@@ -192,12 +192,12 @@ describe('DELETE /pets/{petId}', () => {
     expect(await gateway.prisma.inventoryItem.count()).toBe(2)
   })
 
-  test('answers 404 the second time', async () => {
+  test('returns 404 the second time', async () => {
     await gateway.delete('/pets/1')
     expect((await gateway.delete('/pets/1')).body).toEqual(noPet(1))
   })
 
-  test('a pet that an order refers to cannot be deleted, until the order is gone', async () => {
+  test('returns 409 while an order refers to the pet', async () => {
     const { status, body } = await gateway.delete('/pets/2')
     expect([status, body]).toEqual([409, refusal('conflict', 409, 'Pet 2 has orders. Delete or change them first.')])
     expect((await gateway.get('/inventory/2')).body.quantity).toBe(7)
@@ -205,12 +205,12 @@ describe('DELETE /pets/{petId}', () => {
     expect((await gateway.delete('/pets/2')).status).toBe(204)
   })
 
-  test('never gives an id again', async () => {
+  test('never reuses an id', async () => {
     await gateway.delete('/pets/3')
     expect((await gateway.post('/pets', { name: 'Rex', categoryId: 1 })).body.id).toBe(4)
   })
 
-  test('returns in GraphQL what was deleted, and what it belonged to', async () => {
+  test('returns the deleted pet and its relations in GraphQL', async () => {
     const document =
       'mutation { deletePet(petId: 1) { id name category { name } inventory { quantity } orders { id } } }'
     const { body } = await gateway.graphql(document)
@@ -219,7 +219,7 @@ describe('DELETE /pets/{petId}', () => {
     expect((await gateway.get('/pets/1')).status).toBe(404)
   })
 
-  test('of ten at once exactly one succeeds', async () => {
+  test('of ten concurrent requests, exactly one succeeds', async () => {
     const answers = await Promise.all(Array.from({ length: 10 }, () => gateway.delete('/pets/1')))
     expect(answers.map(({ status }) => status).sort()).toEqual([204, ...Array(9).fill(404)])
   })

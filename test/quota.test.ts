@@ -33,7 +33,7 @@ const codes = (answers: Answer[]) =>
 const bannedUntil = async (id: number) => (await database.prisma.apiKey.findUnique({ where: { id } }))?.bannedUntil
 
 describe.runIf(testRedisUrl).each([-45_000, 45_000])('a gateway whose clock is off by %i ms', (ms) => {
-  test('says how long to wait by the clock that times the window', async () => {
+  test('computes Retry-After with the clock of Redis', async () => {
     const other = await useGateway()
     const { key } = await other.createKey({ plan: 'Enterprise', minuteLimit: 1, dayLimit: 10 })
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + ms })
@@ -53,7 +53,7 @@ describe.each([
   { store: 'memory', redisUrl: '' },
   ...(testRedisUrl ? [{ store: 'redis', redisUrl: testRedisUrl }] : []),
 ])('quotas in $store', ({ redisUrl }) => {
-  test('of 300 requests at once with a fresh Free key exactly 60 are admitted, and none of them bans it', async () => {
+  test('admits exactly 60 of 300 concurrent requests with a new Free key, and does not ban it', async () => {
     const other = await useGateway({ redisUrl })
     const { key, row } = await other.createKey()
     const paths = ['/inventory', '/pets', '/nowhere', '/graphql?query={pets{id}}']
@@ -65,7 +65,7 @@ describe.each([
     expect(await bannedUntil(row.id)).toBeNull()
   })
 
-  test('a GraphQL operation takes its whole cost, or nothing', async () => {
+  test('a GraphQL operation consumes its whole cost or nothing', async () => {
     const other = await useGateway({ redisUrl })
     const { key } = await other.createKey()
     const cost = (count: number) =>
@@ -93,7 +93,7 @@ describe.each([
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 429, 429])
   })
 
-  test('the window of the day refuses too', async () => {
+  test('the day window limits requests too', async () => {
     const other = await useGateway({ redisUrl })
     const { key } = await other.createKey({ plan: 'Enterprise', minuteLimit: 100, dayLimit: 2 })
     for (const remaining of ['1', '0'])
@@ -103,7 +103,7 @@ describe.each([
     expect(Number(headers.get('retry-after'))).toBeGreaterThan(86_000)
   })
 
-  test('quota costs nothing and answers a limited key', async () => {
+  test('quota is free and works for a limited key', async () => {
     const other = await useGateway({ redisUrl })
     const { key } = await other.createKey({ plan: 'Enterprise', minuteLimit: 1, dayLimit: 9 })
     const fresh = await other.get('/quota', { key })
@@ -129,7 +129,7 @@ describe.each([
     expect(rest.headers.get('x-ratelimit-reset')).toBe(String(rest.body.minute.reset))
   })
 
-  test('a client that goes on after 429 is banned, and the row says until when', async () => {
+  test('a client that continues after 429 is banned, and the row stores the end of the ban', async () => {
     const other = await useGateway({ redisUrl, env: { BAN_AFTER: '3', BAN_SECONDS: '600' } })
     const { key, row } = await other.createKey({ plan: 'Enterprise', minuteLimit: 1, dayLimit: 100 })
     const ask = () => other.get('/pets', { key })
@@ -161,7 +161,7 @@ describe.each([
 })
 
 describe('bans', () => {
-  test('in the row hold, whoever wrote them, and end when it is cleared', async () => {
+  test('in the row apply, whoever wrote them, and end when the field is cleared', async () => {
     const other = await useGateway({ keyTtlMs: 50 })
     const { key, row } = await other.createKey()
     const set = (until: Date | null) =>
@@ -177,7 +177,7 @@ describe('bans', () => {
     expect(left(await other.get('/quota', { key }))).toEqual([57, 997])
   })
 
-  test('that the gateway made are lifted by clearing the row, once the other gateways have read it', async () => {
+  test('that a gateway made end when the row is cleared and the other gateways have read it', async () => {
     const other = await useGateway({ keyTtlMs: 50, env: { BAN_AFTER: '1' } })
     const { key, row } = await other.createKey({ plan: 'Enterprise', minuteLimit: 2, dayLimit: 100 })
     const ask = async () => (await other.get('/inventory', { key })).body.code
@@ -187,7 +187,7 @@ describe('bans', () => {
     await vi.waitUntil(() => bannedUntil(row.id))
     await database.prisma.apiKey.update({ where: { id: row.id }, data: { bannedUntil: null } })
     await sleep(5200)
-    // Limited still, since its minute has not passed; a ban no more.
+    // Still limited, because its minute has not ended, but no longer banned.
     expect(await ask()).toBe('rate_limited')
   })
 
@@ -209,7 +209,7 @@ describe('bans', () => {
 })
 
 describe('without a valid key', () => {
-  test('an address gets 60 refusals a minute, then 429', async () => {
+  test('an address gets 401 for 60 requests a minute, then 429', async () => {
     const other = await useGateway()
     const answers: Answer[] = []
     for (let i = 0; i < 62; i++)
@@ -227,11 +227,11 @@ describe('without a valid key', () => {
     ])
     expect(answers.filter(({ headers }) => headers.has('retry-after'))).toHaveLength(2)
     expect(answers.every(({ status, headers }) => headers.has('www-authenticate') === (status === 401))).toBe(true)
-    // Whoever shares the address and has a key is not concerned.
+    // A client with a key at the same address is not affected.
     expect((await other.get('/pets')).status).toBe(200)
   })
 
-  test('pages, documents and preflights cost nothing', async () => {
+  test('pages, documents and preflights are free', async () => {
     const other = await useGateway()
     const headers = { origin: 'https://a.example', 'access-control-request-method': 'GET' }
     for (const path of ['/', '/docs', '/docs/reference.css', '/openapi.json', '/openapi.yaml', '/schema.graphql']) {
@@ -344,7 +344,7 @@ describe('every response', () => {
     ],
   ]
 
-  test.each(cases)('carries the headers: %s (%i)', async (_, status, ask) => {
+  test.each(cases)('has the rate limit headers: %s (%i)', async (_, status, ask) => {
     const answer = await ask()
     const header = (name: string) => answer.headers.get(name) ?? ''
     expect(answer.status).toBe(status)
@@ -376,7 +376,7 @@ describe('every response', () => {
   })
 })
 
-test('after its sunset the deprecated operation is gone, but not its GraphQL field', async () => {
+test('after its sunset date the deprecated operation returns 410, but its GraphQL field still works', async () => {
   const other = await useGateway({ env: { PET_BY_ID_SUNSET: '2026-01-01' } })
   const { status, body, headers } = await other.get('/pets/1')
   expect([status, body.code]).toEqual([410, 'gone'])

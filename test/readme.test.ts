@@ -8,7 +8,7 @@ import { settings } from '../src/settings.js'
 const readme = readFileSync('README.md', 'utf8')
 const packageJson = JSON.parse(readFileSync('package.json', 'utf8'))
 
-/** The rows of the table under a heading, each its cells without code marks. */
+/** The rows of the table under a heading, as cells without backticks. */
 function table(heading: string): string[][] {
   const section = readme.split(`\n## ${heading}\n`)[1]?.split('\n## ')[0] ?? ''
   const rows = section.split('\n').filter((line) => line.startsWith('|'))
@@ -20,7 +20,7 @@ function table(heading: string): string[][] {
   )
 }
 
-describe('the README says what the code does', () => {
+describe('the README matches the code', () => {
   test('every setting, with its default', () => {
     const defaults = Object.entries(settings.shape).map(([name, setting]) => {
       const value: unknown = setting.parse(undefined)
@@ -51,19 +51,19 @@ describe('the README says what the code does', () => {
     ).toEqual({ Free: plans.Free, Pro: plans.Pro, Business: plans.Business })
   })
 
-  test('every script that it names exists, and every script is named', () => {
+  test('it names every script, and only scripts that exist', () => {
     const named = new Set([...readme.matchAll(/npm (?:run )?([\w:]+)/g)].map(([, name]) => name))
-    for (const built of ['ci', 'install']) named.delete(built)
+    for (const builtIn of ['ci', 'install']) named.delete(builtIn)
     const scripts = Object.keys(packageJson.scripts).filter((name) => !name.startsWith('check:'))
     expect([...named].sort()).toEqual(scripts.sort())
   })
 
-  test('why each dependency is there', () => {
+  test('every dependency, with its purpose', () => {
     const named = table('What it is built on').flatMap(([names]) => names?.split(', ') ?? [])
     expect(named.sort()).toEqual(Object.keys(packageJson.dependencies).sort())
   })
 
-  test('a tree of files that exist', () => {
+  test('every file in the tree exists', () => {
     const tree = readme.split('\n## The tree\n')[1]?.split('```')[1] ?? ''
     let folder = ''
     const missing: string[] = []

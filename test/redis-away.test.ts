@@ -5,13 +5,13 @@ import { openTestDatabase, type TestDatabase } from './support/database.js'
 import { type Gateway, openGateway } from './support/gateway.js'
 import { RedisServer, redisBinary } from './support/redis.js'
 
-// What limits.test.ts proves of the counters, whole gateways keep for their callers.
+// The guarantees of limits.test.ts, for whole gateways.
 
 interface Fault {
   fault: string
   before?: (server: RedisServer) => Promise<unknown>
   begin: (server: RedisServer) => Promise<unknown>
-  /** Absent where Redis is back before anybody could see that it was away. */
+  /** Absent if Redis is back before anything can notice. */
   end?: (server: RedisServer) => Promise<unknown>
 }
 
@@ -73,7 +73,7 @@ describe.runIf(redisBinary)('a Redis that', () => {
   })
 
   test.concurrent.each(faults)(
-    '$fault: no request fails, nobody gets more than a plan for each gateway, bans hold',
+    '$fault: no request fails, no key gets more than its plan per gateway, bans stay',
     { timeout: 180_000 },
     async ({ before, begin, end }) => {
       const server = await RedisServer.reserve()
@@ -90,7 +90,7 @@ describe.runIf(redisBinary)('a Redis that', () => {
       try {
         const [free, quiet] = [(await one.createKey()).key, (await one.createKey()).key]
         const spend = async (gateway: Gateway, count: number, key = free) => {
-          // What is counted but not found keeps the database out of it.
+          // Unknown paths count but need no database.
           const answers = await Promise.all(Array.from({ length: count }, () => gateway.get('/nowhere', { key })))
           expect(answers.filter(({ status }) => status !== 404 && status !== 429)).toEqual([])
           return answers.filter(({ status }) => status === 404).length
@@ -103,7 +103,7 @@ describe.runIf(redisBinary)('a Redis that', () => {
         const become = (status: string, degraded: number) =>
           vi.waitFor(() => both((gateway) => tells(gateway, status, degraded)), { timeout: 20_000, interval: 50 })
 
-        // A ban that both have heard of.
+        // A ban that both gateways know.
         const abuser = (await one.createKey({ plan: 'Enterprise', minuteLimit: 1, dayLimit: 9 })).key
         const abuse = (gateway: Gateway) => gateway.get('/inventory', { key: abuser })
         const known = before !== undefined
@@ -116,8 +116,8 @@ describe.runIf(redisBinary)('a Redis that', () => {
         expect(await spend(one, 80, quiet)).toBe(60)
         const spent = before ? (await spend(one, 10)) + (await spend(two, 10)) : 0
 
-        // Requests are under way all the time, so that some are in flight whatever happens to Redis. Those that are
-        // asked while Redis hangs are answered before it goes on: nobody waits for it.
+        // Requests are sent all the time, so that some are in flight whatever happens to Redis. Those sent while Redis
+        // hangs must return before it continues.
         let over = false
         const goOn = async (gateway: Gateway) => {
           while (!over) {
@@ -139,7 +139,7 @@ describe.runIf(redisBinary)('a Redis that', () => {
         await end?.(server)
         await become('ok', 0)
 
-        expect(await spend(one, 80, quiet), 'of a key that said nothing meanwhile').toBe(0)
+        expect(await spend(one, 80, quiet), 'of a key without requests meanwhile').toBe(0)
         const after = await both((gateway) => spend(gateway, 80))
         over = true
         await traffic

@@ -21,7 +21,7 @@ import {
 const listPets = async (url: string, key: string) =>
   (await fetch(`${url}/pets?limit=100`, { headers: { 'x-api-key': key } })).json() as Promise<{ name: string }[]>
 
-const demoKey = (said: string) => /petstore_[0-9a-f]{48}/.exec(said)?.[0] as string
+const demoKey = (output: string) => /petstore_[0-9a-f]{48}/.exec(output)?.[0] as string
 
 const refused = async (env: Record<string, string>) => {
   const { code, stdout, stderr } = await runCommand(['main'], env)
@@ -31,8 +31,8 @@ const refused = async (env: Record<string, string>) => {
   return stderr.trimEnd().split('\n')
 }
 
-describe('a start on a machine that has only Node', () => {
-  // One data directory, from its first start to its second: starting is what these tests wait for.
+describe('the first start without any setting', () => {
+  // One data directory for all tests, because starting is slow.
   let DATA_DIR: string
   let first: Started
   let second: Started
@@ -45,13 +45,13 @@ describe('a start on a machine that has only Node', () => {
     await rm(DATA_DIR, { recursive: true, force: true })
   })
 
-  test('prints the addresses, and a curl line that lists pets when pasted', async () => {
-    const { said, url } = first
-    expect(said).toContain('/docs')
-    expect(said).toContain('/graphql')
-    expect(said).toMatch(/counters +in memory/)
-    const line = said.split('\n').find((text) => text.startsWith('curl ')) as string
-    // localhost, as it is printed, may mean ::1; HOST is 0.0.0.0.
+  test('prints the URLs, and a curl command that lists pets', async () => {
+    const { output, url } = first
+    expect(output).toContain('/docs')
+    expect(output).toContain('/graphql')
+    expect(output).toMatch(/counters +in memory/)
+    const line = output.split('\n').find((text) => text.startsWith('curl ')) as string
+    // localhost may resolve to ::1, but HOST is 0.0.0.0.
     const { stdout } = await promisify(execFile)('bash', [
       '-c',
       `${line.replace(/http:\/\/localhost:\d+/, url)} --silent`,
@@ -59,14 +59,14 @@ describe('a start on a machine that has only Node', () => {
     expect(JSON.parse(stdout)).toHaveLength(3)
   })
 
-  test('has its data directory to itself: another start is refused and told the owner, which goes on', async () => {
+  test('locks its data directory: another start fails and names the owner, which keeps running', async () => {
     const lines = await refused({ DATA_DIR, PORT: String(await freePort()) })
     expect(lines).toEqual([expect.stringContaining(`in use by process ${first.child.pid}`)])
     expect((await fetch(`${first.url}/readyz`)).status).toBe(200)
   })
 
-  test('finds everything again after kill -9, under the same demo keys, which nobody else may read', async () => {
-    const key = demoKey(first.said)
+  test('keeps data and demo keys after kill -9; only the owner can read the key file', async () => {
+    const key = demoKey(first.output)
     const pets = await listPets(first.url, key)
     await fetch(`${first.url}/pets`, {
       method: 'POST',
@@ -75,13 +75,13 @@ describe('a start on a machine that has only Node', () => {
     })
     await first.stop('SIGKILL')
     second = await startGateway({ DATA_DIR, DRAIN_SECONDS: '600' }, () => {})
-    expect(demoKey(second.said)).toBe(key)
+    expect(demoKey(second.output)).toBe(key)
     const found = await listPets(second.url, key)
     expect(found.map(({ name }) => name)).toEqual([...pets.map(({ name }) => name), 'Stays'])
     expect((await stat(join(DATA_DIR, 'demo-keys.json'))).mode & 0o777).toBe(0o600)
   })
 
-  test('drains for DRAIN_SECONDS when it is stopped: /readyz says 503 while requests are still taken', async () => {
+  test('drains for DRAIN_SECONDS after a signal: /readyz returns 503, and other requests still work', async () => {
     const { url, child } = second
     child.kill('SIGINT')
     const ready = async () => {
@@ -94,7 +94,7 @@ describe('a start on a machine that has only Node', () => {
 })
 
 describe('npm start', () => {
-  test('ends with npm, and gives its data directory back', async () => {
+  test('ends when npm ends, and unlocks its data directory', async () => {
     const DATA_DIR = await dataFolder()
     const npm = spawnScript('start', { DATA_DIR, PORT: String(await freePort()), DRAIN_SECONDS: '1' })
     await expect.poll(() => npm.output(), { timeout: 60_000 }).toMatch(/^curl /m)
@@ -105,7 +105,7 @@ describe('npm start', () => {
       .not.toContainEqual(expect.stringMatching(/^lock-/))
   })
 
-  test('says what to do where nothing was built, or a source is newer', async () => {
+  test('says what to do if there is no build, or if a source is newer', async () => {
     const root = await temporaryFolder()
     const start = () => runNode(['--import', './src/built.mjs', 'dist/src/main.js'], root)
     const write = async (path: string, time: number) => {
@@ -128,15 +128,15 @@ describe('npm start', () => {
   })
 })
 
-describe('a start that cannot go on says why in one line, without a stack, and exits with 1', () => {
-  test('every bad setting is named, with its value and what is allowed', async () => {
+describe('a failed start prints one line per problem, without a stack trace, and exits with 1', () => {
+  test('names every invalid setting, its value and the allowed values', async () => {
     const lines = await refused({ PORT: 'http', DATABASE_URL: 'mysql://x', LOG_LEVEL: 'loud', BAN_AFTER: '0' })
     expect(lines).toHaveLength(4)
     expect(lines).toContain('PORT is "http"; it must be a whole number from 1 to 65535')
     expect(lines.join()).toMatch(/DATABASE_URL is "mysql:.*LOG_LEVEL is "loud".*BAN_AFTER is "0"/)
   })
 
-  test('a port in use, and the data directory is free again', async () => {
+  test('if the port is in use, and unlocks the data directory', async () => {
     const server = createServer().listen(0, '0.0.0.0')
     await once(server, 'listening')
     const { port } = server.address() as { port: number }
@@ -147,14 +147,14 @@ describe('a start that cannot go on says why in one line, without a stack, and e
     expect(await runCommand(['admin/keys', 'list'], { DATA_DIR })).toMatchObject({ code: 0, stderr: '' })
   })
 
-  test('a DATABASE_URL that nobody answers, without its password', async () => {
+  test('if the database is unreachable, without the password in DATABASE_URL', async () => {
     const lines = await refused({ DATABASE_URL: `postgresql://ann:secret@127.0.0.1:${await freePort()}/pets` })
     expect(lines).toEqual([expect.stringMatching(/DATABASE_URL.*127\.0\.0\.1/)])
     expect(lines.join()).not.toContain('secret')
   })
 })
 
-test('a demo key file that cannot be read is reported, not overwritten', async () => {
+test('an invalid demo key file fails the start and is not overwritten', async () => {
   const DATA_DIR = await dataFolder()
   await writeFile(join(DATA_DIR, 'demo-keys.json'), 'garbage')
   const { code, stderr } = await runCommand(['main'], { DATA_DIR, PORT: String(await freePort()) })

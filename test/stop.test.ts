@@ -4,15 +4,15 @@ import { describe, expect, test } from 'vitest'
 import { asAdmin, databaseUrl, testDatabaseUrl } from './support/postgres.js'
 import { dataFolder, startGateway } from './support/process.js'
 
-const demoKey = (said: string) => /petstore_[0-9a-f]{48}/.exec(said)?.[0] as string
+const demoKey = (output: string) => /petstore_[0-9a-f]{48}/.exec(output)?.[0] as string
 
-describe('a stop', () => {
-  test('lets a request in flight finish, refuses new ones, and exits with 0; a second signal changes nothing', async () => {
-    const { url, said, child, stop } = await startGateway({ DATA_DIR: await dataFolder() })
+describe('SIGTERM', () => {
+  test('finishes requests in flight, refuses new connections, and exits with 0; a second signal changes nothing', async () => {
+    const { url, output, child, stop } = await startGateway({ DATA_DIR: await dataFolder() })
     const slow = request(`${url}/pets`, {
       method: 'POST',
       headers: {
-        'x-api-key': demoKey(said),
+        'x-api-key': demoKey(output),
         'content-type': 'application/json',
         'content-length': '31',
         expect: '100-continue',
@@ -38,7 +38,7 @@ describe('a stop', () => {
 })
 
 describe.runIf(testDatabaseUrl)('on one PostgreSQL', () => {
-  test('four gateways that start at once on an empty database all come up', async () => {
+  test('four gateways can start at the same time on an empty database', async () => {
     const name = `petstore_start_${process.pid}`
     await asAdmin(`CREATE DATABASE ${name}`)
     try {
@@ -46,7 +46,7 @@ describe.runIf(testDatabaseUrl)('on one PostgreSQL', () => {
         Array.from({ length: 4 }, () => startGateway({ DATABASE_URL: databaseUrl(name), DRAIN_SECONDS: '1' })),
       )
       for (const { url } of started) expect((await fetch(`${url}/readyz`)).status).toBe(200)
-      expect(started[0]?.said).not.toContain('curl')
+      expect(started[0]?.output).not.toContain('curl')
       const codes = await Promise.all(started.map(({ stop }) => stop()))
       expect(codes).toEqual([0, 0, 0, 0])
     } finally {

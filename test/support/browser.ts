@@ -14,7 +14,7 @@ function isExecutable(path: string) {
   }
 }
 
-/** CHROMIUM_PATH, or the first Chromium or Chrome on PATH; undefined where there is none, and its tests are skipped. */
+/** CHROMIUM_PATH, or the first Chromium or Chrome on PATH; undefined if there is none; then its tests are skipped. */
 export const chromiumPath =
   process.env.CHROMIUM_PATH ||
   (process.env.PATH ?? '')
@@ -37,8 +37,8 @@ export const launch = (port: number): Promise<Browser> =>
     ],
   })
 
-/** Fills up with what a page must not do: log an error or a warning, throw, or ask other hosts. */
-export function complaints(page: Page, host: string): string[] {
+/** Collects what a page must not do: log an error or a warning, throw, or send requests to other hosts. */
+export function collectProblems(page: Page, host: string): string[] {
   const found: string[] = []
   page.on('console', (message) => {
     if (['error', 'warning'].includes(message.type())) found.push(`${message.type()}: ${message.text()}`)
@@ -46,15 +46,15 @@ export function complaints(page: Page, host: string): string[] {
   page.on('pageerror', (error) => found.push(`thrown: ${error.message}`))
   page.on('request', (request) => {
     const { protocol, hostname, href } = new URL(request.url())
-    if (!['data:', 'blob:'].includes(protocol) && hostname !== host) found.push(`asked: ${href}`)
+    if (!['data:', 'blob:'].includes(protocol) && hostname !== host) found.push(`requested: ${href}`)
   })
   return found
 }
 
-/** What axe-core finds serious or critical on a page as it is now, with the elements. */
+/** The serious and critical findings of axe-core on the current page, with their elements. */
 export async function barriers(page: Page): Promise<string[]> {
   const session = await page.context().newCDPSession(page)
-  // Not through the page, whose policy forbids scripts of others.
+  // Not through the page, because its policy blocks foreign scripts.
   await session.send('Runtime.evaluate', { expression: axe.source })
   const { result } = await session.send('Runtime.evaluate', {
     expression: "axe.run({ resultTypes: ['violations'] }).then(({ violations }) => violations)",

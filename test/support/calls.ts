@@ -5,7 +5,7 @@ import type { PrismaClient } from '../../prisma/generated/client/client.js'
 import { fill, type Operation } from '../../src/rest/operations.js'
 import type { Answer, Gateway } from './gateway.js'
 
-// Any operation, called with the same arguments through either surface. An integer past 2^53 is written as a bigint.
+// Calls any operation with the same arguments on either surface. An integer above 2^53 is a bigint.
 
 export type Args = Record<string, unknown>
 
@@ -48,7 +48,7 @@ export function graphqlRequest({ type, name, field }: Operation, args: Args) {
 export const callGraphql = (gateway: Gateway, operation: Operation, args: Args): Promise<Answer> =>
   gateway.call('POST', '/graphql', { body: graphqlRequest(operation, args) })
 
-/** Always the same store. What has the id 1 may be deleted; what has the id 2 is held by something. */
+/** Resets the data to the same rows. Rows with id 1 can be deleted; other rows refer to those with id 2. */
 export async function resetStore(prisma: PrismaClient) {
   const restart = (table: string) => prisma.$queryRaw`SELECT setval(${`"${table}_id_seq"`}::regclass, 1, false)`
   await prisma.$transaction([
@@ -74,7 +74,7 @@ export async function resetStore(prisma: PrismaClient) {
   ])
 }
 
-/** Everything that is stored, for saying that something changed it, or did not. */
+/** All stored rows, to check whether something has changed them. */
 export async function contents(prisma: PrismaClient) {
   return {
     categories: await prisma.category.findMany({ orderBy: { id: 'asc' } }),
@@ -84,7 +84,7 @@ export async function contents(prisma: PrismaClient) {
   }
 }
 
-/** The pages of a list, from the first to the one without a further Link. */
+/** All pages of a list, by following the Link headers. */
 export async function walk(gateway: Gateway, path: string) {
   const pages: { id: number; petId: number }[][] = []
   for (let next: string | undefined = path; next; ) {
@@ -98,8 +98,8 @@ export async function walk(gateway: Gateway, path: string) {
   return pages
 }
 
-/** What every response of either surface carries. */
-export function expectMarks({ headers }: Answer, label?: string) {
+/** Expects the headers that every response of both surfaces has. */
+export function expectCommonHeaders({ headers }: Answer, label?: string) {
   for (const name of ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'])
     expect(headers.get(name), `${name} of ${label}`).toMatch(/^\d+$/)
   expect(headers.get('ratelimit'), label).toMatch(/^"minute";r=\d+;t=\d+, "day";r=\d+;t=\d+$/)

@@ -4,25 +4,25 @@ import type { App } from '../../src/app.js'
 import type { ResponseObject, Schema } from '../../src/openapi/document.js'
 import { createOpenApi, type OpenApiDocument, type OperationObject } from '../../src/openapi/index.js'
 
-// Every response of a gateway under test is held against its own OpenAPI document, which must list all that is sent
-// and send all that it lists.
+// Every response of a gateway under test is compared with its own OpenAPI document: the document must list everything that
+// is sent, and everything it requires must be sent.
 
-interface Asked {
+interface SentRequest {
   method: string
   /** Absolute. */
   url: string
 }
 
-interface Answered {
+interface ReceivedResponse {
   status: number
   headers: Iterable<[string, string]>
   text: string
 }
 
-/** @throws Error that names the operation, the status and the statement of the document that does not hold */
-export type Contract = (asked: Asked, answered: Answered) => void
+/** @throws Error that names the operation, the status and what is wrong */
+export type Contract = (request: SentRequest, response: ReceivedResponse) => void
 
-/** What frames any HTTP message. OpenAPI leaves Content-Type to `content`, and the rest to HTTP. */
+/** Headers that OpenAPI does not list: Content-Type is in `content`, the others are part of HTTP. */
 const framing = new Set(['content-type', 'content-length', 'connection', 'date'])
 
 const operational = new Set(['/healthz', '/readyz', '/metrics'])
@@ -37,8 +37,8 @@ function once<T>(compute: (key: string) => T) {
 }
 
 /**
- * Validators by schema, compiled when they are first needed. Readers of the document are to expect new fields, but a
- * gateway of this version has none that the document of this version does not tell of: its objects are exact.
+ * Validators by schema, compiled on first use. Clients must expect new fields, but a gateway of this version sends only
+ * the fields of this document, so additional properties are errors here.
  */
 const compilerOf = once((schemas: string) => {
   const ajv = new Ajv({ strict: false })
@@ -51,7 +51,7 @@ const compilerOf = once((schemas: string) => {
   return (schema: Schema) => compiled(JSON.stringify(schema))
 })
 
-/** What a reference into one of the document's components refers to; anything else is itself. */
+/** Resolves a reference to a component; returns any other value unchanged. */
 export const resolved = <T>(components: Record<string, T>, value: T | { $ref: string }) =>
   (value && typeof value === 'object' && '$ref' in value ? components[value.$ref.split('/').at(-1) ?? ''] : value) as T
 
@@ -63,8 +63,8 @@ function segmentsOf(path: string): string[] | undefined {
   }
 }
 
-/** What the document says of one response, by lower-case names. */
-interface Promised {
+/** The documentation of one response, by lower-case header names. */
+interface DocumentedResponse {
   headers: Map<string, { name: string; required: boolean; integer: boolean; validate: ValidateFunction }>
   content: Map<string, ValidateFunction>
   /** The codes of its examples; none for a success. */
@@ -76,7 +76,7 @@ const createContract = (options: { baseUrl: string; sunset: Date }): Contract =>
   const base = new URL(options.baseUrl).pathname.replace(/\/$/, '')
   const { schemas, headers, responses } = document.components
   const compile = compilerOf(JSON.stringify(schemas))
-  const promisedHeaders = (of: ResponseObject['headers']): Promised['headers'] =>
+  const documentedHeaders = (of: ResponseObject['headers']): DocumentedResponse['headers'] =>
     new Map(
       Object.entries(of).map(([name, reference]) => {
         const { required = false, schema } = resolved(headers, reference)
@@ -84,11 +84,11 @@ const createContract = (options: { baseUrl: string; sunset: Date }): Contract =>
         return [name.toLowerCase(), { name, required, integer, validate: compile(schema) }]
       }),
     )
-  const promised = (response: ResponseObject): Promised => {
+  const documented = (response: ResponseObject): DocumentedResponse => {
     const content = Object.entries(response.content ?? {})
     const examples = content.flatMap(([, media]) => Object.values(media.examples ?? {}))
     return {
-      headers: promisedHeaders(response.headers),
+      headers: documentedHeaders(response.headers),
       content: new Map(content.map(([type, { schema }]) => [type, compile(schema)])),
       codes: examples.flatMap(({ value }) => (value as { code?: unknown } | null)?.code ?? []),
     }
@@ -96,13 +96,15 @@ const createContract = (options: { baseUrl: string; sunset: Date }): Contract =>
 
   const routes = routesOf(document).map((route) => ({
     ...route,
-    promised: once((status) => {
+    documented: once((status) => {
       const response = route.operation.responses[status]
-      return response && promised(resolved(responses, response))
+      return response && documented(resolved(responses, response))
     }),
   }))
-  const marks = promisedHeaders(Object.fromEntries(Object.entries(headers).filter(([name]) => /RateLimit/.test(name))))
-  const refusal: Promised['content'] = new Map([['application/json', compile(schemas.Error as Schema)]])
+  const marks = documentedHeaders(
+    Object.fromEntries(Object.entries(headers).filter(([name]) => /RateLimit/.test(name))),
+  )
+  const refusal: DocumentedResponse['content'] = new Map([['application/json', compile(schemas.Error as Schema)]])
 
   const find = (method: string, pathname: string) => {
     const segments = pathname.startsWith(`${base}/`) ? segmentsOf(pathname.slice(base.length)) : undefined
@@ -120,19 +122,19 @@ const createContract = (options: { baseUrl: string; sunset: Date }): Contract =>
     const route = find(head ? 'GET' : method, pathname)
     const must = (holds: unknown, statement: string) => {
       if (holds) return
-      const asked = `${method} ${pathname.slice(0, 200)} (${route?.operation.operationId ?? 'no operation'})`
-      throw new Error(`The OpenAPI document does not hold: ${asked} answered ${status}, but ${statement}`)
+      const request = `${method} ${pathname.slice(0, 200)} (${route?.operation.operationId ?? 'no operation'})`
+      throw new Error(`The OpenAPI document is wrong: ${request} returned ${status}, but ${statement}`)
     }
     const values = new Map([...sent].map(([name, value]) => [name.toLowerCase(), value]))
 
-    function holdHeaders(listed: Promised['headers']) {
+    function checkHeaders(listed: DocumentedResponse['headers']) {
       for (const [key, { name, required, integer, validate }] of listed) {
         const value = values.get(key)
         if (value === undefined) must(!required, `${name} is missing`)
         else must(validate(integer && /^-?\d+$/.test(value) ? Number(value) : value), `${name} is ${value}`)
       }
     }
-    function holdBody(content: Promised['content'], codes?: unknown[]) {
+    function checkBody(content: DocumentedResponse['content'], codes?: unknown[]) {
       const type = values.get('content-type')?.split(';')[0]
       if (content.size === 0) must(text === '' && type === undefined, 'a body is not listed')
       const validate = content.get(type ?? '')
@@ -150,15 +152,15 @@ const createContract = (options: { baseUrl: string; sunset: Date }): Contract =>
     }
 
     if (route) {
-      const response = route.promised(String(status)) as Promised
+      const response = route.documented(String(status)) as DocumentedResponse
       must(response, 'the status is not listed')
       for (const name of values.keys())
         must(framing.has(name) || response.headers.has(name), `the header ${name} is not listed`)
-      holdHeaders(response.headers)
-      holdBody(response.content, response.codes)
+      checkHeaders(response.headers)
+      checkBody(response.content, response.codes)
     } else if (pathname !== `${base}/graphql` && !(operational.has(pathname) && (head || method === 'GET'))) {
-      holdHeaders(marks)
-      if (status >= 400) holdBody(refusal)
+      checkHeaders(marks)
+      if (status >= 400) checkBody(refusal)
     }
   }
 }
@@ -178,14 +180,14 @@ const contracts = once((options) => {
   return createContract({ baseUrl, sunset: new Date(sunset) })
 })
 
-/** The contract of a gateway with these settings. The document is made at the first response. */
+/** The contract of a gateway with these settings. The document is created on the first response. */
 export const contractOf = ({ BASE_URL, PET_BY_ID_SUNSET }: { BASE_URL: string; PET_BY_ID_SUNSET: Date }): Contract => {
   const options = JSON.stringify({ baseUrl: BASE_URL, sunset: PET_BY_ID_SUNSET })
-  return (asked, answered) => contracts(options)(asked, answered)
+  return (request, response) => contracts(options)(request, response)
 }
 
-/** The app as a server takes it, with `hold` told of every response before its end is sent. */
-export function overheard(app: App, baseUrl: string, hold: Contract): App {
+/** The app, with `check` called for every response before it ends. */
+export function withContract(app: App, baseUrl: string, check: Contract): App {
   return {
     ...app,
     handle(req, res) {
@@ -195,7 +197,7 @@ export function overheard(app: App, baseUrl: string, hold: Contract): App {
         if (typeof chunk === 'string' || chunk instanceof Uint8Array) chunks.push(Buffer.from(chunk as string))
       }
       const { writeHead, write, end } = res
-      // What writeHead is given, a response does not remember.
+      // A response does not store the headers passed to writeHead.
       let given: unknown
       res.writeHead = ((...args: Parameters<typeof writeHead>) => {
         given = args.at(-1)
@@ -209,7 +211,7 @@ export function overheard(app: App, baseUrl: string, hold: Contract): App {
         keep(args[0])
         const headers = Object.entries({ ...res.getHeaders(), ...(typeof given === 'object' && given) })
         const text = Buffer.concat(chunks).toString()
-        hold(
+        check(
           { method, url: `http://localhost${url}` },
           { status: res.statusCode, headers: headers.map(([name, value]) => [name, String(value)]), text },
         )
@@ -220,7 +222,7 @@ export function overheard(app: App, baseUrl: string, hold: Contract): App {
     async malformed(remoteAddress) {
       const response = await app.malformed(remoteAddress)
       const { status, headers, body } = response
-      hold({ method: 'GET', url: baseUrl }, { status, headers: Object.entries(headers), text: String(body) })
+      check({ method: 'GET', url: baseUrl }, { status, headers: Object.entries(headers), text: String(body) })
       return response
     },
   }

@@ -6,15 +6,15 @@ import { type Database, openDatabase } from '../../src/database/index.js'
 import { asAdmin, databaseUrl, testDatabaseUrl } from './postgres.js'
 
 export interface TestDatabase extends Database {
-  /** The settings by which another process finds it. */
+  /** The settings with which another process connects to it. */
   env: Record<string, string>
 }
 
-// Opening one costs more than many a test, so that what one file leaves the next file of the same thread takes. They
-// lie beside the template, and go with it.
+// Opening a database is slow, so the next file of the same thread reuses it. The folders are beside the template, and are
+// deleted with it.
 const idle: TestDatabase[] = []
 
-/** A real database of its own, migrated and empty: on TEST_DATABASE_URL where that is set, else an embedded one. */
+/** A migrated, empty database: on TEST_DATABASE_URL if it is set, otherwise embedded. */
 export async function openTestDatabase(): Promise<TestDatabase> {
   const database = idle.pop() ?? (await makeTestDatabase())
   let open = true

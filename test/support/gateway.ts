@@ -8,7 +8,7 @@ import { listen, type Server } from '../../src/http/server.js'
 import { createLog } from '../../src/log.js'
 import { openRateLimiter, type RateLimiter } from '../../src/rate-limit/index.js'
 import { readSettings, type Settings } from '../../src/settings.js'
-import { type Contract, contractOf, overheard } from './contract.js'
+import { type Contract, contractOf, withContract } from './contract.js'
 import { openTestDatabase, type TestDatabase } from './database.js'
 
 export const testRedisUrl = process.env.TEST_REDIS_URL
@@ -16,7 +16,7 @@ export const testRedisUrl = process.env.TEST_REDIS_URL
 export interface Answer {
   status: number
   headers: Headers
-  /** Parsed JSON; undefined where there is no body. */
+  /** Parsed JSON; undefined if there is no body. */
   // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects
   body: any
   text: string
@@ -43,14 +43,14 @@ export interface Call {
   body?: unknown
 }
 
-/** Holds every response that it gives to the OpenAPI document. */
+/** A gateway that compares each of its responses with the OpenAPI document. */
 export class Gateway {
   readonly config: Settings
   readonly app: App
   readonly database: TestDatabase
   readonly limits: RateLimiter
   readonly logged: string[]
-  /** A key that no limit stops, for tests that are not about limits. */
+  /** A key with very high limits, for tests that are not about limits. */
   readonly key: string
   readonly #contract: Contract
   readonly #violations: unknown[] = []
@@ -70,12 +70,12 @@ export class Gateway {
     return this.database.prisma
   }
 
-  /** A new key of a plan, with whatever else its row should hold. */
+  /** Creates a key with the given fields. */
   async createKey(data: Partial<ApiKey> = {}) {
     return createKey(this.database, data)
   }
 
-  /** A REST or any other call. The unlimited key goes with it unless another, or none (null), is given. */
+  /** Sends a request. Uses the unlimited key unless `key` is given; null sends none. */
   async call(method: string, path: string, { key = this.key, headers = {}, body }: Call = {}): Promise<Answer> {
     const raw = typeof body === 'string' || body instanceof Uint8Array
     const request = new Request(`${this.config.BASE_URL}${path}`, {
@@ -114,9 +114,9 @@ export class Gateway {
     return this.call('POST', '/graphql', { ...call, body: { query, variables } })
   }
 
-  /** Listens on a real socket, a free port unless one is named; the address. */
+  /** Listens on a real socket (default: a free port) and returns its address. */
   async listen(port = 0): Promise<{ port: number; url: string }> {
-    const app = overheard(this.app, this.config.BASE_URL, (...exchange) => {
+    const app = withContract(this.app, this.config.BASE_URL, (...exchange) => {
       try {
         this.#contract(...exchange)
       } catch (error) {
@@ -127,7 +127,7 @@ export class Gateway {
     return { port: this.#server.port, url: `http://127.0.0.1:${this.#server.port}` }
   }
 
-  /** Fails the test that is running or, where none is, whoever closes the gateway. */
+  /** Fails the running test, or if there is none, the closing of the gateway. */
   #violated(statement: unknown) {
     this.#violations.push(statement)
     try {
@@ -165,7 +165,7 @@ export interface GatewayOptions {
   seconds?: Parameters<typeof createApp>[0]['seconds']
 }
 
-/** A gateway of its own, over a database of its own unless one is given, and TEST_REDIS_URL where that is set. */
+/** Opens a gateway with its own database (unless one is given), and with TEST_REDIS_URL if it is set. */
 export async function openGateway(options: GatewayOptions = {}): Promise<Gateway> {
   const { env = {}, redisUrl = testRedisUrl, keyPrefix = `test-${randomUUID()}`, keyTtlMs, seconds } = options
   const config = readSettings(env)
@@ -189,7 +189,7 @@ export async function openGateway(options: GatewayOptions = {}): Promise<Gateway
   return new Gateway({ config, app, database, limits, logged, key })
 }
 
-/** The same, closed when the test ends. */
+/** Opens a gateway that closes when the test ends. */
 export async function useGateway(options?: GatewayOptions): Promise<Gateway> {
   const gateway = await openGateway(options)
   onTestFinished(() => gateway.close())

@@ -1,6 +1,6 @@
 import type { RateLimitResult, Subject } from '../../src/rate-limit/index.js'
 
-/** Milliseconds since the first decision, cost, and the answer; `ban`: seconds of the ban that this refusal starts. */
+/** Milliseconds since the first decision, the cost, and the expected result; `ban`: seconds of the ban that it starts. */
 type Step = [at: number, cost: number, outcome: RateLimitResult['outcome'], remaining: number[], ban?: number]
 
 export interface LimitsCase {
@@ -15,13 +15,13 @@ const minute = (limit: number, seconds = 60) => ({ name: 'minute' as const, limi
 const day = (limit: number) => ({ name: 'day' as const, limit, seconds: 86_400 })
 const one = [minute(1), day(1000)]
 
-/** How much later than planned a decision may fall without changing what must be answered. */
+/** How late a decision may be without changing the expected result. */
 export const SLACK_MS = 350
 
-/** The rule of quotas, strikes and bans. Memory, Redis and the model are held to it. */
+/** The rules of quotas, strikes and bans. Memory, Redis and the model are tested with these cases. */
 export const limitsCases: LimitsCase[] = [
   {
-    guarantee: 'a request takes its cost from both windows, or from neither',
+    guarantee: 'a request consumes its cost in both windows or in neither',
     ban: { after: 10, seconds: 300 },
     windows: [minute(10), day(8)],
     steps: [
@@ -34,7 +34,7 @@ export const limitsCases: LimitsCase[] = [
     ],
   },
   {
-    guarantee: 'a refusal within a second of the first one is no strike, however many there are',
+    guarantee: 'refusals within a second of the first one are not strikes',
     ban: { after: 1, seconds: 300 },
     windows: one,
     steps: [
@@ -57,7 +57,7 @@ export const limitsCases: LimitsCase[] = [
     ],
   },
   {
-    guarantee: 'requests during a ban take nothing and do not prolong it, and the ban clears the strikes',
+    guarantee: 'requests during a ban consume nothing and do not prolong it; the ban clears the strikes',
     ban: { after: 2, seconds: 1 },
     windows: one,
     steps: [
@@ -74,7 +74,7 @@ export const limitsCases: LimitsCase[] = [
     ],
   },
   {
-    guarantee: 'each further ban doubles, up to a day, and the store carries it only until gateways have read it',
+    guarantee: 'each further ban doubles, up to a day; the store carries it only until gateways have read the row',
     ban: { after: 1, seconds: 30_000, carrySeconds: 1 },
     windows: one,
     steps: [
@@ -101,7 +101,7 @@ export const limitsCases: LimitsCase[] = [
     ],
   },
   {
-    guarantee: 'strikes outlive the window that they came in',
+    guarantee: 'strikes outlive their window',
     ban: { after: 2, seconds: 300 },
     windows: [minute(1, 2)],
     steps: [
@@ -114,7 +114,7 @@ export const limitsCases: LimitsCase[] = [
     ],
   },
   {
-    guarantee: 'refusals of the day alone are strikes too',
+    guarantee: 'refusals of the day window alone are strikes too',
     ban: { after: 1, seconds: 300 },
     windows: [minute(10), day(2)],
     steps: [
@@ -124,7 +124,7 @@ export const limitsCases: LimitsCase[] = [
     ],
   },
   {
-    guarantee: 'what costs more than a whole window is refused, leaves nothing behind, and is no strike',
+    guarantee: 'a cost above a whole window is limited, changes nothing, and is not a strike',
     ban: { after: 1, seconds: 300 },
     windows: [minute(5), day(100)],
     steps: [
@@ -134,7 +134,7 @@ export const limitsCases: LimitsCase[] = [
     ],
   },
   {
-    guarantee: 'who is not bannable is limited for ever',
+    guarantee: 'a subject that is not bannable is never banned',
     ban: { after: 1, seconds: 300 },
     windows: one,
     bannable: false,
@@ -146,7 +146,7 @@ export const limitsCases: LimitsCase[] = [
     ],
   },
   {
-    guarantee: 'BAN_AFTER=0 switches bans off',
+    guarantee: 'banAfter 0 disables bans',
     ban: { after: 0, seconds: 300 },
     windows: one,
     steps: [

@@ -1,8 +1,8 @@
 import type { WindowName } from '../../src/rate-limit/index.js'
 
-// The rules of quotas, strikes and bans once more, as plainly as they can be put: whatever counts is held to this model.
-// When a request was decided may be known only as "between sending it and its answer", so every moment is a span, and
-// so is what follows from it. There is no other tolerance: where a span leaves open what must happen, the model says so.
+// A simple model of quotas, strikes and bans that every store is compared with. A test knows only that a request was decided
+// between sending it and receiving the response, so every time is a span. There is no other tolerance: if a span leaves the
+// result open, the model throws Undecided.
 
 /** Epoch milliseconds, from the earliest to the latest that it can be. */
 export type Span = readonly [from: number, to: number]
@@ -17,7 +17,7 @@ export const exactly = (ms: number): Span => [ms, ms]
 
 export class Undecided extends Error {}
 
-/** Whether `a` is later than `b`; undecided where the spans overlap. */
+/** Whether `a` is later than `b`; undecided if the spans overlap. */
 function later(a: Span, b: Span): boolean {
   if (a[0] > b[1]) return true
   if (a[1] <= b[0]) return false
@@ -30,9 +30,9 @@ const lasts = (end: Span, now: Span) => !later(now, plus(end, -1))
 export interface Expected {
   outcome: 'allowed' | 'limited' | 'banned'
   windows: { name: WindowName; limit: number; seconds: number; remaining: number; end: Span }[]
-  /** Each window that may be the binding one: two where their ends cannot be told apart. */
+  /** Each window that may be the binding one: two if their ends cannot be distinguished. */
   binding: Expected['windows']
-  /** The ban's end: of a subject that is banned, or that this very refusal bans. */
+  /** The end of the ban, if the subject is banned or this refusal bans it. */
   bannedUntil?: Span
 }
 
@@ -67,21 +67,23 @@ export class SubjectModel {
     this.#carriedUntil = carriedUntil
   }
 
-  /** What a request of that cost must be answered. */
+  /** The expected result of a request with this cost. */
   consume(cost: number, now: Span): Expected {
     const held = (name: WindowName) => {
       const window = this.#held.get(name)
       return window && lasts(window.end, now) ? window : undefined
     }
     const banned = lasts(this.#carriedUntil, now)
-    const asked = banned ? 0 : cost
-    const full = this.limits.filter(({ name, limit }) => asked > 0 && (held(name)?.used ?? 0) + asked > limit)
+    const effectiveCost = banned ? 0 : cost
+    const full = this.limits.filter(
+      ({ name, limit }) => effectiveCost > 0 && (held(name)?.used ?? 0) + effectiveCost > limit,
+    )
     const refusing = full.flatMap(({ name }) => held(name) ?? [])
     const bans = full.length > 0 && this.#refuse(refusing, now)
-    if (full.length === 0 && asked > 0)
+    if (full.length === 0 && effectiveCost > 0)
       for (const { name, seconds } of this.limits) {
         const window = held(name) ?? { used: 0, end: plus(now, seconds * SECOND) }
-        this.#held.set(name, { ...window, used: window.used + asked })
+        this.#held.set(name, { ...window, used: window.used + effectiveCost })
       }
 
     const windows = this.limits.map(({ name, limit, seconds }) => {
@@ -97,14 +99,14 @@ export class SubjectModel {
     return { outcome: banned ? 'banned' : full.length > 0 ? 'limited' : 'allowed', windows, binding, bannedUntil }
   }
 
-  /** How long to wait, so that nothing is asked on the very edge of a window, a strike or a ban. */
+  /** How long to wait, so that nothing is effectiveCost on the very edge of a window, a strike or a ban. */
   edge(now: number, margin = 40): number {
     const edges = [...this.#held.values()].flatMap(({ end, refused = NEVER }) => [end, plus(refused, SECOND)])
     const near = [...edges, this.#carriedUntil].filter(([from, to]) => from - margin < now && now <= to + 1)
     return Math.max(0, ...near.map(([, to]) => to + 2 - now))
   }
 
-  /** A window, or a ban, keeps its end: what one answer has shown of it holds for all that follow. */
+  /** A window or a ban keeps its end, so the end in one response narrows it for all later ones. */
   saw(name: WindowName | undefined, reset: number) {
     const narrowed = ([from, to]: Span): Span => [Math.max(from, reset * 1000 - 999), Math.min(to, reset * 1000)]
     const window = name && this.#held.get(name)
@@ -112,7 +114,7 @@ export class SubjectModel {
     else if (!name) this.ban(narrowed(this.#bannedUntil))
   }
 
-  /** A refusal is a strike when it comes more than a second after its window's first. True when it starts a ban. */
+  /** A refusal is a strike if it comes more than a second after the first in its window. Returns true if it starts a ban. */
   #refuse(windows: Held[], now: Span): boolean {
     const strike = windows.some(({ refused }) => refused && later(now, plus(refused, SECOND)))
     for (const window of windows) window.refused ??= now

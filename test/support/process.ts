@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { inject, onTestFinished } from 'vitest'
 
-// Whole processes, as people start them. Global setup has built them.
+// Starts whole processes from the build that the global setup has made.
 
-/** The built file of an entry, such as main or admin/keys. */
+/** The compiled file of an entry point, such as main or admin/keys. */
 const built = (entry: string) => `dist/src/${entry}.js`
 
 export async function freePort(): Promise<number> {
@@ -26,7 +26,7 @@ export async function temporaryFolder(): Promise<string> {
   return folder
 }
 
-/** A data directory with an empty database in it, which saves its start the making of one. */
+/** A data directory with an empty database, because creating one is slow. */
 export async function dataFolder(): Promise<string> {
   const folder = await temporaryFolder()
   await cp(inject('folder'), folder, { recursive: true })
@@ -35,17 +35,17 @@ export async function dataFolder(): Promise<string> {
 
 type Environment = Record<string, string>
 
-/** What a process inherits here: nothing of the settings of whoever runs the tests. */
+/** The environment of a process, without the settings of the shell that runs the tests. */
 function clean(env: Environment): Environment {
   const { PATH = '', HOME = '' } = process.env
   return { PATH, HOME, LOG_LEVEL: 'warn', EMBEDDED_DB_PORT: '0', ...env }
 }
 
-/** A command that ends: an entry and its arguments. */
+/** Runs an entry point with arguments until it exits. */
 export const runCommand = ([entry = '', ...args]: string[], env: Environment) =>
   runNode([built(entry), ...args], undefined, env)
 
-/** A program that ends. */
+/** Runs a program until it exits. */
 export function runNode(args: string[], cwd?: string, env: Environment = {}) {
   return new Promise<{ code: number; stdout: string; stderr: string }>((resolve) => {
     execFile(process.execPath, args, { cwd, env: clean(env) }, (error, stdout, stderr) => {
@@ -54,7 +54,7 @@ export function runNode(args: string[], cwd?: string, env: Environment = {}) {
   })
 }
 
-/** A script of package.json, with what it has printed so far. */
+/** Starts a script of package.json. `output` returns what it has printed so far. */
 export function spawnScript(name: string, env: Environment) {
   const child = spawn('npm', ['run', name], { env: clean(env), stdio: ['ignore', 'pipe', 'ignore'] })
   let output = ''
@@ -68,21 +68,21 @@ export function spawnScript(name: string, env: Environment) {
 export interface Started {
   child: ChildProcess
   url: string
-  /** Standard output up to and with the line that begins with curl, or up to the address where there is none. */
-  said: string
-  /** Sends a signal and waits for the end: the exit code. */
+  /** Standard output up to the line that starts with curl, or if there is none, up to the URLs. */
+  output: string
+  /** Sends a signal, waits for the exit, and returns the exit code. */
   stop(signal?: NodeJS.Signals): Promise<number | null>
 }
 
 /**
- * A gateway on a free port, up to the moment when it says where it is.
+ * Starts a gateway on a free port and waits until it prints its URLs.
  *
- * @param atLast is told how to end it: by default with the test
- * @param cwd the project's folder
+ * @param onCleanup gets the function that ends the process; default: it ends with the test
+ * @param cwd the folder of the project
  */
 export async function startGateway(
   env: Environment,
-  atLast: (end: () => Promise<void>) => void = onTestFinished,
+  onCleanup: (end: () => Promise<void>) => void = onTestFinished,
   cwd?: string,
 ): Promise<Started> {
   const port = env.PORT ?? String(await freePort())
@@ -96,20 +96,20 @@ export async function startGateway(
     child.kill(signal)
     return ended
   }
-  atLast(async () => {
+  onCleanup(async () => {
     if (child.exitCode === null && child.signalCode === null) await stop('SIGKILL')
   })
-  let said = ''
-  let complained = ''
+  let output = ''
+  let errors = ''
   child.stderr?.on('data', (data) => {
-    complained += data
+    errors += data
   })
   await new Promise<void>((resolve, reject) => {
     child.stdout?.on('data', (data) => {
-      said += data
-      if (/^curl .*\n/m.test(said) || (env.DATABASE_URL && /GraphiQL.*\n/.test(said))) resolve()
+      output += data
+      if (/^curl .*\n/m.test(output) || (env.DATABASE_URL && /GraphiQL.*\n/.test(output))) resolve()
     })
-    ended.then((code) => reject(new Error(`it ended with ${code}: ${complained}`)))
+    ended.then((code) => reject(new Error(`the gateway exited with ${code}: ${errors}`)))
   })
-  return { child, url: `http://127.0.0.1:${port}`, said, stop }
+  return { child, url: `http://127.0.0.1:${port}`, output, stop }
 }

@@ -1,6 +1,6 @@
 import { execFile, spawnSync } from 'node:child_process'
 
-// Code that readers are shown, run as they would run it.
+// Runs documented code the way readers would.
 
 const interpreters = {
   Shell: { command: 'bash', args: ['-e'], needs: ['curl', '--fail-with-body', '--version'] },
@@ -16,7 +16,7 @@ export function has(language: Language): boolean {
   return spawnSync(command, args).status === 0
 }
 
-/** Several programs as one, which saves starting each: they run one after the other, each JavaScript in a scope of its own. */
+/** Joins programs into one, to start only one process. Each JavaScript program has its own scope. */
 function joined(language: Language, programs: string[]): string {
   if (language !== 'JavaScript') return programs.join('\n')
   const imports = /^import .*$/gm
@@ -25,10 +25,10 @@ function joined(language: Language, programs: string[]): string {
 }
 
 /**
- * Runs programs to the end, without anything that this process has in its environment.
+ * Runs programs to the end, without the environment of this process.
  *
- * @returns what they print
- * @throws Error with what the first that fails says
+ * @returns their output
+ * @throws Error with the output of the first one that fails
  */
 export const runPrograms = (language: Language, programs: string[], env: Record<string, string>) =>
   new Promise<string>((resolve, reject) => {

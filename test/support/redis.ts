@@ -4,7 +4,7 @@ import { freePort } from './process.js'
 
 export const redisBinary = spawnSync('redis-server', ['--version']).status === 0
 
-/** A Redis of the test's own, on a port of its own, that forgets everything when it ends. */
+/** A Redis server for a test, on a free port, without persistence. */
 export class RedisServer {
   static readonly #running = new Set<ChildProcess>()
   #child: ChildProcess | undefined
@@ -16,7 +16,7 @@ export class RedisServer {
     return new RedisServer(await freePort())
   }
 
-  /** Whatever a failed test has left. */
+  /** Kills the servers that failed tests left running. */
   static killAll() {
     for (const child of RedisServer.#running) child.kill('SIGKILL')
   }

@@ -6,13 +6,13 @@ import { bindMigrationAwareSqlAdapterFactory, ColumnTypeEnum, type SqlQuery } fr
 import pg from 'pg'
 import { readMigrations } from '../../src/database/migrations.js'
 
-// Prisma's own opinion of a database: its schema engine, in the WebAssembly build, which needs no download.
+// Asks Prisma's schema engine about a database. The WebAssembly build needs no download.
 
 const require = createRequire(import.meta.url)
 const CHAR = 18
 const TEXT = 25
 
-/** The adapter has no type for PostgreSQL's internal "char", in which the catalogue writes kinds of constraints. */
+/** The adapter has no type for PostgreSQL's internal "char", which the catalog uses for kinds of constraints. */
 async function connect(connectionString: string) {
   const pool = new pg.Pool({ connectionString, max: 1 })
   const query = pool.query.bind(pool) as unknown as (...args: unknown[]) => Promise<pg.QueryResult>
@@ -42,7 +42,7 @@ async function connect(connectionString: string) {
 
 let engine: Promise<typeof import('@prisma/schema-engine-wasm/schema_engine_bg')> | undefined
 
-/** Once in a process: a second instance would share the glue of the first. */
+/** Loaded once per process, because a second instance would share the glue code of the first. */
 function loadEngine() {
   engine ??= (async () => {
     const glue = await import('@prisma/schema-engine-wasm/schema_engine_bg')
@@ -55,7 +55,7 @@ function loadEngine() {
   return engine
 }
 
-/** What `prisma migrate status` and `prisma migrate diff` would say of a database. */
+/** The results of `prisma migrate status` and `prisma migrate diff` for a database. */
 export async function askPrisma(url: string) {
   const { SchemaEngine } = await loadEngine()
   const schema = { path: 'prisma/schema.prisma', content: readFileSync('prisma/schema.prisma', 'utf8') }

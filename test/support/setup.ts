@@ -8,9 +8,9 @@ import { asAdmin, databaseUrl } from './postgres.js'
 
 declare module 'vitest' {
   export interface ProvidedContext {
-    /** A data directory that has all migrations: tests begin with a copy. */
+    /** A data directory with all migrations, which tests copy. */
     folder: string
-    /** Likewise a database on TEST_DATABASE_URL, where that is set. */
+    /** The same as a database on TEST_DATABASE_URL, if it is set. */
     template: string
   }
 }
@@ -21,10 +21,10 @@ interface Made {
   remove(): Promise<void>
 }
 
-// Both projects of the configuration ask for it; the first makes it, the last removes it.
+// Shared by both vitest projects: the first creates it, the last removes it.
 const shared = globalThis as { petstoreSetup?: { made: Promise<Made>; users: number } }
 
-/** Made once for the whole run: the build that tests of whole processes start, and the template of all databases. */
+/** Created once per run: the build that process tests start, and the template of all databases. */
 export default async function setup({ provide }: TestProject) {
   shared.petstoreSetup ??= { made: make(), users: 0 }
   const { petstoreSetup } = shared
@@ -38,7 +38,7 @@ export default async function setup({ provide }: TestProject) {
 }
 
 async function make(): Promise<Made> {
-  // It complains where the build is missing or old.
+  // It prints a warning if the build is missing or old.
   const { output } = spawnSync(process.execPath, ['--import', './src/built.mjs', '--eval', ''], { encoding: 'utf8' })
   if (output.join('') !== '') execSync('npm run build', { stdio: ['ignore', 'ignore', 'inherit'] })
   const all = await mkdtemp(join(tmpdir(), 'petstore-tests-'))
@@ -53,7 +53,7 @@ async function make(): Promise<Made> {
     folder,
     template,
     async remove() {
-      // Not those of another run whose process id begins with the same digits.
+      // Not those of another run whose process id starts with the same digits.
       const made = await asAdmin(`SELECT datname FROM pg_database WHERE starts_with(datname, '${template}_')`)
       for (const { datname } of [...made.rows, { datname: template }])
         await asAdmin(`DROP DATABASE ${datname} WITH (FORCE)`)

@@ -1,7 +1,7 @@
 import { PrismaPg } from '@prisma/adapter-pg'
 import { PrismaClient } from '../../prisma/generated/client/client.js'
 
-/** Another client of a database, with every SQL statement that it has sent. */
+/** A second client for a database, and the SQL statements that it sends. */
 export function watched({ url }: { url: string }) {
   const prisma = new PrismaClient({
     adapter: new PrismaPg({ connectionString: url }, { onPoolError: () => {}, onConnectionError: () => {} }),
