@@ -52,13 +52,17 @@ export async function openDatabase(config: DatabaseSettings, options: DatabaseOp
   }
 }
 
-function connect(url: string, { onConnectionError = () => {} }: DatabaseOptions, embedded?: Embedded): Database {
+function connect(
+  url: string,
+  { onConnectionError = () => {}, connectTimeoutMs = CONNECT_TIMEOUT }: DatabaseOptions,
+  embedded?: Embedded,
+): Database {
   const config = {
     connectionString: url,
     max: 10,
     // A request never hangs because the database is unreachable or slow. query_timeout covers a server that
     // does not respond at all.
-    connectionTimeoutMillis: CONNECT_TIMEOUT,
+    connectionTimeoutMillis: connectTimeoutMs,
     statement_timeout: 10_000,
     query_timeout: 11_000,
     keepAlive: true,

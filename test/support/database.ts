@@ -27,16 +27,19 @@ export async function openTestDatabase(): Promise<TestDatabase> {
   return { ...database, close }
 }
 
+// On a busy machine a connection takes its time; that is not what these tests are about.
+const patient = { connectTimeoutMs: 30_000 }
+
 async function makeTestDatabase(): Promise<TestDatabase> {
   if (testDatabaseUrl) {
     const name = `${inject('template')}_${randomBytes(4).toString('hex')}`
     await asAdmin(`CREATE DATABASE ${name} TEMPLATE ${inject('template')}`)
-    const database = await openDatabase({ DATABASE_URL: databaseUrl(name), DATA_DIR: '', EMBEDDED_DB_PORT: 0 })
+    const database = await openDatabase({ DATABASE_URL: databaseUrl(name), DATA_DIR: '', EMBEDDED_DB_PORT: 0 }, patient)
     return { ...database, env: { DATABASE_URL: databaseUrl(name) } }
   }
   const template = inject('folder')
   const folder = await mkdtemp(join(dirname(template), 'database-'))
   await cp(template, folder, { recursive: true })
-  const database = await openDatabase({ DATA_DIR: folder, EMBEDDED_DB_PORT: 0 })
+  const database = await openDatabase({ DATA_DIR: folder, EMBEDDED_DB_PORT: 0 }, patient)
   return { ...database, env: { DATA_DIR: folder } }
 }
