@@ -17,6 +17,8 @@ export interface Database {
 }
 
 export interface DatabaseOptions {
+  /** How long a request waits for a connection, in milliseconds; default: 3,000. Slow test machines need longer. */
+  connectTimeoutMs?: number
   /** For commands: if a process owns DATA_DIR, use its embedded database. */
   join?: boolean
   /** Called if the embedded database ends without `close`: the process cannot continue. */
