@@ -1,4 +1,4 @@
-import SchemaBuilder from '@pothos/core'
+import SchemaBuilder, { type InputRef } from '@pothos/core'
 import PrismaPlugin from '@pothos/plugin-prisma'
 import SubGraphPlugin from '@pothos/plugin-sub-graph'
 import ValidationPlugin from '@pothos/plugin-validation'
@@ -74,6 +74,10 @@ export type ArgBuilder = Parameters<Parameters<typeof builder.queryField>[1]>[0]
 /** The argument that names one row. */
 export const idArg = (arg: ArgBuilder, model: keyof PrismaTypes, column = 'id') =>
   arg({ type: 'Int64', required: true, description: columnDescription(model, column) })
+
+/** The argument that is the body of a REST request. */
+export const inputArg = <Shape>(arg: ArgBuilder, type: InputRef<Shape>, description: string) =>
+  arg({ type, required: true, description })
 
 /** The option of a field that exists in GraphQL only. */
 export const graphqlOnly = { subGraphs: [] }

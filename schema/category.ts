@@ -1,5 +1,5 @@
-import { builder, columnDescription, graphqlOnly, idArg } from './builder.js'
-import { ApiError, found, mapPrismaError, notFound } from './errors.js'
+import { builder, columnDescription, graphqlOnly, idArg, inputArg } from './builder.js'
+import { conflict, found, mapPrismaError, notFound } from './errors.js'
 import { keyset, page, pageArgs } from './pagination.js'
 import { description, given, name } from './validation.js'
 
@@ -65,21 +65,18 @@ builder.mutationFields((t) => ({
       summary: 'Create a category',
       location: '/categories/{id}',
     },
-    args: { input: t.arg({ type: NewCategory, required: true, description: 'The category to create.' }) },
+    args: { input: inputArg(t.arg, NewCategory, 'The category to create.') },
     resolve: (query, _root, { input }, { prisma }) => prisma.category.create({ ...query, data: input }),
   }),
   updateCategory: t.prismaField({
     type: Category,
     description: 'Changes the fields of a category that are sent.',
     rest: { method: 'PATCH', path: '/categories/{categoryId}', tag: 'Pets', summary: 'Update a category' },
-    args: {
-      categoryId: idArg(t.arg, 'Category'),
-      input: t.arg({ type: CategoryUpdate, required: true, description: 'What changes.' }),
-    },
+    args: { categoryId: idArg(t.arg, 'Category'), input: inputArg(t.arg, CategoryUpdate, 'What changes.') },
     resolve: (query, _root, { categoryId: id, input: { name, description } }, { prisma }) =>
       prisma.category
         .update({ ...query, where: { id }, data: { description, ...given({ name }) } })
-        .catch(mapPrismaError({ P2025: () => notFound('category', id) })),
+        .catch(mapPrismaError('P2025', () => notFound('category', id))),
   }),
   deleteCategory: t.prismaField({
     type: Category,
@@ -93,11 +90,9 @@ builder.mutationFields((t) => ({
     },
     args: { categoryId: idArg(t.arg, 'Category') },
     resolve: (query, _root, { categoryId: id }, { prisma }) =>
-      prisma.category.delete({ ...query, where: { id } }).catch(
-        mapPrismaError({
-          P2025: () => notFound('category', id),
-          P2003: () => new ApiError('conflict', `Category ${id} has pets. Delete or move them first.`),
-        }),
-      ),
+      prisma.category
+        .delete({ ...query, where: { id } })
+        .catch(mapPrismaError('P2025', () => notFound('category', id)))
+        .catch(mapPrismaError('P2003', () => conflict(`Category ${id} has pets. Delete or move them first.`))),
   }),
 }))

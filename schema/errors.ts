@@ -99,22 +99,24 @@ export class ApiError extends GraphQLError {
 /** A scalar's refusal: what the value must be. GraphQL says around it which value that was. */
 export class InvalidValue extends TypeError {}
 
-export const notFound = (thing: string, id: bigint) => new ApiError('not_found', `There is no ${thing} ${id}.`)
+export const notFound = (resource: string, id: bigint) => new ApiError('not_found', `There is no ${resource} ${id}.`)
 
-/** The row that was found. @throws ApiError not_found, where there is none */
-export function found<Row>(row: Row | null, thing: string, id: bigint): Row {
-  if (row === null) throw notFound(thing, id)
+/** The row, if there is one. @throws ApiError not_found */
+export function found<Row>(row: Row | null, resource: string, id: bigint): Row {
+  if (row === null) throw notFound(resource, id)
   return row
 }
 
 export const unknownReference = (field: string, id: bigint | null | undefined) =>
   new ApiError('unknown_reference', `${field} ${id} does not exist.`)
 
+export const conflict = (message: string) => new ApiError('conflict', message)
+
 /**
- * Turns a refusal of the database into ours, by Prisma's own code: P2025 is a missing row, P2003 a foreign key that
- * does not hold. Everything else passes unchanged.
+ * Maps one of Prisma's error codes to an error of ours: P2025 is a missing row, P2003 a foreign key that does not hold.
+ * Everything else passes unchanged.
  */
-export const mapPrismaError = (refusals: { P2025?: () => ApiError; P2003?: () => ApiError }) => (error: unknown) => {
-  const code = (error as { code?: keyof typeof refusals } | null)?.code
-  throw (code && refusals[code]?.()) || error
-}
+export const mapPrismaError =
+  (code: 'P2025' | 'P2003', create: () => ApiError | Promise<ApiError>) => async (error: unknown) => {
+    throw (error as { code?: string } | null)?.code === code ? await create() : error
+  }

@@ -1,4 +1,4 @@
-import { builder, graphqlOnly, idArg } from './builder.js'
+import { builder, graphqlOnly, idArg, inputArg } from './builder.js'
 import { found, notFound } from './errors.js'
 import { page, pageArgs } from './pagination.js'
 import { PetStatus } from './pet.js'
@@ -63,10 +63,7 @@ builder.mutationFields((t) => ({
       summary: 'Set the stock of a pet',
       stability: 'experimental',
     },
-    args: {
-      petId: idArg(t.arg, 'InventoryItem', 'petId'),
-      input: t.arg({ type: InventoryUpdate, required: true, description: 'What changes.' }),
-    },
+    args: { petId: idArg(t.arg, 'InventoryItem', 'petId'), input: inputArg(t.arg, InventoryUpdate, 'What changes.') },
     // One statement writes the entry and reads the status of its pet, for which Prisma's own update would need a
     // transaction of three. What GraphQL selects beyond that is read afterwards.
     resolve: async (query, _root, { petId, input: { quantity } }, { prisma }) => {

@@ -1,5 +1,5 @@
-import { builder, columnDescription, graphqlOnly, idArg } from './builder.js'
-import { ApiError, found, mapPrismaError, notFound, unknownReference } from './errors.js'
+import { builder, columnDescription, graphqlOnly, idArg, inputArg } from './builder.js'
+import { conflict, found, mapPrismaError, notFound, unknownReference } from './errors.js'
 import { page, pageArgs } from './pagination.js'
 import { given, orderQuantity } from './validation.js'
 
@@ -80,11 +80,11 @@ builder.mutationFields((t) => ({
       summary: 'Create an order',
       location: '/store/orders/{id}',
     },
-    args: { input: t.arg({ type: NewOrder, required: true, description: 'The order to create.' }) },
+    args: { input: inputArg(t.arg, NewOrder, 'The order to create.') },
     resolve: (query, _root, { input: { petId, quantity, shipDate, complete } }, { prisma }) =>
       prisma.order
         .create({ ...query, data: { shipDate, ...given({ petId, quantity, complete }) } })
-        .catch(mapPrismaError({ P2003: () => unknownReference('petId', petId) })),
+        .catch(mapPrismaError('P2003', () => unknownReference('petId', petId))),
   }),
   updateOrder: t.prismaField({
     type: Order,
@@ -96,14 +96,12 @@ builder.mutationFields((t) => ({
       summary: 'Update an order',
       stability: 'beta',
     },
-    args: {
-      orderId: idArg(t.arg, 'Order'),
-      input: t.arg({ type: OrderUpdate, required: true, description: 'What changes.' }),
-    },
+    args: { orderId: idArg(t.arg, 'Order'), input: inputArg(t.arg, OrderUpdate, 'What changes.') },
     resolve: (query, _root, { orderId: id, input: { petId, quantity, shipDate, complete } }, { prisma }) =>
       prisma.order
         .update({ ...query, where: { id }, data: { shipDate, ...given({ petId, quantity, complete }) } })
-        .catch(mapPrismaError({ P2025: () => notFound('order', id), P2003: () => unknownReference('petId', petId) })),
+        .catch(mapPrismaError('P2025', () => notFound('order', id)))
+        .catch(mapPrismaError('P2003', () => unknownReference('petId', petId))),
   }),
   deleteOrder: t.prismaField({
     type: Order,
@@ -118,14 +116,11 @@ builder.mutationFields((t) => ({
     args: { orderId: idArg(t.arg, 'Order') },
     // One statement judges and deletes, so that no order completed in between is lost.
     resolve: (query, _root, { orderId: id }, { prisma }) =>
-      prisma.order.delete({ ...query, where: { id, complete: false } }).catch(async (error) => {
-        const complete = await prisma.order.findUnique({ where: { id } })
-        return mapPrismaError({
-          P2025: () =>
-            complete
-              ? new ApiError('conflict', `Order ${id} is complete and cannot be deleted.`)
-              : notFound('order', id),
-        })(error)
-      }),
+      prisma.order.delete({ ...query, where: { id, complete: false } }).catch(
+        mapPrismaError('P2025', async () => {
+          const order = await prisma.order.findUnique({ where: { id } })
+          return order ? conflict(`Order ${id} is complete and cannot be deleted.`) : notFound('order', id)
+        }),
+      ),
   }),
 }))

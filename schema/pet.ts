@@ -1,5 +1,5 @@
-import { builder, columnDescription, graphqlOnly, idArg } from './builder.js'
-import { ApiError, found, mapPrismaError, notFound, unknownReference } from './errors.js'
+import { builder, columnDescription, graphqlOnly, idArg, inputArg } from './builder.js'
+import { conflict, found, mapPrismaError, notFound, unknownReference } from './errors.js'
 import { afterArg, keyset, page, pageArgs } from './pagination.js'
 import { DEFAULT_LIMIT, given, ids, limit, MAX_LIMIT, name } from './validation.js'
 
@@ -97,26 +97,22 @@ builder.mutationFields((t) => ({
     type: Pet,
     description: 'Creates a pet, and its inventory entry with a stock of 0.',
     rest: { method: 'POST', path: '/pets', tag: 'Pets', summary: 'Create a pet', location: '/pets/{id}' },
-    args: { input: t.arg({ type: NewPet, required: true, description: 'The pet to create.' }) },
+    args: { input: inputArg(t.arg, NewPet, 'The pet to create.') },
     resolve: (query, _root, { input: { name, categoryId, status } }, { prisma }) =>
       prisma.pet
         .create({ ...query, data: given({ name, categoryId, status }) })
-        .catch(mapPrismaError({ P2003: () => unknownReference('categoryId', categoryId) })),
+        .catch(mapPrismaError('P2003', () => unknownReference('categoryId', categoryId))),
   }),
   updatePet: t.prismaField({
     type: Pet,
     description: 'Changes the fields of a pet that are sent.',
     rest: { method: 'PATCH', path: '/pets/{petId}', tag: 'Pets', summary: 'Update a pet' },
-    args: {
-      petId: idArg(t.arg, 'Pet'),
-      input: t.arg({ type: PetUpdate, required: true, description: 'What changes.' }),
-    },
+    args: { petId: idArg(t.arg, 'Pet'), input: inputArg(t.arg, PetUpdate, 'What changes.') },
     resolve: (query, _root, { petId: id, input: { name, categoryId, status } }, { prisma }) =>
       prisma.pet
         .update({ ...query, where: { id }, data: given({ name, categoryId, status }) })
-        .catch(
-          mapPrismaError({ P2025: () => notFound('pet', id), P2003: () => unknownReference('categoryId', categoryId) }),
-        ),
+        .catch(mapPrismaError('P2025', () => notFound('pet', id)))
+        .catch(mapPrismaError('P2003', () => unknownReference('categoryId', categoryId))),
   }),
   deletePet: t.prismaField({
     type: Pet,
@@ -124,11 +120,9 @@ builder.mutationFields((t) => ({
     rest: { method: 'DELETE', path: '/pets/{petId}', tag: 'Pets', summary: 'Delete a pet', errors: ['conflict'] },
     args: { petId: idArg(t.arg, 'Pet') },
     resolve: (query, _root, { petId: id }, { prisma }) =>
-      prisma.pet.delete({ ...query, where: { id } }).catch(
-        mapPrismaError({
-          P2025: () => notFound('pet', id),
-          P2003: () => new ApiError('conflict', `Pet ${id} has orders. Delete or change them first.`),
-        }),
-      ),
+      prisma.pet
+        .delete({ ...query, where: { id } })
+        .catch(mapPrismaError('P2025', () => notFound('pet', id)))
+        .catch(mapPrismaError('P2003', () => conflict(`Pet ${id} has orders. Delete or change them first.`))),
   }),
 }))

@@ -13,72 +13,60 @@ import {
 import { LRUCache } from 'lru-cache'
 import { ApiError } from '../../schema/errors.js'
 import { type PreparedOperation, prepare } from '../execute/executor.js'
-import { assertWithinLimits, type Cost, costOf, MAX_TOKENS } from './limits.js'
+import { assertWithinLimits, costOf, MAX_TOKENS, type Variables } from './limits.js'
 
 /** Text of all documents in the cache, in characters. */
 const MAX_CACHED = 8_388_608
 
-type Variables = Record<string, unknown> | undefined
-
-/** One operation of a document, with everything that can be known of it before it runs. */
-export interface KnownOperation {
-  definition: OperationDefinitionNode
-  cost(variables: Variables): Cost
-  /** @throws ApiError invalid_request */
-  assertWithinLimits(variables: Variables): void
-  execute: PreparedOperation
-}
-
 /** A parsed document, with everything that can be known of it before it runs. Each fact is computed once. */
 export class KnownDocument {
-  readonly node: DocumentNode
-  readonly #schema: GraphQLSchema
-  readonly #operations = new Map<string | undefined, KnownOperation>()
+  readonly #operations = new Map<string | undefined, ReturnType<typeof knowOperation>>()
   #errors?: readonly GraphQLError[]
 
-  constructor(schema: GraphQLSchema, node: DocumentNode) {
-    this.#schema = schema
-    this.node = node
-  }
+  constructor(
+    readonly schema: GraphQLSchema,
+    readonly node: DocumentNode,
+  ) {}
 
   /** Validation errors; empty for a valid document. */
   get errors(): readonly GraphQLError[] {
-    this.#errors ??= validate(this.#schema, this.node)
+    this.#errors ??= validate(this.schema, this.node)
     return this.#errors
   }
 
   /** The operation that a request names; undefined where the name is wrong, or missing among several. */
-  operation(name?: string): KnownOperation | undefined {
+  operation(name?: string) {
     const known = this.#operations.get(name)
     const definition = known ? undefined : getOperationAST(this.node, name)
     if (!definition) return known
-    const operation = this.#createOperation(definition)
+    const operation = knowOperation(this, definition)
     this.#operations.set(name, operation)
     return operation
   }
+}
 
-  #createOperation(definition: OperationDefinitionNode): KnownOperation {
-    const schema = this.#schema
-    const isConstant = !readsVariables(this.node)
-    const once = <T>(compute: (variables: Variables) => T) => {
-      let known: { value: T } | undefined
-      return (variables: Variables): T => {
-        if (known) return known.value
-        const value = compute(variables)
-        if (isConstant) known = { value }
-        return value
-      }
+/** One operation of a document, with everything that can be known of it before it runs. */
+function knowOperation(document: KnownDocument, definition: OperationDefinitionNode) {
+  const { schema, node } = document
+  const isConstant = !readsVariables(node)
+  const once = <Result>(compute: (variables: Variables) => Result) => {
+    let known: { result: Result } | undefined
+    return (variables: Variables): Result => {
+      const { result } = known ?? { result: compute(variables) }
+      if (isConstant) known ??= { result }
+      return result
     }
-    let prepared: PreparedOperation | undefined
-    return {
-      definition,
-      cost: once((variables) => costOf(schema, this, definition, variables)),
-      assertWithinLimits: once((variables) => assertWithinLimits(schema, this.node, definition, variables ?? {})),
-      execute: (request) => {
-        prepared ??= prepare(schema, this.node, definition)
-        return prepared(request)
-      },
-    }
+  }
+  let prepared: PreparedOperation | undefined
+  return {
+    definition,
+    cost: once((variables) => costOf(schema, document, definition, variables)),
+    /** @throws ApiError invalid_request */
+    assertWithinLimits: once((variables) => assertWithinLimits(schema, node, definition, variables)),
+    execute: ((request) => {
+      prepared ??= prepare(schema, node, definition)
+      return prepared(request)
+    }) satisfies PreparedOperation,
   }
 }
 
@@ -99,28 +87,6 @@ function readsVariables(document: DocumentNode): boolean {
   return found
 }
 
-/** The documents that clients send again and again, each parsed once. */
-export class Documents {
-  readonly #schema: GraphQLSchema
-  readonly #known = new LRUCache<string, KnownDocument>({
-    maxSize: MAX_CACHED,
-    sizeCalculation: (_document, source) => source.length + 1,
-  })
-
-  constructor(schema: GraphQLSchema) {
-    this.#schema = schema
-  }
-
-  /** @throws ApiError invalid_request (too many tokens), GraphQLError (a syntax error) */
-  get(source: string): KnownDocument {
-    const known = this.#known.get(source)
-    if (known) return known
-    const document = new KnownDocument(this.#schema, parseWithinLimits(source))
-    this.#known.set(source, document)
-    return document
-  }
-}
-
 function parseWithinLimits(source: string): DocumentNode {
   try {
     return parse(source, { maxTokens: MAX_TOKENS })
@@ -131,3 +97,15 @@ function parseWithinLimits(source: string): DocumentNode {
     throw error
   }
 }
+
+/**
+ * The documents that clients send again and again, each parsed once. `memo` gives the document of a text.
+ *
+ * @throws ApiError invalid_request (too many tokens), GraphQLError (a syntax error)
+ */
+export const createDocuments = (schema: GraphQLSchema) =>
+  new LRUCache<string, KnownDocument>({
+    maxSize: MAX_CACHED,
+    sizeCalculation: (_document, source) => source.length + 1,
+    memoMethod: (source) => new KnownDocument(schema, parseWithinLimits(source)),
+  })

@@ -6,7 +6,8 @@ import type { RequestContext } from '../http/context.js'
 import { graphqlMediaType, toApiError } from '../http/errors.js'
 import { type HttpResponse, jsonResponse } from '../http/response.js'
 import type { Logger } from '../log.js'
-import { Documents } from './documents.js'
+import { createDocuments } from './documents.js'
+import { DEFAULT_COST } from './limits.js'
 import { type GraphqlParameters, readParameters } from './parameters.js'
 
 export interface GraphqlOptions {
@@ -24,12 +25,14 @@ function publicError(error: GraphQLError, log: Logger, context: RequestContext) 
   return new GraphQLError(message, { nodes, source, positions, path, extensions: { code, status } })
 }
 
-/** Yoga runs what is known of a document instead of its own functions. */
-const useKnownDocuments = (documents: Documents): Plugin<Context & { params: GraphqlParameters }> => ({
-  onParse: ({ setParseFn }) => setParseFn((source) => documents.get(String(source)).node),
-  onValidate: ({ context, setResult }) => setResult(documents.get(context.params.query).errors),
+/** Replaces Yoga's own parsing, validation and execution by what is known of the document. */
+const useKnownDocuments = (
+  documents: ReturnType<typeof createDocuments>,
+): Plugin<Context & { params: GraphqlParameters }> => ({
+  onParse: ({ setParseFn }) => setParseFn((source) => documents.memo(String(source)).node),
+  onValidate: ({ context, setResult }) => setResult(documents.memo(context.params.query).errors),
   onExecute: ({ args, context, setExecuteFn }) => {
-    const operation = documents.get(context.params.query).operation(args.operationName ?? undefined)
+    const operation = documents.memo(context.params.query).operation(args.operationName ?? undefined)
     if (operation)
       setExecuteFn((run) =>
         operation.execute({ contextValue: run.contextValue, variables: { raw: run.variableValues } }),
@@ -37,9 +40,9 @@ const useKnownDocuments = (documents: Documents): Plugin<Context & { params: Gra
   },
 })
 
-/** The GraphQL surface: Yoga is asked for the result of parameters that have been read, priced and admitted. */
+/** The GraphQL surface: Yoga executes parameters that have been read and whose cost is paid. */
 export function createGraphql({ schema, consume, createContext, maxBodyBytes, log }: GraphqlOptions) {
-  const documents = new Documents(schema)
+  const documents = createDocuments(schema)
   const yoga = createYoga<object, Context>({
     schema,
     plugins: [useKnownDocuments(documents)],
@@ -54,9 +57,9 @@ export function createGraphql({ schema, consume, createContext, maxBodyBytes, lo
     logging: false,
   })
 
-  /** Refuses what the document itself shows to be wrong, once it has been paid for. */
-  function findOperation(parameters: GraphqlParameters, method: string) {
-    const document = documents.get(parameters.query)
+  /** Refuses what the document itself shows to be wrong, once its cost is paid. */
+  function assertOperation(parameters: GraphqlParameters, method: string) {
+    const document = documents.memo(parameters.query)
     const operation = document.operation(parameters.operationName)
     if (!operation) throw new ApiError('invalid_request', 'Could not determine what operation to execute.')
     if (operation.definition.operation === 'mutation' && method === 'GET')
@@ -76,20 +79,19 @@ export function createGraphql({ schema, consume, createContext, maxBodyBytes, lo
 
   return async function answer(context: RequestContext): Promise<HttpResponse> {
     let parameters: GraphqlParameters | undefined
-    let cost = { cost: 1, onlyQuota: false }
+    let cost = DEFAULT_COST
     let refusal: unknown
     try {
       parameters = await readParameters(context, maxBodyBytes)
-      cost = documents.get(parameters.query).operation(parameters.operationName)?.cost(parameters.variables) ?? cost
+      cost = documents.memo(parameters.query).operation(parameters.operationName)?.cost(parameters.variables) ?? cost
     } catch (error) {
       refusal = error
     }
-    // What has no cost that could be told costs 1.
     await consume(context, cost.cost, cost.onlyQuota)
     if (refusal instanceof GraphQLError && !(refusal instanceof ApiError))
       return respond({ errors: [refusal] }, context)
     if (refusal || !parameters) throw refusal
-    findOperation(parameters, context.method)
+    assertOperation(parameters, context.method)
     const result = await yoga.getResultForParams(
       // No plugin in use reads the request.
       { params: parameters, request: undefined as unknown as Request },

@@ -14,12 +14,11 @@ import {
   isObjectType,
   Kind,
   type OperationDefinitionNode,
-  SchemaMetaFieldDef,
-  TypeMetaFieldDef,
   visit,
 } from 'graphql'
 // graphql-js' own account of what an operation selects: fragments spread, @skip and @include obeyed, equal keys merged.
 import { collectFields, collectSubfields } from 'graphql/execution/collectFields.js'
+import { getFieldDef } from 'graphql/execution/execute.js'
 import { ApiError } from '../../schema/errors.js'
 import { DEFAULT_LIMIT } from '../../schema/validation.js'
 import { operations } from '../rest/operations.js'
@@ -32,21 +31,22 @@ const MAX_DEPTH = 10
 const MAX_INTROSPECTION_DEPTH = 20
 const MAX_OBJECTS = 10_000
 
-const free = new Set(['__typename', '__schema', '__type'])
-for (const { name, rest } of operations) if (rest.cost === 0) free.add(name)
+const introspectionFields = new Set(['__schema', '__type'])
+const freeFields = new Set([...introspectionFields, '__typename'])
+for (const { name, rest } of operations) if (rest.cost === 0) freeFields.add(name)
 
-const fragmentsOf = (document: DocumentNode) => {
+export type Variables = Record<string, unknown> | undefined
+
+/** What an operation selects; undefined if its variables are not valid, which execution reports. */
+function select(schema: GraphQLSchema, document: DocumentNode, operation: OperationDefinitionNode, values: Variables) {
+  const { coerced: variables } = getVariableValues(schema, operation.variableDefinitions ?? [], values ?? {})
+  if (!variables) return undefined
   const fragments: Record<string, FragmentDefinitionNode> = Object.create(null)
   for (const node of document.definitions) if (node.kind === Kind.FRAGMENT_DEFINITION) fragments[node.name.value] = node
-  return fragments
+  const type = schema.getRootType(operation.operation)
+  const fields = type && collectFields(schema, fragments, variables, type, operation.selectionSet)
+  return { variables, fragments, type, fields }
 }
-
-// __schema and __type stand in no type's own list.
-const meta: Record<string, GraphQLField<unknown, unknown>> = { __schema: SchemaMetaFieldDef, __type: TypeMetaFieldDef }
-const fieldOf = (type: GraphQLObjectType, name: string) => type.getFields()[name] ?? meta[name]
-
-const rootType = (schema: GraphQLSchema, { operation }: OperationDefinitionNode) =>
-  schema.getRootType(operation) as GraphQLObjectType | undefined
 
 export interface Cost {
   /** Requests of the quota. */
@@ -55,60 +55,62 @@ export interface Cost {
   onlyQuota: boolean
 }
 
-/**
- * What an operation costs: the number of its distinct root response keys. What cannot be priced costs 1.
- */
+/** The cost of what is refused, or of what has no cost of its own. */
+export const DEFAULT_COST: Cost = { cost: 1, onlyQuota: false }
+
+/** What an operation costs: the number of its distinct root response keys that are not free. */
 export function costOf(
   schema: GraphQLSchema,
   document: KnownDocument,
   operation: OperationDefinitionNode,
-  variables: Record<string, unknown> | undefined,
+  values: Variables,
 ): Cost {
-  const unpriced = { cost: 1, onlyQuota: false }
-  const type = rootType(schema, operation)
-  if (!type) return unpriced
   try {
-    const { coerced } = getVariableValues(schema, operation.variableDefinitions ?? [], variables ?? {})
-    if (!coerced) return unpriced
-    const fields = collectFields(schema, fragmentsOf(document.node), coerced, type, operation.selectionSet)
+    const { fields } = select(schema, document.node, operation, values) ?? {}
+    if (!fields) return DEFAULT_COST
     const names = [...fields.values()].map(([node]) => (node as FieldNode).name.value)
-    const cost = names.filter((name) => !free.has(name)).length
-    // Free is what can run; a document that is only refused is not.
-    if (cost === 0 && document.errors.length > 0) return unpriced
-    return {
-      cost,
-      onlyQuota: names.includes('quota') && names.every((name) => name === 'quota' || name === '__typename'),
-    }
+    const cost = names.filter((name) => !freeFields.has(name)).length
+    // Only what can run is free.
+    if (cost === 0 && document.errors.length > 0) return DEFAULT_COST
+    const onlyQuota = names.includes('quota') && names.every((name) => name === 'quota' || name === '__typename')
+    return { cost, onlyQuota }
   } catch {
-    // @skip or @include without a value: validation says so after the price of one is paid.
-    return unpriced
+    // @skip or @include without a value: validation reports it once the default cost is paid.
+    return DEFAULT_COST
   }
+}
+
+const invalid = (message: string) => new ApiError('invalid_request', message)
+
+function countAliases(root: ASTNode) {
+  let count = 0
+  visit(root, {
+    Field({ alias }) {
+      if (alias) count++
+    },
+  })
+  return count
 }
 
 /** Introspection is free, so that aliases must not multiply it: few are allowed in it, many elsewhere. */
 function assertAliases(document: DocumentNode) {
-  const count = { all: 0, introspection: 0 }
-  let inside = 0
-  const introspects = (node: ASTNode) =>
-    (node.kind === Kind.FIELD && node.name.value in meta) ||
-    (node.kind === Kind.FRAGMENT_DEFINITION && node.typeCondition.name.value.startsWith('__'))
+  let introspection = 0
   visit(document, {
     enter(node) {
-      if (introspects(node)) inside++
-      if (node.kind !== Kind.FIELD || !node.alias) return
-      count.all++
-      if (inside > 0) count.introspection++
-    },
-    leave(node) {
-      if (introspects(node)) inside--
+      const introspects =
+        (node.kind === Kind.FIELD && introspectionFields.has(node.name.value)) ||
+        (node.kind === Kind.FRAGMENT_DEFINITION && node.typeCondition.name.value.startsWith('__'))
+      if (!introspects) return undefined
+      introspection += countAliases(node)
+      return false
     },
   })
-  const atMost = (most: number, found: number, where: string) => {
-    if (found > most)
-      throw new ApiError('invalid_request', `The document has ${found} aliases${where}; at most ${most} are allowed.`)
-  }
-  atMost(MAX_INTROSPECTION_ALIASES, count.introspection, ' in introspection')
-  atMost(MAX_ALIASES, count.all, '')
+  const refuse = (count: number, max: number, where: string) =>
+    invalid(`The document has ${count} aliases${where}; at most ${max} are allowed.`)
+  if (introspection > MAX_INTROSPECTION_ALIASES)
+    throw refuse(introspection, MAX_INTROSPECTION_ALIASES, ' in introspection')
+  const all = countAliases(document)
+  if (all > MAX_ALIASES) throw refuse(all, MAX_ALIASES, '')
 }
 
 /**
@@ -122,15 +124,13 @@ export function assertWithinLimits(
   schema: GraphQLSchema,
   document: DocumentNode,
   operation: OperationDefinitionNode,
-  inputs: Record<string, unknown>,
+  values: Variables,
 ) {
-  const { coerced } = getVariableValues(schema, operation.variableDefinitions ?? [], inputs)
-  if (!coerced) return // execution refuses them before it runs
-  const variables = coerced
-
+  const selection = select(schema, document, operation, values)
+  if (!selection) return
+  const { type, fields, fragments, variables } = selection
   assertAliases(document)
 
-  const fragments = fragmentsOf(document)
   const numbers = new Map<FieldNode, number>()
   const measured = new Map<string, number>()
   const numberOf = (node: FieldNode) => {
@@ -140,48 +140,41 @@ export function assertWithinLimits(
 
   /** How many objects one object's selection can bring. */
   function measure(
-    type: GraphQLObjectType,
-    fields: Map<string, readonly FieldNode[]>,
+    parent: GraphQLObjectType,
+    fields: ReturnType<typeof collectFields>,
     level: number,
     max: number,
   ): number {
-    if (level > max)
-      throw new ApiError(
-        'invalid_request',
-        `The document is nested deeper than ${max} fields, which is the most allowed.`,
-      )
+    if (level > max) throw invalid(`The document is nested deeper than ${max} fields, which is the most allowed.`)
     let objects = 0
     for (const nodes of fields.values()) {
       const node = nodes[0] as FieldNode
+      const field = getFieldDef(schema, parent, node)
+      const type = field && getNamedType(field.type)
+      if (!field || !isObjectType(type)) continue
       const introspection = node.name.value.startsWith('__')
-      const field = fieldOf(type, node.name.value)
-      const named = field && getNamedType(field.type)
-      if (!isObjectType(named)) continue
       const key = `${level}:${nodes.map(numberOf).join()}`
       let below = measured.get(key)
       if (below === undefined) {
-        const selected = collectSubfields(schema, fragments, variables, named, nodes as FieldNode[])
-        below = measure(named, selected, level + 1, introspection ? MAX_INTROSPECTION_DEPTH : max)
+        const selected = collectSubfields(schema, fragments, variables, type, nodes as FieldNode[])
+        below = measure(type, selected, level + 1, introspection ? MAX_INTROSPECTION_DEPTH : max)
         measured.set(key, below)
       }
-      const limit = field && isListType(getNullableType(field.type)) ? pageSize(field, node) : 1
-      objects += introspection ? 0 : limit * (1 + below)
+      if (!introspection) objects += pageSize(field, node) * (1 + below)
     }
     return objects
   }
 
-  function pageSize(field: Parameters<typeof getArgumentValues>[0], node: FieldNode) {
+  function pageSize(field: GraphQLField<unknown, unknown>, node: FieldNode) {
+    if (!isListType(getNullableType(field.type))) return 1
     const { limit, id } = getArgumentValues(field, node, variables)
     if (typeof limit === 'number') return Math.max(limit, 1)
     return Array.isArray(id) ? id.length : field.args.some(({ name }) => name === 'limit') ? DEFAULT_LIMIT : 1
   }
 
-  const type = rootType(schema, operation)
-  if (!type) return
-  const objects = measure(type, collectFields(schema, fragments, variables, type, operation.selectionSet), 1, MAX_DEPTH)
+  const objects = type && fields ? measure(type, fields, 1, MAX_DEPTH) : 0
   if (objects > MAX_OBJECTS)
-    throw new ApiError(
-      'invalid_request',
+    throw invalid(
       `The document could return ${objects} objects; at most ${MAX_OBJECTS} are allowed. Ask for smaller pages.`,
     )
 }
