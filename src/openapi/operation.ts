@@ -37,7 +37,7 @@ function errorCodes(operation: Operation): ErrorCode[] {
   if (fields.length > 0) possible.add('payload_too_large').add('unsupported_media_type')
   // An id in a body refers to something, which may not exist.
   if (fields.some(({ type }) => getNamedType(type).name === 'Int64')) possible.add('unknown_reference')
-  // What costs nothing answers a banned key too. Requests without a valid key are limited all the same.
+  // An operation without a cost serves banned keys too. Requests without a valid key are limited all the same.
   if (cost !== 0) possible.add('key_banned')
   return (Object.keys(catalogue) as ErrorCode[]).filter((code) => possible.has(code))
 }
