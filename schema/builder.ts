@@ -9,18 +9,8 @@ import { ApiError } from './errors.js'
 import type { Plan } from './plans.js'
 import './plugin.js'
 
-export interface QuotaWindow {
-  limit: number
-  remaining: number
-  /** Unix seconds. */
-  reset: number
-}
-
-export interface Quota {
-  plan: Plan
-  minute: QuotaWindow
-  day: QuotaWindow
-}
+/** `reset` is in Unix seconds. */
+export type Quota = { plan: Plan } & Record<'minute' | 'day', { limit: number; remaining: number; reset: number }>
 
 /** The context of resolvers: one for each request. */
 export interface Context {

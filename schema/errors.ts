@@ -1,8 +1,8 @@
 import { GraphQLError } from 'graphql'
 
 /**
- * Everything that the service refuses, once. Both surfaces, the OpenAPI document and the README derive from this list.
- * `message` is what a caller reads where nothing more exact is known; `description` says when it is sent.
+ * Every error of the API, once. Both surfaces, the OpenAPI document and the README derive from this list.
+ * `message` is the default for callers; `description` is for the documentation: when the error occurs.
  */
 export const catalogue = {
   invalid_request: {
@@ -76,7 +76,7 @@ export type ErrorCode = keyof typeof catalogue
 export const MAX_MESSAGE = 1_000
 
 /**
- * A refusal that a caller may read: a code of the catalogue and, where it helps, a more exact message.
+ * An error that a caller may read: a code of the catalogue and, where it helps, a more exact message.
  * `headers` go with it on either surface.
  */
 export class ApiError extends GraphQLError {
@@ -96,7 +96,7 @@ export class ApiError extends GraphQLError {
   }
 }
 
-/** A scalar's refusal: what the value must be. GraphQL says around it which value that was. */
+/** A scalar's error: what the value must be. GraphQL adds which value it was. */
 export class InvalidValue extends TypeError {}
 
 export const notFound = (resource: string, id: bigint) => new ApiError('not_found', `There is no ${resource} ${id}.`)

@@ -114,7 +114,7 @@ builder.mutationFields((t) => ({
       errors: ['conflict'],
     },
     args: { orderId: idArg(t.arg, 'Order') },
-    // One statement judges and deletes, so that no order completed in between is lost.
+    // One statement checks and deletes, so that no order completed in between is lost.
     resolve: (query, _root, { orderId: id }, { prisma }) =>
       prisma.order.delete({ ...query, where: { id, complete: false } }).catch(
         mapPrismaError('P2025', async () => {

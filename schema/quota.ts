@@ -1,4 +1,4 @@
-import { builder, type Quota as QuotaShape, type QuotaWindow as QuotaWindowShape } from './builder.js'
+import { builder, type Quota as QuotaShape } from './builder.js'
 import { plans } from './plans.js'
 
 /** The moment that every example shows: one request after the windows of a Free key began. Epoch milliseconds. */
@@ -8,8 +8,9 @@ const exampleWindow = <Name extends 'minute' | 'day'>(name: Name, seconds: numbe
   const limit = plans.Free[name]
   return { name, limit, seconds, remaining: limit - 1, resetAt: EXAMPLE_TIME + seconds * 1000 }
 }
-export const exampleWindows = [exampleWindow('minute', 60), exampleWindow('day', 86_400)] as const
-const [minute, day] = exampleWindows
+const minute = exampleWindow('minute', 60)
+const day = exampleWindow('day', 86_400)
+export const exampleWindows = [minute, day]
 
 const describePlan = (limits: { minute: number; day: number } | undefined) =>
   limits
@@ -23,7 +24,7 @@ const Plan = builder.enumType('Plan', {
   ) as Record<keyof typeof plans, { description: string }>,
 })
 
-const QuotaWindow = builder.objectRef<QuotaWindowShape>('QuotaWindow').implement({
+const QuotaWindow = builder.objectRef<QuotaShape['minute']>('QuotaWindow').implement({
   description: 'One window of a quota.',
   fields: (t) => ({
     limit: t.exposeInt('limit', { description: 'Requests that the window allows.', example: minute.limit }),

@@ -80,17 +80,17 @@ export function createGraphql({ schema, consume, createContext, maxBodyBytes, lo
   return async function answer(context: RequestContext): Promise<HttpResponse> {
     let parameters: GraphqlParameters | undefined
     let cost = DEFAULT_COST
-    let refusal: unknown
+    let failure: unknown
     try {
       parameters = await readParameters(context, maxBodyBytes)
       cost = documents.memo(parameters.query).operation(parameters.operationName)?.cost(parameters.variables) ?? cost
     } catch (error) {
-      refusal = error
+      failure = error
     }
     await consume(context, cost.cost, cost.onlyQuota)
-    if (refusal instanceof GraphQLError && !(refusal instanceof ApiError))
-      return respond({ errors: [refusal] }, context)
-    if (refusal || !parameters) throw refusal
+    if (failure instanceof GraphQLError && !(failure instanceof ApiError))
+      return respond({ errors: [failure] }, context)
+    if (failure || !parameters) throw failure
     assertOperation(parameters, context.method)
     const result = await yoga.getResultForParams(
       // No plugin in use reads the request.

@@ -47,7 +47,7 @@ ${body === undefined ? '' : `  body: JSON.stringify(${indent(jsLiteral(body), ' 
 if (!response.ok) throw new Error(\`\${response.status}: \${await response.text()}\`)
 console.log(${hasResult ? 'await response.json()' : 'response.status'})`
 
-/** JSON as Python writes it: only its three words differ. */
+/** JSON in Python's syntax: only true, false and null differ. */
 const pythonLiteral = (value: unknown) =>
   JSON.stringify(value, null, 4).replace(
     /"(?:[^"\\]|\\.)*"|true|false|null/g,

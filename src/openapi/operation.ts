@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { getNamedType, getNullableType, isEnumType, isListType } from 'graphql'
+import type { OpenAPIV3 } from 'openapi-types'
 import { catalogue, type ErrorCode } from '../../schema/errors.js'
 import { ADDRESS_LIMITED } from '../auth/index.js'
 import { createDeprecation } from '../rest/deprecation.js'
@@ -18,15 +19,10 @@ export interface Options {
 
 /** What SOFA generates, as far as it is kept. */
 export interface Generated {
-  paths: Record<string, Record<string, { tags: string[]; parameters?: GeneratedParameter[] }>>
+  paths: Record<string, Record<string, { tags: string[]; parameters?: { name: string; in: string; schema: Schema }[] }>>
   components: { schemas: Record<string, Schema> }
 }
-
-interface GeneratedParameter {
-  name: string
-  in: string
-  schema: Schema
-}
+type GeneratedOperation = Generated['paths'][string][string]
 
 export type OperationObject = ReturnType<typeof createOperation>
 
@@ -34,22 +30,16 @@ export type OperationObject = ReturnType<typeof createOperation>
 function errorCodes(operation: Operation): ErrorCode[] {
   const { path, deprecation, cost, errors = [] } = operation.rest
   const fields = Object.values(inputOf(operation)?.getFields() ?? {})
-  const possible: Partial<Record<ErrorCode, boolean>> = {
-    invalid_request: true,
-    unauthorized: true,
-    not_found: path.includes('{'),
-    gone: deprecation !== undefined,
-    payload_too_large: fields.length > 0,
-    unsupported_media_type: fields.length > 0,
-    // An id in a body refers to something, which may not exist.
-    unknown_reference: fields.some(({ type }) => getNamedType(type).name === 'Int64'),
-    rate_limited: true,
-    // What costs nothing answers a banned key too. Requests without a valid key are limited all the same.
-    key_banned: cost !== 0,
-    internal: true,
-    unavailable: true,
-  }
-  return (Object.keys(catalogue) as ErrorCode[]).filter((code) => possible[code] || errors.includes(code))
+  const possible = new Set<ErrorCode>(['invalid_request', 'unauthorized', 'rate_limited', 'internal', 'unavailable'])
+  for (const code of errors) possible.add(code)
+  if (path.includes('{')) possible.add('not_found')
+  if (deprecation) possible.add('gone')
+  if (fields.length > 0) possible.add('payload_too_large').add('unsupported_media_type')
+  // An id in a body refers to something, which may not exist.
+  if (fields.some(({ type }) => getNamedType(type).name === 'Int64')) possible.add('unknown_reference')
+  // An operation without a cost serves banned keys too. Requests without a valid key are limited all the same.
+  if (cost !== 0) possible.add('key_banned')
+  return (Object.keys(catalogue) as ErrorCode[]).filter((code) => possible.has(code))
 }
 
 /** The error responses of operations that add nothing of their own to them. */
@@ -60,7 +50,7 @@ export const sharedResponses = Object.fromEntries(
 )
 
 /** SOFA's parameters without the body, which it wants in the query too. */
-const parameters = ({ field, body }: Operation, generated: GeneratedParameter[]) =>
+const parameters = ({ field, body }: Operation, generated: NonNullable<GeneratedOperation['parameters']>) =>
   field.args.flatMap((arg) => {
     const parameter = generated.find(({ name }) => name === arg.name)
     if (!parameter || arg === body) return []
@@ -117,23 +107,23 @@ function deprecationHeaders(operation: Operation, options: Options): Record<stri
   }
 }
 
-function responses(operation: Operation, options: Options): Record<string, ResponseObject | { $ref: string }> {
+function responses(operation: Operation, options: Options) {
   const { status = 200, cost } = operation.rest
-  const errors = errorResponses(errorCodes(operation)).map(([status, response]): [number, ResponseObject] => {
-    if (status !== 429 || cost !== 0) return [status, response]
-    const description = `${response.description}\n\nOnly requests without a valid key are limited here, by their address.`
-    const content = errorContent([{ ...catalogue.rate_limited, code: 'rate_limited', message: ADDRESS_LIMITED }])
-    return [status, { ...response, description, content }]
-  })
-  // Every response of a deprecated operation says so, errors included.
+  const responses: Record<string, ResponseObject | OpenAPIV3.ReferenceObject> = {}
+  // Every response of a deprecated operation has these headers, errors included.
   const added = deprecationHeaders(operation, options)
-  const entries = [[status, success(operation, options.baseUrl)] as const, ...errors].map(([status, response]) => {
-    const name = responseName(status)
+  const own: [number, ResponseObject] = [status, success(operation, options.baseUrl)]
+  for (const [status, response] of [own, ...errorResponses(errorCodes(operation))]) {
     const completed = { ...response, headers: { ...response.headers, ...added } }
+    if (status === 429 && cost === 0) {
+      completed.description += '\n\nOnly requests without a valid key are limited here, by their address.'
+      completed.content = errorContent([{ ...catalogue.rate_limited, code: 'rate_limited', message: ADDRESS_LIMITED }])
+    }
+    const name = responseName(status)
     const isShared = isDeepStrictEqual(completed, sharedResponses[name])
-    return [status, isShared ? { $ref: `#/components/responses/${name}` } : completed]
-  })
-  return Object.fromEntries(entries)
+    responses[status] = isShared ? { $ref: `#/components/responses/${name}` } : completed
+  }
+  return responses
 }
 
 /** What the marks mean. The guide to versions says the same. */

@@ -6,11 +6,7 @@ import { setRateLimitHeaders } from '../rate-limit/index.js'
 import { type Header, type ResponseObject, type Schema, schemaRef } from './document.js'
 
 const examples: Record<string, string> = {}
-setRateLimitHeaders(
-  examples,
-  { at: EXAMPLE_TIME, outcome: 'allowed', windows: [...exampleWindows], refusedBy: [] },
-  false,
-)
+setRateLimitHeaders(examples, { at: EXAMPLE_TIME, outcome: 'allowed', windows: exampleWindows, refusedBy: [] }, false)
 
 /** Node takes no longer head of a request (its own default), so nothing that is made of one is longer than that allows. */
 export const MAX_HEAD = 16_384
@@ -18,7 +14,7 @@ export const MAX_HEAD = 16_384
 /** The last moment that a Date can have, in Unix seconds: no ban lasts longer. */
 const LAST_SECOND = 8_640_000_000_000
 
-const header = (description: string, example: unknown, schema: Schema): Header => ({
+const header = (description: string, example: unknown, schema: Schema) => ({
   description,
   required: true,
   schema,

@@ -44,7 +44,7 @@ export const resultOf = ({ field }: Operation) => getNamedType(field.type) as Gr
 export const listName = ({ name, field }: Operation) =>
   isListType(getNullableType(field.type)) ? name.charAt(0).toUpperCase() + name.slice(1) : undefined
 
-/** The bounds of a result's fields: those of no input here, the others from the input that sets the field. */
+/** Bounds of the fields of results. What no input sets stands here; the loop below adds what inputs set. */
 const resultBounds: Record<string, Schema> = {
   'Order.shipDate': { minLength: 24, maxLength: 24 },
   'QuotaWindow.limit': { minimum: 1, maximum: MAX_INT },
@@ -98,7 +98,7 @@ const error: Schema = {
   description: 'Every refusal over REST has this body.',
   required: ['code', 'message', 'status'],
   properties: {
-    // No enum: a new code must not break a client. x-extensible-enum tells tools those known today.
+    // No enum: a new code must not break a client. x-extensible-enum lists those known today.
     code: {
       type: 'string',
       description: `Machine-readable error code. Expect new ones, and go by \`status\` where a code is unknown.\n\n${codes.join('\n')}`,
