@@ -2,10 +2,12 @@ import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import type { PrismaClient } from '../../prisma/generated/client/client.js'
+import { type Plan, plans } from '../../schema/plans.js'
 import { createSecret } from '../auth/index.js'
 import { StartupError } from '../settings.js'
 
-const file = z.object({ Free: z.string(), Pro: z.string(), Business: z.string(), Enterprise: z.string() })
+const names = Object.keys(plans) as Plan[]
+const file = z.record(z.enum(names), z.string())
 
 export type DemoKeys = z.infer<typeof file>
 
@@ -18,7 +20,7 @@ export async function demoKeys(prisma: PrismaClient, dataDir: string): Promise<D
   const stored = await readFile(path, 'utf8').catch(() => undefined)
   if (stored !== undefined) return parse(stored, path)
   const secrets = {} as DemoKeys
-  const rows = (['Free', 'Pro', 'Business', 'Enterprise'] as const).map((plan) => {
+  const rows = names.map((plan) => {
     const { key, prefix, hash } = createSecret()
     secrets[plan] = key
     const limits = plan === 'Enterprise' ? { minuteLimit: 5_000, dayLimit: 1_000_000 } : {}

@@ -1,5 +1,6 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
 import type { ApiKey } from '../../prisma/generated/client/client.js'
+import { plans } from '../../schema/plans.js'
 import { createSecret, keySubject } from '../auth/index.js'
 import { type Database, openDatabase } from '../database/index.js'
 import { createLog } from '../log.js'
@@ -199,7 +200,7 @@ const commands: Record<string, Action> = {
   },
 }
 
-const planChoices = ['Free', 'Pro', 'Business', 'Enterprise']
+const planChoices = Object.keys(plans)
 
 function run(name: string) {
   return async (...args: unknown[]) => {
