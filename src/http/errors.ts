@@ -10,7 +10,7 @@ const RETRY_UNAVAILABLE = '5'
 // Prisma: cannot reach, timed out, refused, closed, pool exhausted; Node and pg say the same in their own words.
 const away = new Set(['P1001', 'P1002', 'P1003', 'P1008', 'P1011', 'P1017', 'P2024', 'P2037'])
 const awayText =
-  /ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|Connection terminated|timeout exceeded when trying to connect|(statement|query|read) timeout|terminating connection|the database system is|too many clients|Server has closed the connection|DatabaseNotReachable|ConnectionClosed|SocketTimeout/i
+  /ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|Connection terminated|timeout exceeded when trying to connect|(statement|query|read) timeout|terminating connection|the database system is|too many clients|Server has closed the connection|prepared statement "\w+" does not exist|DatabaseNotReachable|ConnectionClosed|SocketTimeout/i
 
 function isAway(error: unknown): boolean {
   for (let cause = error, depth = 0; cause instanceof Error && depth < 5; cause = cause.cause, depth++) {

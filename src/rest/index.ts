@@ -67,14 +67,12 @@ function refuse({ path, allow }: RequestContext): never {
 /** The REST surface: an operation's arguments are read, its prepared document is executed, its result is written. */
 export function createRest({ consume, createContext, baseUrl, sunset, maxBodyBytes }: RestOptions) {
   /** The arguments of the operation, read and coerced once. */
-  async function readArguments({ body, rest, queryArguments, pathArguments }: Operation, context: RequestContext) {
+  function readArguments({ body, queryArguments, pathArguments }: Operation, context: RequestContext, json: unknown) {
     const args: Record<string, unknown> = {}
-    const types = MEDIA_TYPES[rest.method] ?? []
-    const sent = body && (await readJson(context.head as IncomingMessage, maxBodyBytes, types))
     if (context.search) readQuery(args, context.search, queryArguments)
     for (const argument of pathArguments)
       args[argument.name] = readPath(context.params?.[argument.name] ?? '', argument)
-    if (body) args[body.name] = coerce(sent, body)
+    if (body) args[body.name] = coerce(json, body)
     return args
   }
 
@@ -86,7 +84,9 @@ export function createRest({ consume, createContext, baseUrl, sunset, maxBodyByt
     const { rest, name } = operation
     if (rest.deprecation && Date.now() >= sunset.getTime()) throw new ApiError('gone')
 
-    const coerced = await readArguments(operation, context)
+    const types = MEDIA_TYPES[rest.method] ?? []
+    const json = operation.body && (await readJson(context.head as IncomingMessage, maxBodyBytes, types))
+    const coerced = readArguments(operation, context, json)
     const contextValue = createContext(context)
     const { data, errors } = await execute({ contextValue, variables: { coerced } })
     if (errors?.[0]) throw errors[0]

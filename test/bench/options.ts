@@ -34,12 +34,12 @@ export function readOptions(): Options {
   return {
     quick,
     complete: only.length + peer.length === 0,
-    rounds: quick ? 2 : 5,
-    seconds: quick ? 2 : 5,
+    rounds: quick ? 2 : 3,
+    seconds: quick ? 2 : 4,
     warmUpSeconds: quick ? 2 : 4,
     largePets: quick ? 300_000 : 1_000_000,
     memoryMarks: quick ? [10_000, 50_000] : [100_000, 1_000_000],
-    memorySeconds: quick ? 20 : 400,
+    memorySeconds: quick ? 20 : 240,
     isSelected: (section) => only.length === 0 || only.includes(section),
     hasServer: (id) => id === 'gateway' || peer.length === 0 || peer.includes(id),
   }
