@@ -222,7 +222,8 @@ describe('hostile documents', () => {
     const took = performance.now() - started
     expect(body.errors[0].extensions.code).toBe('invalid_request')
     expect([200, 400]).toContain(status)
-    expect(took).toBeLessThan(1000)
+    // Work that grows faster than the document would take minutes. No slow machine takes as long for the rest.
+    expect(took).toBeLessThan(20_000)
   })
 
   test('a body over the limit returns 413', async () => {

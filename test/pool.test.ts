@@ -1,0 +1,82 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { PipelinedPool } from '../src/database/pool.js'
+import { openTestDatabase, type TestDatabase } from './support/database.js'
+import { testDatabaseUrl } from './support/postgres.js'
+
+// The embedded database has one session, and no use for a pool.
+describe.skipIf(!testDatabaseUrl)('the pool of connections to PostgreSQL', () => {
+  let database: TestDatabase
+  let pool: PipelinedPool
+  let other: pg.Client
+  beforeAll(async () => {
+    database = await openTestDatabase()
+    const connectionString = database.url
+    pool = new PipelinedPool({ connectionString, max: 10 })
+    pool.on('error', () => {})
+    other = new pg.Client({ connectionString })
+    await other.connect()
+  })
+  afterAll(async () => {
+    await other.end()
+    await pool.end()
+    await database.close()
+  })
+
+  const query = (text: string, values: unknown[] = [], name?: string): Promise<pg.QueryResult> =>
+    pool.query({ text, values, name })
+  const pids = async (texts: string[]) => {
+    const results = await Promise.all(texts.map((text) => query(text)))
+    return results.map(({ rows }) => rows[0].pid)
+  }
+
+  test('sends equal statements that arrive together over one connection, eight at a time', async () => {
+    const found = await pids(new Array(16).fill('SELECT pg_backend_pid() AS pid'))
+    expect(new Set(found.slice(0, 8)).size).toBe(1)
+    expect(new Set(found.slice(8)).size).toBe(1)
+    expect(new Set(found).size).toBe(2)
+  })
+
+  test('sends different statements over different connections', async () => {
+    const found = await pids(['SELECT pg_backend_pid() AS pid', 'SELECT pg_backend_pid() AS pid, 2'])
+    expect(new Set(found).size).toBe(2)
+  })
+
+  test('prepares a statement once for all that share a connection', async () => {
+    const results = await Promise.all([1, 2, 3].map((n) => query('SELECT $1::int AS n', [n], 'prepared_once')))
+    expect(results.map(({ rows }) => rows[0].n)).toEqual([1, 2, 3])
+  })
+
+  test('keeps the connection and the neighbors of a statement that PostgreSQL refuses', async () => {
+    const before = pool.totalCount
+    const settled = await Promise.allSettled([1, 0, 1].map((n) => query('SELECT 1 / $1::int AS n', [n])))
+    expect(settled.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+    expect(settled[1]).toMatchObject({ reason: { code: '22012' } })
+    expect(pool.totalCount).toBe(before)
+  })
+
+  test('answers statements on other tables while a table is locked', async () => {
+    await other.query('BEGIN')
+    await other.query('LOCK TABLE "Order"')
+    let unlocked = false
+    const stuck = Promise.all([1, 2].map(() => query('SELECT count(*) FROM "Order"')))
+    const settled = stuck.then(() => expect(unlocked).toBe(true))
+    await query('SELECT count(*) FROM "Pet"')
+    unlocked = true
+    await other.query('ROLLBACK')
+    await settled
+  })
+
+  test('fails what was sent over a connection that is lost, and opens another for the next statement', async () => {
+    const lost = Promise.allSettled([1, 2].map(() => query('SELECT pg_sleep(60)')))
+    for (let ended = 0; ended === 0; await sleep(20)) {
+      const { rowCount } = await other.query(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(60)' AND datname = current_database()",
+      )
+      ended = rowCount ?? 0
+    }
+    expect((await lost).map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+    expect((await query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }])
+  })
+})
