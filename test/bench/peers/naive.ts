@@ -1,5 +1,3 @@
-// @ts-nocheck: schema/plugin.ts makes the option `rest` required for every Pothos builder of a program, and `tsc -p test`
-// is one program with the schema. This peer has a builder of its own, without that plugin.
 import { createServer } from 'node:http'
 import SchemaBuilder from '@pothos/core'
 import PrismaPlugin from '@pothos/plugin-prisma'
