@@ -1,6 +1,6 @@
 import type { Rest } from '../../schema/plugin.js'
 import type { RequestContext } from '../http/context.js'
-import { fill } from './operations.js'
+import { fill, type Operation, operations } from './operations.js'
 
 export interface DeprecationOptions {
   baseUrl: string
@@ -25,12 +25,12 @@ export function createDeprecation(
 
 /** The step that marks every response of a deprecated operation, refusals included. */
 export function createDeprecations(options: DeprecationOptions) {
-  const known = new Map<Rest, ReturnType<typeof createDeprecation>>()
+  const setters = new Map<Operation, ReturnType<typeof createDeprecation>>()
+  for (const operation of operations) {
+    const { deprecation } = operation.rest
+    if (deprecation) setters.set(operation, createDeprecation(deprecation, options))
+  }
   return (headers: Record<string, string>, { operation, params = {} }: RequestContext): void => {
-    if (!operation?.rest.deprecation) return
-    const { rest } = operation
-    const set = known.get(rest) ?? createDeprecation(operation.rest.deprecation, options)
-    known.set(rest, set)
-    set(headers, params)
+    if (operation) setters.get(operation)?.(headers, params)
   }
 }
