@@ -44,8 +44,14 @@ async function start() {
 
   const app = createApp({ settings, database, rateLimiter, log })
   closers.push(() => app.close())
-  const server = await listen(app, { port: settings.PORT, host: settings.HOST })
+  const { PORT, ADMIN_PORT, HOST } = settings
+  const server = await listen(app, { port: PORT, host: HOST })
+  const admin = ADMIN_PORT
+    ? await listen(app.admin, { port: ADMIN_PORT, host: HOST, setting: 'ADMIN_PORT' })
+    : undefined
   closers.push(
+    // Last, so that probes and metrics have answers for as long as requests have.
+    () => admin?.close(),
     () => server.close(),
     () => delay(settings.DRAIN_SECONDS * 1000),
     () => app.drain(),

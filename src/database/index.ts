@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { PrismaPg } from '@prisma/adapter-pg'
+import pg from 'pg'
 import { PrismaClient } from '../../prisma/generated/client/client.js'
 import { type Settings, StartupError } from '../settings.js'
 import { type Embedded, openEmbedded } from './embedded.js'
@@ -13,6 +14,8 @@ export interface Database {
   readonly embedded: boolean
   /** Rejects if the database does not respond within two seconds. */
   ping(): Promise<void>
+  /** Connections of the pool, and what waits for one. */
+  pool(): { inUse: number; idle: number; waiting: number }
   close(): Promise<void>
 }
 
@@ -69,21 +72,25 @@ function connect(
     query_timeout: 11_000,
     keepAlive: true,
   }
-  // The clients of the embedded database share one session, in which names of statements would collide.
-  const adapter = embedded
-    ? new PrismaPg(config, { onPoolError: onConnectionError, onConnectionError })
-    : new PrismaPg(new PipelinedPool(config), {
-        onPoolError: onConnectionError,
-        onConnectionError,
-        disposeExternalPool: true,
-        statementNameGenerator: ({ sql }) => statementName(sql),
-      })
+  const pool = embedded ? new pg.Pool(config) : new PipelinedPool(config)
+  const adapter = new PrismaPg(pool, {
+    onPoolError: onConnectionError,
+    onConnectionError,
+    disposeExternalPool: true,
+    // The clients of the embedded database share one session, in which names of statements would collide.
+    statementNameGenerator: embedded ? undefined : ({ sql }) => statementName(sql),
+  })
   const prisma = new PrismaClient({ adapter, errorFormat: 'minimal', log: [] })
   let closed: Promise<void> | undefined
   return {
     prisma,
     url,
     embedded: embedded !== undefined,
+    pool: () => ({
+      inUse: pool.totalCount - pool.idleCount,
+      idle: pool.idleCount,
+      waiting: pool.waitingCount,
+    }),
     async ping() {
       const timeout = new AbortController()
       const tooLate = sleep(2000, undefined, { signal: timeout.signal }).then(() => {
