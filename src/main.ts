@@ -59,6 +59,7 @@ async function start() {
 
   const base = settings.BASE_URL
   const lines = [`Pet Store at ${base}`, `  reference  ${base}/docs`, `  GraphiQL   ${base}/graphql`]
+  lines.push(`  database   ${database.name}`)
   if (rateLimiter.state === 'memory')
     lines.push('  counters   in memory: they start at zero with each process (set REDIS_URL to keep and share them)')
   if (database.embedded) {

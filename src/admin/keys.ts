@@ -206,8 +206,10 @@ function run(name: string) {
   return async (...args: unknown[]) => {
     const command = args.at(-1) as Command
     const [idOrPrefix = '', plan = ''] = command.processedArgs as string[]
-    const database = await openDatabase(readSettings(), { join: true })
+    // Only the first key may begin a database.
+    const database = await openDatabase(readSettings(), { join: true, mustExist: name !== 'create' })
     try {
+      if (!command.opts().json) process.stderr.write(`Database: ${database.name}\n`)
       await commands[name]?.(database, command.opts(), idOrPrefix, plan)
     } finally {
       await database.close()

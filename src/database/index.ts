@@ -1,16 +1,20 @@
 import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { PrismaPg } from '@prisma/adapter-pg'
 import pg from 'pg'
 import { PrismaClient } from '../../prisma/generated/client/client.js'
 import { type Settings, StartupError } from '../settings.js'
 import { type Embedded, openEmbedded } from './embedded.js'
-import { CONNECT_TIMEOUT, migrate } from './migrations.js'
+import { CONNECT_TIMEOUT, hasTables, migrate } from './migrations.js'
 import { PipelinedPool } from './pool.js'
 
 export interface Database {
   readonly prisma: PrismaClient
   readonly url: string
+  /** Which one it is, for people; without the password. */
+  readonly name: string
   readonly embedded: boolean
   /** Rejects if the database does not respond within two seconds. */
   ping(): Promise<void>
@@ -24,6 +28,8 @@ export interface DatabaseOptions {
   connectTimeoutMs?: number
   /** For commands: if a process owns DATA_DIR, use its embedded database. */
   join?: boolean
+  /** For commands: refuse a database that no gateway has used, because the settings may name the wrong one. */
+  mustExist?: boolean
   /** Called if the embedded database ends without `close`: the process cannot continue. */
   onLost?: (error: Error) => void
   /** Called if an idle connection breaks. The pool replaces it. */
@@ -39,18 +45,27 @@ type DatabaseSettings = Pick<Settings, 'DATABASE_URL' | 'DATA_DIR' | 'EMBEDDED_D
  */
 export async function openDatabase(config: DatabaseSettings, options: DatabaseOptions = {}): Promise<Database> {
   const { DATABASE_URL: url, DATA_DIR: dataDir, EMBEDDED_DB_PORT } = config
+  const { mustExist, onLost } = options
   if (url) {
-    await migrate(url).catch((error) => {
-      throw startupError(error, url)
-    })
-    return connect(url, options)
+    const name = databaseName(url)
+    const exists = async () => {
+      if (mustExist && !(await hasTables(url))) throw new Error('it has no pet store; is it the right one?')
+    }
+    await exists()
+      .then(() => migrate(url))
+      .catch((error) => {
+        throw startupError(error, name)
+      })
+    return connect(url, name, options)
   }
-  const { join, onLost } = options
+  if (mustExist && !existsSync(join(dataDir, 'db')))
+    throw new StartupError(`DATA_DIR ${dataDir} has no database; set DATA_DIR, or DATABASE_URL, to that of the service`)
   // A command that opens the database itself must not fail because a gateway uses the port.
-  const embedded = await openEmbedded({ dataDir, port: join ? 0 : EMBEDDED_DB_PORT, join, onLost })
+  const port = options.join ? 0 : EMBEDDED_DB_PORT
+  const embedded = await openEmbedded({ dataDir, port, join: options.join, onLost })
   try {
     await migrate(embedded.url)
-    return connect(embedded.url, options, embedded)
+    return connect(embedded.url, `embedded, in ${dataDir}`, options, embedded)
   } catch (error) {
     await embedded.close()
     throw new StartupError(`DATA_DIR ${dataDir}: ${(error as Error).message}`, { cause: error })
@@ -59,6 +74,7 @@ export async function openDatabase(config: DatabaseSettings, options: DatabaseOp
 
 function connect(
   url: string,
+  name: string,
   { onConnectionError = () => {}, connectTimeoutMs = CONNECT_TIMEOUT }: DatabaseOptions,
   embedded?: Embedded,
 ): Database {
@@ -85,6 +101,7 @@ function connect(
   return {
     prisma,
     url,
+    name,
     embedded: embedded !== undefined,
     pool: () => ({
       inUse: pool.totalCount - pool.idleCount,
@@ -127,15 +144,16 @@ const REASONS: Record<string, string> = {
   ETIMEDOUT: 'the server does not respond',
 }
 
-/** The error as one line that does not contain the password. */
-function startupError(error: unknown, url: string): StartupError {
+function databaseName(url: string): string {
   const { hostname, port, pathname, username, searchParams } = new URL(url)
   const host = searchParams.get('host') ?? decodeURIComponent(hostname)
   const database = decodeURIComponent(pathname.slice(1) || username)
+  return `${JSON.stringify(database)} at ${host}:${port || 5432}`
+}
+
+/** The error as one line that does not contain the password. */
+function startupError(error: unknown, name: string): StartupError {
   const { code = '', message } = error as NodeJS.ErrnoException
   const reason = REASONS[code] ?? (/timeout/i.test(message) ? REASONS.ETIMEDOUT : message.replaceAll(/\s+/g, ' '))
-  return new StartupError(
-    `DATABASE_URL: the database ${JSON.stringify(database)} at ${host}:${port || 5432} cannot be used: ${reason}`,
-    { cause: error },
-  )
+  return new StartupError(`DATABASE_URL: the database ${name} cannot be used: ${reason}`, { cause: error })
 }
