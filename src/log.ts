@@ -7,19 +7,31 @@ const GATHER_MS = 100
 /** What may wait for a reader that does not read, in characters. Later lines are lost, rather than memory or requests. */
 const MAX_WAITING = 16_777_216
 
+/** How often an exit tries to write to a reader that does not read, every 100 ms. */
+const EXIT_TRIES = 5
+
 /**
  * Standard error, because standard output is for the output of commands. Lines are gathered, because each write costs
- * more than a line does. Whatever ends the process but a signal that kills, all lines are written before.
+ * more than a line does. All are written before the process exits, if somebody reads them.
  */
 function standardError(): DestinationStream {
-  const stream = pino.destination({ fd: 2, sync: false, maxLength: MAX_WAITING })
+  let tries = Number.POSITIVE_INFINITY
+  const stream = pino.destination({ fd: 2, sync: false, maxLength: MAX_WAITING, retryEAGAIN: () => tries-- > 0 })
   let lines = ''
   const pass = () => {
     if (lines) stream.write(lines)
     lines = ''
   }
-  // Before pino's own listener, which writes what the stream holds.
-  process.prependListener('exit', pass)
+  // Before pino's own listener, which would wait for the reader forever.
+  process.prependListener('exit', () => {
+    pass()
+    tries = EXIT_TRIES
+    try {
+      stream.flushSync()
+    } catch {
+      stream.destroy()
+    }
+  })
   return {
     write(line) {
       if (!lines) setTimeout(pass, GATHER_MS).unref()

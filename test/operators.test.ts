@@ -300,4 +300,16 @@ describe('the log of a process', () => {
     expect(parsed.filter(({ msg }) => msg === 'request')).toHaveLength(500)
     expect(parsed.at(-1)).toMatchObject({ msg: 'stopping', reason: 'SIGTERM' })
   })
+
+  test('that nobody reads stops neither requests nor the end of the process', async () => {
+    const { url, child, stop } = await startGateway({ DATA_DIR: await dataFolder(), LOG_LEVEL: 'info' })
+    child.stderr?.pause()
+    // Longer lines, so that few of them fill the pipe.
+    const headers = { 'x-request-id': 'x'.repeat(128) }
+    for (let i = 0; i < 15; i++) {
+      const answers = Array.from({ length: 100 }, () => fetch(url, { redirect: 'manual', headers }))
+      for (const { status } of await Promise.all(answers)) expect(status).toBe(302)
+    }
+    expect(await stop()).toBe(0)
+  })
 })
