@@ -16,7 +16,7 @@ for (const field of ['__schema', '__type']) names.set(field, 'introspection')
  * name for it is not used: it can be long, and anything.
  */
 export function operationName(schema: GraphQLSchema, document: DocumentNode, operation: OperationDefinitionNode) {
-  const fields = schema.getRootType(operation.operation)?.getFields() ?? {}
+  const fields = schema.getRootType(operation.operation)?.getFields()
   const fragments = new Map<string, FragmentDefinitionNode>()
   for (const node of document.definitions)
     if (node.kind === Kind.FRAGMENT_DEFINITION) fragments.set(node.name.value, node)
@@ -25,7 +25,7 @@ export function operationName(schema: GraphQLSchema, document: DocumentNode, ope
     for (const node of selections) {
       if (node.kind === Kind.FIELD) {
         const field = node.name.value
-        const name = names.get(field) ?? fields[field]?.name
+        const name = names.get(field) ?? fields?.[field]?.name
         if (name) found.add(name)
       } else if (node.kind === Kind.INLINE_FRAGMENT) collect(node.selectionSet)
       else {
