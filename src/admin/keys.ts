@@ -206,8 +206,11 @@ function run(name: string) {
   return async (...args: unknown[]) => {
     const command = args.at(-1) as Command
     const [idOrPrefix = '', plan = ''] = command.processedArgs as string[]
-    const database = await openDatabase(readSettings(), { join: true, timeoutMs: PATIENT_MS })
+    // Only the first key may begin a database.
+    const mustExist = name !== 'create'
+    const database = await openDatabase(readSettings(), { join: true, mustExist, timeoutMs: PATIENT_MS })
     try {
+      if (!command.opts().json) process.stderr.write(`Database: ${database.name}\n`)
       await commands[name]?.(database, command.opts(), idOrPrefix, plan)
     } finally {
       await database.close()

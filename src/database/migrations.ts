@@ -127,3 +127,16 @@ export async function migrate(url: string, migrations = readMigrations()): Promi
     await client.end().catch(() => {})
   }
 }
+
+/** Whether a gateway has ever used the database. */
+export async function hasTables(url: string): Promise<boolean> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: CONNECT_TIMEOUT })
+  client.on('error', () => {})
+  try {
+    await client.connect()
+    const { rows } = await client.query(`SELECT to_regclass('"ApiKey"') IS NOT NULL AS "exists"`)
+    return rows[0].exists
+  } finally {
+    await client.end().catch(() => {})
+  }
+}
