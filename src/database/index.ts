@@ -23,6 +23,8 @@ export interface DatabaseOptions {
   join?: boolean
   /** Called if the embedded database ends without `close`: the process cannot continue. */
   onLost?: (error: Error) => void
+  /** Called with what a start waits for, and with what it finds that an operator should know. */
+  onNotice?: (message: string) => void
   /** Called if an idle connection breaks. The pool replaces it. */
   onConnectionError?: (error: Error) => void
 }
@@ -36,17 +38,17 @@ type DatabaseSettings = Pick<Settings, 'DATABASE_URL' | 'DATA_DIR' | 'EMBEDDED_D
  */
 export async function openDatabase(config: DatabaseSettings, options: DatabaseOptions = {}): Promise<Database> {
   const { DATABASE_URL: url, DATA_DIR: dataDir, EMBEDDED_DB_PORT } = config
+  const { join, onLost, onNotice } = options
   if (url) {
-    await migrate(url).catch((error) => {
+    await migrate(url, { onNotice }).catch((error) => {
       throw startupError(error, url)
     })
     return connect(url, options)
   }
-  const { join, onLost } = options
   // A command that opens the database itself must not fail because a gateway uses the port.
   const embedded = await openEmbedded({ dataDir, port: join ? 0 : EMBEDDED_DB_PORT, join, onLost })
   try {
-    await migrate(embedded.url)
+    await migrate(embedded.url, { onNotice })
     return connect(embedded.url, options, embedded)
   } catch (error) {
     await embedded.close()
