@@ -1,0 +1,78 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { demoKeys } from './admin/demo-keys.js'
+import { createApp } from './app.js'
+import { openDatabase } from './database/index.js'
+import { listen } from './http/server.js'
+import { createLog } from './log.js'
+import { openRateLimiter } from './rate-limit/index.js'
+import { readSettings, StartupError } from './settings.js'
+
+/** How long closing may take once no request is in flight, which takes 10 seconds at most (see http/server.ts). */
+const CLOSE_MS = 1_700
+
+/** Starts the gateway, and ends the process when `stop` is aborted: with 0, whatever hangs. */
+export async function start(stop: AbortSignal): Promise<void> {
+  // Closes everything that was opened, the last first.
+  const closers: (() => unknown)[] = []
+  let stopServing = async () => {}
+  let ending = false
+  async function end(code: number): Promise<void> {
+    if (ending) return
+    ending = true
+    await stopServing()
+    // A database that hangs cannot be closed. The embedded one survives that, as it survives kill -9.
+    setTimeout(() => process.exit(code), CLOSE_MS)
+    for (const close of closers.splice(0).reverse()) await close()
+    process.exit(code)
+  }
+  if (stop.aborted) return end(0)
+  stop.addEventListener('abort', () => void end(0))
+
+  async function open(): Promise<void> {
+    const settings = readSettings()
+    const log = createLog(settings.LOG_LEVEL)
+    stop.addEventListener('abort', () => log.info({ reason: stop.reason }, 'stopping'))
+
+    const database = await openDatabase(settings, {
+      onNotice: (message) => log.warn(message),
+      onLost: (error) => {
+        log.fatal({ err: error }, 'the database is lost')
+        void end(1)
+      },
+    })
+    closers.push(() => database.close())
+    const rateLimiter = await openRateLimiter({
+      redisUrl: settings.REDIS_URL,
+      banAfter: settings.BAN_AFTER,
+      banSeconds: settings.BAN_SECONDS,
+      log,
+    })
+    closers.push(() => rateLimiter.close())
+    const demo = database.embedded ? await demoKeys(database.prisma, settings.DATA_DIR) : undefined
+
+    const app = createApp({ settings, database, rateLimiter, log })
+    closers.push(() => app.close())
+    const server = await listen(app, { port: settings.PORT, host: settings.HOST })
+    stopServing = async () => {
+      app.drain()
+      await delay(settings.DRAIN_SECONDS * 1000)
+      await server.close()
+    }
+
+    const base = settings.BASE_URL
+    const lines = [`Pet Store at ${base}`, `  reference  ${base}/docs`, `  GraphiQL   ${base}/graphql`]
+    if (rateLimiter.state === 'memory')
+      lines.push('  counters   in memory: they start at zero with each process (set REDIS_URL to keep and share them)')
+    if (demo) lines.push('', 'Try it:', '', `curl -H "Authorization: Bearer ${demo.Free}" "${base}/pets?limit=3"`)
+    else if ((await database.prisma.apiKey.count()) === 0)
+      lines.push('', 'There are no keys yet. Create the first one: npm run keys -- create --name NAME --plan Free')
+    process.stdout.write(`${lines.join('\n')}\n`)
+  }
+
+  await open().catch((error) => {
+    // What a stop has closed fails the start that is under way.
+    if (ending) return
+    process.stderr.write(`${error instanceof StartupError ? error.message : (error?.stack ?? error)}\n`)
+    return end(1)
+  })
+}
