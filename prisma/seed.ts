@@ -31,11 +31,13 @@ const orders = [
   { petId: 8, quantity: 1, complete: false },
 ]
 
-/** Puts sample data into a database that has no category yet, all of it or nothing. Returns whether it did. */
+/** Puts sample data into a database that never had a category, all of it or nothing. Returns whether it did. */
 export const seed = (prisma: PrismaClient): Promise<boolean> =>
   prisma.$transaction(
     async (tx) => {
-      if ((await tx.category.count()) > 0) return false
+      const [sequence] = await tx.$queryRaw<{ last: bigint | null }[]>`
+        SELECT pg_sequence_last_value('"Category_id_seq"') AS last`
+      if (sequence?.last) return false
       const made = await tx.category.createManyAndReturn({ data: [...categories], select: { id: true } })
       const ids: bigint[] = []
       // One after the other, so that the ids follow the order above.

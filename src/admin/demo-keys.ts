@@ -18,21 +18,16 @@ export type DemoKeys = z.infer<typeof file>
  */
 export async function demoKeys(prisma: PrismaClient, dataDir: string): Promise<DemoKeys> {
   const path = join(dataDir, 'demo-keys.json')
-  const stored = await readFile(path, 'utf8').catch(() => undefined)
-  if (stored !== undefined) {
-    const keys = parse(stored)
-    if (keys) return keys
-    throw new StartupError(`${path} is not a valid file of demo keys; delete it to create new keys`)
-  }
-  await seed(prisma)
-  // The file first: without it, nobody could know the secrets of the rows. If a start is interrupted in between, the next
-  // one finds the file and goes on.
   const draft = `${path}.new`
-  let keys = parse(await readFile(draft, 'utf8').catch(() => ''))
-  if (!keys) {
-    keys = Object.fromEntries(names.map((plan) => [plan, createSecret().key])) as DemoKeys
-    await writeFile(draft, `${JSON.stringify(keys, null, 2)}\n`, { mode: 0o600 })
-  }
+  const stored = await read(path)
+  if (stored === null) throw new StartupError(`${path} is not a valid file of demo keys; delete it to create new keys`)
+  await seed(prisma)
+  if (stored && (await prisma.apiKey.count()) > 0) return stored
+  // The file first: without it, nobody could know the secrets of the rows. If a start is interrupted in between, the next
+  // one finds the draft and goes on.
+  const keys =
+    stored ?? (await read(draft)) ?? (Object.fromEntries(names.map((plan) => [plan, createSecret().key])) as DemoKeys)
+  await writeFile(draft, `${JSON.stringify(keys, null, 2)}\n`, { mode: 0o600 })
   const rows = names.map((plan) => ({
     name: `Demo ${plan}`,
     plan,
@@ -44,10 +39,13 @@ export async function demoKeys(prisma: PrismaClient, dataDir: string): Promise<D
   return keys
 }
 
-function parse(text: string): DemoKeys | undefined {
+/** Undefined if there is no such file, null if it is not valid. */
+async function read(path: string): Promise<DemoKeys | null | undefined> {
+  const text = await readFile(path, 'utf8').catch(() => undefined)
+  if (text === undefined) return undefined
   try {
     return file.parse(JSON.parse(text))
   } catch {
-    return undefined
+    return null
   }
 }
