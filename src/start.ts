@@ -10,11 +10,16 @@ import { readSettings, StartupError } from './settings.js'
 /** How long closing may take once no request is in flight, which takes 10 seconds at most (see http/server.ts). */
 const CLOSE_MS = 1_700
 
-/** Starts the gateway, and ends the process when `stop` is aborted: with 0, whatever hangs. */
-export async function start(stop: AbortSignal): Promise<void> {
+/**
+ * Starts the gateway. The process ends with 1 if that fails. The function that it returns ends the process with 0, whatever
+ * hangs; called again, it changes nothing.
+ */
+export function start(): (reason: string) => void {
   // Closes everything that was opened, the last first.
   const closers: (() => unknown)[] = []
   let stopServing = async () => {}
+  // Until the settings say how much to log.
+  let log = createLog('silent')
   let ending = false
   async function end(code: number): Promise<void> {
     if (ending) return
@@ -22,17 +27,16 @@ export async function start(stop: AbortSignal): Promise<void> {
     await stopServing()
     // A database that hangs cannot be closed. The embedded one survives that, as it survives kill -9.
     setTimeout(() => process.exit(code), CLOSE_MS)
-    for (const close of closers.splice(0).reverse()) await close()
-    process.exit(code)
+    try {
+      for (const close of closers.reverse()) await close()
+    } finally {
+      process.exit(code)
+    }
   }
-  if (stop.aborted) return end(0)
-  stop.addEventListener('abort', () => void end(0))
 
   async function open(): Promise<void> {
     const settings = readSettings()
-    const log = createLog(settings.LOG_LEVEL)
-    stop.addEventListener('abort', () => log.info({ reason: stop.reason }, 'stopping'))
-
+    log = createLog(settings.LOG_LEVEL)
     const database = await openDatabase(settings, {
       onNotice: (message) => log.warn(message),
       onLost: (error) => {
@@ -69,10 +73,14 @@ export async function start(stop: AbortSignal): Promise<void> {
     process.stdout.write(`${lines.join('\n')}\n`)
   }
 
-  await open().catch((error) => {
+  open().catch((error) => {
     // What a stop has closed fails the start that is under way.
     if (ending) return
     process.stderr.write(`${error instanceof StartupError ? error.message : (error?.stack ?? error)}\n`)
     return end(1)
   })
+  return (reason) => {
+    if (!ending) log.info({ reason }, 'stopping')
+    void end(0)
+  }
 }
