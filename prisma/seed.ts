@@ -52,7 +52,7 @@ export const seed = (prisma: PrismaClient): Promise<boolean> =>
         data: orders.map(({ petId, ...order }) => ({ ...order, petId: ids[petId - 1] ?? 0n })),
       })
       return true
-      // Longer than Prisma's default: a busy machine takes its time.
     },
+    // Longer than Prisma's default: a busy machine takes its time.
     { maxWait: 30_000, timeout: 60_000 },
   )
