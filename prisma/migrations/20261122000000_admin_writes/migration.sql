@@ -54,33 +54,29 @@ ALTER TABLE "ApiKey"
     ADD CONSTRAINT "ApiKey_bannedUntil_check" CHECK ("bannedUntil" >= '1970-01-01T00:00:00Z' AND "bannedUntil" < '10000-01-01T00:00:00Z'),
     ADD CONSTRAINT "ApiKey_lastUsedAt_check" CHECK ("lastUsedAt" >= '1970-01-01T00:00:00Z' AND "lastUsedAt" < '10000-01-01T00:00:00Z');
 
--- A row with an id of its own choice takes its sequence along, or a later create would fail. The condition costs an
--- ordinary insert nothing: its id comes from the sequence.
+-- A row with an id of its own choice takes its sequence along, or a later create would fail. Not so an id close to the
+-- end, after which there would be no more ids. The condition costs an ordinary insert little: its id is the sequence's.
 CREATE FUNCTION "advance_sequence"() RETURNS trigger LANGUAGE plpgsql AS E'
 DECLARE
     sequence regclass := pg_get_serial_sequence(format(''%I.%I'', TG_TABLE_SCHEMA, TG_TABLE_NAME), ''id'')\073
 BEGIN
-    IF NEW."id" > TG_ARGV[0]::bigint THEN
-        RAISE EXCEPTION ''The id % leaves no room for later ids\073 the highest id that can be chosen is %'', NEW."id", TG_ARGV[0]
-            USING ERRCODE = ''check_violation''\073
-    END IF\073
     PERFORM setval(sequence, greatest(NEW."id", pg_sequence_last_value(sequence)))\073
     RETURN NULL\073
 END
 ';
 
 CREATE TRIGGER "Category_id_sequence" AFTER INSERT OR UPDATE OF "id" ON "Category" FOR EACH ROW
-    WHEN (NEW."id" > coalesce(pg_sequence_last_value('"Category_id_seq"'), 0))
-    EXECUTE FUNCTION "advance_sequence"('9000000000000000');
+    WHEN (NEW."id" <= 9000000000000000 AND NEW."id" > coalesce(pg_sequence_last_value('"Category_id_seq"'), 0))
+    EXECUTE FUNCTION "advance_sequence"();
 CREATE TRIGGER "Pet_id_sequence" AFTER INSERT OR UPDATE OF "id" ON "Pet" FOR EACH ROW
-    WHEN (NEW."id" > coalesce(pg_sequence_last_value('"Pet_id_seq"'), 0))
-    EXECUTE FUNCTION "advance_sequence"('9000000000000000');
+    WHEN (NEW."id" <= 9000000000000000 AND NEW."id" > coalesce(pg_sequence_last_value('"Pet_id_seq"'), 0))
+    EXECUTE FUNCTION "advance_sequence"();
 CREATE TRIGGER "Order_id_sequence" AFTER INSERT OR UPDATE OF "id" ON "Order" FOR EACH ROW
-    WHEN (NEW."id" > coalesce(pg_sequence_last_value('"Order_id_seq"'), 0))
-    EXECUTE FUNCTION "advance_sequence"('9000000000000000');
+    WHEN (NEW."id" <= 9000000000000000 AND NEW."id" > coalesce(pg_sequence_last_value('"Order_id_seq"'), 0))
+    EXECUTE FUNCTION "advance_sequence"();
 CREATE TRIGGER "ApiKey_id_sequence" AFTER INSERT OR UPDATE OF "id" ON "ApiKey" FOR EACH ROW
-    WHEN (NEW."id" > coalesce(pg_sequence_last_value('"ApiKey_id_seq"'), 0))
-    EXECUTE FUNCTION "advance_sequence"('2000000000');
+    WHEN (NEW."id" <= 2000000000 AND NEW."id" > coalesce(pg_sequence_last_value('"ApiKey_id_seq"'), 0))
+    EXECUTE FUNCTION "advance_sequence"();
 
 -- Every pet keeps its inventory entry for as long as it exists.
 INSERT INTO "InventoryItem" ("petId")
