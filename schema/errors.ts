@@ -35,7 +35,7 @@ export const catalogue = {
   payload_too_large: {
     status: 413,
     message: 'The body is too large.',
-    description: 'A body over the limit (1 MiB unless set otherwise).',
+    description: 'A body over the limit (128 KiB unless set otherwise).',
   },
   unsupported_media_type: {
     status: 415,

@@ -13,11 +13,14 @@ import type { Database } from './database/index.js'
 import { createDocs } from './docs/index.js'
 import { gatherReads } from './execute/gather.js'
 import { createGraphql } from './graphql/index.js'
+import { Admission, type AdmissionLimits } from './http/admission.js'
+import { readBody } from './http/body.js'
 import { notHttp, RequestContext, readTarget } from './http/context.js'
 import { preflight, setCorsHeaders } from './http/cors.js'
 import { errorResponse, toApiError } from './http/errors.js'
 import { createHealth } from './http/health.js'
 import { type HttpResponse, send } from './http/response.js'
+import { UnreadAnswers } from './http/unread.js'
 import type { Logger } from './log.js'
 import { createMetrics } from './metrics.js'
 import { type RateLimiter, setRateLimitHeaders } from './rate-limit/index.js'
@@ -32,12 +35,24 @@ export interface Dependencies {
   log: Logger
   /** How long a key's row is trusted (see ApiKeyCache). */
   keyTtlMs?: number
+  /** How many requests may be at work, and how many bodies may arrive at once. */
+  limits?: { work: AdmissionLimits; uploads: AdmissionLimits }
   /** Lengths of the windows, where a test cannot wait for a minute. */
   seconds?: typeof windowSeconds
 }
 
+const takesBody = ({ path, method, operation }: RequestContext) =>
+  operation ? operation.body : path === '/graphql' && method === 'POST'
+
+/** More requests at work are not served faster, but make each turn of the event loop longer. */
+const LIMITS = {
+  work: { room: 128, share: 32, waiting: 10_000, stuckLeave: true },
+  uploads: { room: 2_000, share: 200, waiting: 10_000 },
+}
+
 /** The gateway. It neither listens nor reads the environment. */
-export function createApp({ settings, database, rateLimiter, log, keyTtlMs, seconds = windowSeconds }: Dependencies) {
+export function createApp(dependencies: Dependencies) {
+  const { settings, database, rateLimiter, log, keyTtlMs, limits = LIMITS, seconds = windowSeconds } = dependencies
   const { BASE_URL: baseUrl, PET_BY_ID_SUNSET: sunset, MAX_BODY_BYTES: maxBodyBytes } = settings
   const basePath = new URL(baseUrl).pathname.replace(/\/$/, '')
   const state = { draining: false }
@@ -48,14 +63,29 @@ export function createApp({ settings, database, rateLimiter, log, keyTtlMs, seco
   })
 
   const apiKeys = new ApiKeyCache({ prisma: database.prisma, log, ttlMs: keyTtlMs })
-  const metrics = createMetrics(rateLimiter, log)
+  const work = new Admission(limits.work)
+  const uploads = new Admission(limits.uploads)
+  const unread = new UnreadAnswers()
+  const metrics = createMetrics({ rateLimiter, work, uploads, unread, log })
   const health = createHealth({ database, rateLimiter, state, metrics: metrics.registry })
   const docs = createDocs({ baseUrl, sunset, schema })
   const authenticate = createAuthentication({ apiKeys, rateLimiter, seconds })
-  const consume = createQuota({ apiKeys, rateLimiter })
-  const rest = createRest({ consume, createContext: createResolverContext, baseUrl, sunset, maxBodyBytes })
+  const takeQuota = createQuota({ apiKeys, rateLimiter })
+  /** Room first, so that a request which is shed costs nothing. */
+  const consume: typeof takeQuota = (context, ...cost) => {
+    const waiting = work.enter(context, cost[0])
+    return waiting ? waiting.then(() => takeQuota(context, ...cost)) : takeQuota(context, ...cost)
+  }
+  const rest = createRest({ consume, createContext: createResolverContext, baseUrl, sunset })
   const setDeprecationHeaders = createDeprecations({ baseUrl, sunset })
-  const graphql = createGraphql({ schema, consume, createContext: createResolverContext, maxBodyBytes, log })
+  const graphql = createGraphql({ schema, consume, createContext: createResolverContext, log })
+
+  /** A request takes no room from the others at work while its body is on the way. */
+  async function receiveBody(context: RequestContext) {
+    await uploads.enter(context)
+    await readBody(context, maxBodyBytes)
+    uploads.leave(context)
+  }
 
   /** The way of a request, until something answers it. */
   async function respond(context: RequestContext): Promise<HttpResponse> {
@@ -64,6 +94,7 @@ export function createApp({ settings, database, rateLimiter, log, keyTtlMs, seco
     const open = preflight(context) ?? health(context) ?? docs(context)
     if (open) return open
     await authenticate(context)
+    if (takesBody(context)) await receiveBody(context)
     return context.path === '/graphql' ? graphql(context) : rest(context)
   }
 
@@ -93,16 +124,21 @@ export function createApp({ settings, database, rateLimiter, log, keyTtlMs, seco
         response = await respond(context)
       } catch (error) {
         response = refuse(error, context)
+      } finally {
+        work.leave(context)
       }
       await complete(context, response)
       metrics.observe(context, response.status)
       send(res, response)
+      unread.watch(res, context.subject?.id ?? context.address)
     },
     /** The answer to what is not HTTP at all. It costs nothing, and shows the window of the address. */
     malformed(remoteAddress: string | undefined): Promise<HttpResponse> {
       const context = new RequestContext({ headers: {}, rawHeaders: [], socket: { remoteAddress } }, 0)
       return complete(context, refuse(notHttp(), context))
     },
+    /** To be called for each new connection. */
+    connected: work.connected,
     /** From now on /readyz returns 503, so that load balancers send nothing new. */
     drain: () => {
       state.draining = true

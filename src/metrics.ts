@@ -1,13 +1,23 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { Admission } from './http/admission.js'
 import type { RequestContext } from './http/context.js'
+import type { UnreadAnswers } from './http/unread.js'
 import type { Logger } from './log.js'
 import type { RateLimiter } from './rate-limit/index.js'
 
 // Clients choose the method, so unknown ones share a label: each label value is a time series.
 const METHODS = new Set(['GET', 'POST', 'PATCH', 'DELETE', 'OPTIONS', 'PUT'])
 
+export interface MetricsOptions {
+  rateLimiter: RateLimiter
+  work: Admission
+  uploads: Admission
+  unread: UnreadAnswers
+  log: Logger
+}
+
 /** Metrics for Prometheus, and the log line of each request (level debug). */
-export function createMetrics(rateLimiter: RateLimiter, log: Logger) {
+export function createMetrics({ rateLimiter, work, uploads, unread, log }: MetricsOptions) {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const labels = ['surface', 'operation', 'method', 'status'] as const
@@ -36,6 +46,35 @@ export function createMetrics(rateLimiter: RateLimiter, log: Logger) {
     registers: [registry],
     collect() {
       this.set(rateLimiter.state === 'degraded' ? 1 : 0)
+    },
+  })
+
+  new Counter({
+    name: 'petstore_shed_requests_total',
+    help: 'Requests refused with 503 because there was no room for them in time.',
+    registers: [registry],
+    collect() {
+      this.reset()
+      this.inc(work.figures.shed + uploads.figures.shed)
+    },
+  })
+  new Gauge({
+    name: 'petstore_requests',
+    help: 'Requests of keys, by state: uploading (their body), waiting (for room), working.',
+    labelNames: ['state'] as const,
+    registers: [registry],
+    collect() {
+      this.set({ state: 'uploading' }, uploads.figures.inside)
+      this.set({ state: 'waiting' }, uploads.figures.waiting + work.figures.waiting)
+      this.set({ state: 'working' }, work.figures.inside)
+    },
+  })
+  new Gauge({
+    name: 'petstore_unread_bytes',
+    help: 'Bytes of answers that clients have not read yet.',
+    registers: [registry],
+    collect() {
+      this.set(unread.bytes)
     },
   })
 

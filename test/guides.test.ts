@@ -166,7 +166,7 @@ describe('the figures in the guides match the code', () => {
     }
     const phrases: Record<string, string[]> = {
       authentication: [`by address, ${addressSubject('').windows[0]?.limit} a minute`, 'within 10 seconds'],
-      limits: ['A REST request costs 1.', `${MAX_BODY_BYTES / 2 ** 20} MiB`],
+      limits: ['A REST request costs 1.', `${MAX_BODY_BYTES / 1024} KiB`],
       'rate-limit-headers': ['if it is 0'],
       'backing-off': ['200 calls'],
       bans: [
