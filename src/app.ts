@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { LRUCache } from 'lru-cache'
 import type { Context } from '../schema/builder.js'
 import { schema } from '../schema/index.js'
 import {
@@ -13,7 +14,7 @@ import type { Database } from './database/index.js'
 import { createDocs } from './docs/index.js'
 import { gatherReads } from './execute/gather.js'
 import { createGraphql } from './graphql/index.js'
-import { Admission, type AdmissionLimits } from './http/admission.js'
+import { Admission, type AdmissionLimits, leavePlace } from './http/admission.js'
 import { readBody } from './http/body.js'
 import { notHttp, RequestContext, readTarget } from './http/context.js'
 import { preflight, setCorsHeaders } from './http/cors.js'
@@ -23,7 +24,7 @@ import { type HttpResponse, send } from './http/response.js'
 import { UnreadAnswers } from './http/unread.js'
 import type { Logger } from './log.js'
 import { createMetrics } from './metrics.js'
-import { type RateLimiter, setRateLimitHeaders } from './rate-limit/index.js'
+import { bindingWindow, type RateLimiter, setRateLimitHeaders } from './rate-limit/index.js'
 import { createDeprecations } from './rest/deprecation.js'
 import { createRest, route } from './rest/index.js'
 import type { Settings } from './settings.js'
@@ -35,8 +36,8 @@ export interface Dependencies {
   log: Logger
   /** How long a key's row is trusted (see ApiKeyCache). */
   keyTtlMs?: number
-  /** How many requests may be at work, and how many bodies may arrive at once. */
-  limits?: { work: AdmissionLimits; uploads: AdmissionLimits }
+  /** How many requests may be at work, have their bodies on the way, and be of keys that are refused anyway. */
+  limits?: Record<'work' | 'uploads' | 'refusals', AdmissionLimits>
   /** Lengths of the windows, where a test cannot wait for a minute. */
   seconds?: typeof windowSeconds
 }
@@ -48,6 +49,7 @@ const takesBody = ({ path, method, operation }: RequestContext) =>
 const LIMITS = {
   work: { room: 128, share: 32, waiting: 10_000, stuckLeave: true },
   uploads: { room: 2_000, share: 200, waiting: 10_000 },
+  refusals: { room: 32, share: 1, waiting: 10_000 },
 }
 
 /** The gateway. It neither listens nor reads the environment. */
@@ -65,8 +67,10 @@ export function createApp(dependencies: Dependencies) {
   const apiKeys = new ApiKeyCache({ prisma: database.prisma, log, ttlMs: keyTtlMs })
   const work = new Admission(limits.work)
   const uploads = new Admission(limits.uploads)
+  const refusals = new Admission(limits.refusals)
+  const refusedUntil = new LRUCache<number, number>({ max: 10_000 })
   const unread = new UnreadAnswers()
-  const metrics = createMetrics({ rateLimiter, work, uploads, unread, log })
+  const metrics = createMetrics({ rateLimiter, admissions: { work, uploads, refusals }, unread, log })
   const health = createHealth({ database, rateLimiter, state, metrics: metrics.registry })
   const docs = createDocs({ baseUrl, sunset, schema })
   const authenticate = createAuthentication({ apiKeys, rateLimiter, seconds })
@@ -80,11 +84,15 @@ export function createApp(dependencies: Dependencies) {
   const setDeprecationHeaders = createDeprecations({ baseUrl, sunset })
   const graphql = createGraphql({ schema, consume, createContext: createResolverContext, log })
 
+  /** Whether the key is banned, or was limited in a window that still lasts. */
+  const isRefused = ({ key }: RequestContext) =>
+    key !== undefined && Math.max(key.bannedUntil?.getTime() ?? 0, refusedUntil.get(key.id) ?? 0) > Date.now()
+
   /** A request takes no room from the others at work while its body is on the way. */
   async function receiveBody(context: RequestContext) {
     await uploads.enter(context)
     await readBody(context, maxBodyBytes)
-    uploads.leave(context)
+    leavePlace(context)
   }
 
   /** The way of a request, until something answers it. */
@@ -95,7 +103,10 @@ export function createApp(dependencies: Dependencies) {
     if (open) return open
     await authenticate(context)
     if (takesBody(context)) await receiveBody(context)
-    return context.path === '/graphql' ? graphql(context) : rest(context)
+    if (context.path !== '/graphql') return rest(context)
+    // A document is read before it is refused, so keys that are refused anyway have theirs read one by one.
+    if (isRefused(context)) await refusals.enter(context)
+    return graphql(context)
   }
 
   /** The way back: what every response carries, refusals included. */
@@ -109,6 +120,8 @@ export function createApp(dependencies: Dependencies) {
     // A banned key that reads its quota is not refused: it gets no Retry-After.
     setRateLimitHeaders(headers, context.rateLimit, status === 429)
     setDeprecationHeaders(headers, context)
+    const { key, rateLimit } = context
+    if (key && status === 429) refusedUntil.set(key.id, rateLimit.bannedUntil ?? bindingWindow(rateLimit).resetAt)
     return response
   }
 
@@ -125,7 +138,7 @@ export function createApp(dependencies: Dependencies) {
       } catch (error) {
         response = refuse(error, context)
       } finally {
-        work.leave(context)
+        leavePlace(context)
       }
       await complete(context, response)
       metrics.observe(context, response.status)

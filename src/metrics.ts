@@ -10,14 +10,14 @@ const METHODS = new Set(['GET', 'POST', 'PATCH', 'DELETE', 'OPTIONS', 'PUT'])
 
 export interface MetricsOptions {
   rateLimiter: RateLimiter
-  work: Admission
-  uploads: Admission
+  admissions: Record<'work' | 'uploads' | 'refusals', Admission>
   unread: UnreadAnswers
   log: Logger
 }
 
 /** Metrics for Prometheus, and the log line of each request (level debug). */
-export function createMetrics({ rateLimiter, work, uploads, unread, log }: MetricsOptions) {
+export function createMetrics({ rateLimiter, admissions, unread, log }: MetricsOptions) {
+  const { work, uploads, refusals } = admissions
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const labels = ['surface', 'operation', 'method', 'status'] as const
@@ -55,7 +55,7 @@ export function createMetrics({ rateLimiter, work, uploads, unread, log }: Metri
     registers: [registry],
     collect() {
       this.reset()
-      this.inc(work.figures.shed + uploads.figures.shed)
+      this.inc(work.figures.shed + uploads.figures.shed + refusals.figures.shed)
     },
   })
   new Gauge({
@@ -65,8 +65,8 @@ export function createMetrics({ rateLimiter, work, uploads, unread, log }: Metri
     registers: [registry],
     collect() {
       this.set({ state: 'uploading' }, uploads.figures.inside)
-      this.set({ state: 'waiting' }, uploads.figures.waiting + work.figures.waiting)
-      this.set({ state: 'working' }, work.figures.inside)
+      this.set({ state: 'waiting' }, uploads.figures.waiting + work.figures.waiting + refusals.figures.waiting)
+      this.set({ state: 'working' }, work.figures.inside + refusals.figures.inside)
     },
   })
   new Gauge({

@@ -56,6 +56,7 @@ interface Waiting {
 
 /** What a request inside takes up. */
 export interface Place {
+  readonly admission: Admission
   readonly line: Line
   readonly units: number
   readonly since: number
@@ -98,7 +99,7 @@ export class Admission {
   }
 
   /**
-   * Lets the request in, unless it is: at once if there is room, otherwise by a promise.
+   * Lets the request in, unless it has a place here or elsewhere: at once if there is room, otherwise by a promise.
    *
    * @throws ApiError unavailable
    */
@@ -119,11 +120,8 @@ export class Admission {
     throw shed
   }
 
-  /** Gives the request's place, if it has one, to those that wait. */
-  leave(context: RequestContext): void {
-    const { place } = context
-    if (!place) return
-    context.place = undefined
+  /** Gives the place of a request to those that wait. */
+  leave(place: Place): void {
     this.#units -= place.units
     place.line.units -= place.units
     this.#giveBack(place)
@@ -157,7 +155,7 @@ export class Admission {
   }
 
   #letIn(context: RequestContext, line: Line, units: number): undefined {
-    context.place = { line, units, since: this.#part }
+    context.place = { admission: this, line, units, since: this.#part }
     this.#inside.add(context.place)
     this.#units += units
     line.inside++
@@ -237,4 +235,11 @@ export class Admission {
   #forgetEmpty(line: Line): void {
     if (line.inside === 0 && line.units === 0 && line.waiting.size === 0) this.#lines.delete(line.id)
   }
+}
+
+/** Gives up the place of a request, if it has one. */
+export function leavePlace(context: RequestContext): void {
+  const { place } = context
+  context.place = undefined
+  place?.admission.leave(place)
 }
