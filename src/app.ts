@@ -14,7 +14,7 @@ import type { Database } from './database/index.js'
 import { createDocs } from './docs/index.js'
 import { gatherReads } from './execute/gather.js'
 import { createGraphql } from './graphql/index.js'
-import { Admission, type AdmissionLimits, leavePlace } from './http/admission.js'
+import { ADMISSION_LIMITS, Admission, leavePlace } from './http/admission.js'
 import { readBody } from './http/body.js'
 import { notHttp, RequestContext, readTarget } from './http/context.js'
 import { preflight, setCorsHeaders } from './http/cors.js'
@@ -37,7 +37,7 @@ export interface Dependencies {
   /** How long a key's row is trusted (see ApiKeyCache). */
   keyTtlMs?: number
   /** How many requests may be at work, have their bodies on the way, and be of keys that are refused anyway. */
-  limits?: Record<'work' | 'uploads' | 'refusals', AdmissionLimits>
+  limits?: typeof ADMISSION_LIMITS
   /** Lengths of the windows, where a test cannot wait for a minute. */
   seconds?: typeof windowSeconds
 }
@@ -45,16 +45,17 @@ export interface Dependencies {
 const takesBody = ({ path, method, operation }: RequestContext) =>
   operation ? operation.body : path === '/graphql' && method === 'POST'
 
-/** More requests at work are not served faster, but make each turn of the event loop longer. */
-const LIMITS = {
-  work: { room: 128, share: 32, waiting: 10_000, stuckLeave: true },
-  uploads: { room: 2_000, share: 200, waiting: 10_000 },
-  refusals: { room: 32, share: 1, waiting: 10_000 },
-}
-
 /** The gateway. It neither listens nor reads the environment. */
 export function createApp(dependencies: Dependencies) {
-  const { settings, database, rateLimiter, log, keyTtlMs, limits = LIMITS, seconds = windowSeconds } = dependencies
+  const {
+    settings,
+    database,
+    rateLimiter,
+    log,
+    keyTtlMs,
+    limits = ADMISSION_LIMITS,
+    seconds = windowSeconds,
+  } = dependencies
   const { BASE_URL: baseUrl, PET_BY_ID_SUNSET: sunset, MAX_BODY_BYTES: maxBodyBytes } = settings
   const basePath = new URL(baseUrl).pathname.replace(/\/$/, '')
   const state = { draining: false }

@@ -423,19 +423,22 @@ describe.each(bodyTargets)('the body of $title', ({ method, path, good }) => {
     await expectNothingStored()
   })
 
-  test.each([MAX_BODY, MAX_BODY + 1])('is counted while it arrives if it declares no length: %i bytes', async (bytes) => {
-    const { url } = await gateway.listen()
-    const response = await fetch(url + path, {
-      method,
-      headers: { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json' },
-      body: new Blob([padded(good, bytes)]).stream(),
-      duplex: 'half',
-    } as RequestInit)
-    const text = await response.text()
-    const answer = { status: response.status, headers: response.headers, text, body: JSON.parse(text) }
-    if (bytes === MAX_BODY) expectSuccess(answer, method)
-    else expectRefusal(answer, method, ['131072'], 413, 'payload_too_large')
-  })
+  test.each([MAX_BODY, MAX_BODY + 1])(
+    'is counted while it arrives if it declares no length: %i bytes',
+    async (bytes) => {
+      const { url } = await gateway.listen()
+      const response = await fetch(url + path, {
+        method,
+        headers: { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json' },
+        body: new Blob([padded(good, bytes)]).stream(),
+        duplex: 'half',
+      } as RequestInit)
+      const text = await response.text()
+      const answer = { status: response.status, headers: response.headers, text, body: JSON.parse(text) }
+      if (bytes === MAX_BODY) expectSuccess(answer, method)
+      else expectRefusal(answer, method, ['131072'], 413, 'payload_too_large')
+    },
+  )
 })
 
 describe('of a body', () => {

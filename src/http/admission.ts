@@ -3,7 +3,7 @@ import { ApiError } from '../../schema/errors.js'
 import type { RequestContext } from './context.js'
 
 /** How many requests may be inside at once. */
-export interface AdmissionLimits {
+interface AdmissionLimits {
   room: number
   /** How many of them may belong to one key. */
   share: number
@@ -13,9 +13,16 @@ export interface AdmissionLimits {
   stuckLeave?: boolean
 }
 
+/** Of a gateway. More requests at work are not served faster, but make each turn of the event loop longer. */
+export const ADMISSION_LIMITS: Record<'work' | 'uploads' | 'refusals', AdmissionLimits> = {
+  work: { room: 128, share: 32, waiting: 10_000, stuckLeave: true },
+  uploads: { room: 2_000, share: 200, waiting: 10_000 },
+  refusals: { room: 32, share: 1, waiting: 10_000 },
+}
+
 /** What the operations inside may cost together that cost more than 1, and those of one key. It bounds their memory. */
 const LARGE_ROOM = 250
-const LARGE_SHARE = 100
+export const LARGE_SHARE = 100
 
 /**
  * How long a request may wait, counted in parts, of which a stall of the event loop is but one. Less than the second after

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 
 /** How long a reader may take nothing of its answer, in milliseconds. */
-const STALL_MS = 10_000
+export const STALL_MS = 10_000
 /** How much of all answers together may wait for their readers, in characters or bytes. */
 const MAX_UNREAD = 67_108_864
 
