@@ -122,7 +122,12 @@ export function createApp(dependencies: Dependencies) {
     setRateLimitHeaders(headers, context.rateLimit, status === 429)
     setDeprecationHeaders(headers, context)
     const { key, rateLimit } = context
-    if (key && status === 429) refusedUntil.set(key.id, rateLimit.bannedUntil ?? bindingWindow(rateLimit).resetAt)
+    if (key && status === 429) {
+      const { remaining, resetAt } = bindingWindow(rateLimit)
+      refusedUntil.set(key.id, rateLimit.bannedUntil ?? resetAt)
+      // A burst is refused at once: what waited would count as a strike, although it had arrived before the first refusal.
+      if (remaining === 0 && context.subject) work.letAllIn(context.subject.id)
+    }
     return response
   }
 

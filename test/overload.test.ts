@@ -90,14 +90,23 @@ describe('more requests than there is room for', () => {
     expect((await gateway.get('/metrics')).text).toMatch(/^petstore_requests\{state="working"\} 0$/m)
   })
 
-  test('large GraphQL operations wait for each other, and do not delay small ones', async () => {
+  test('large GraphQL operations wait for each other or are refused, and do not delay small ones', async () => {
     const gateway = await useGateway({
       limits: { work: { ...work, room: 40, share: 30, waiting: 40 }, uploads, refusals },
     })
     const large = `{ ${Array.from({ length: 60 }, (_, i) => `a${i}: pet(petId: ${i + 1}) { id }`).join(' ')} }`
     const answers = Promise.all(Array.from({ length: 5 }, () => gateway.graphql(large)))
     expect((await gateway.graphql('{ pets { id } }')).status).toBe(200)
-    expect((await answers).map(({ status }) => status)).toEqual([200, 200, 200, 200, 200])
+    for (const { status } of await answers) expect([200, 503]).toContain(status)
+  })
+
+  test('are refused at once with 429 when the quota of their key is used up', async () => {
+    const gateway = await useGateway({ limits: { work: { ...work, waiting: 200 }, uploads, refusals } })
+    const { key } = await gateway.createKey({ plan: 'Enterprise', minuteLimit: 3, dayLimit: 3 })
+    const answers = await Promise.all(Array.from({ length: 90 }, () => gateway.get('/pets', { key })))
+    const counts = [200, 429].map((status) => answers.filter((answer) => answer.status === status).length)
+    expect(counts).toEqual([3, 87])
+    expect((await gateway.get('/metrics')).text).toMatch(/^petstore_requests\{state="working"\} 0$/m)
   })
 })
 

@@ -136,6 +136,16 @@ export class Admission {
     if (this.#waiting.size > 0) this.#serve()
   }
 
+  /** Lets in all that wait in a key's line, because its quota is used up: refusing them is cheap, and waiting would not help. */
+  letAllIn(id: string): void {
+    const line = this.#lines.get(id)
+    for (const waiting of line?.waiting ?? []) {
+      this.#stopWaiting(waiting)
+      this.#letIn(waiting.context, waiting.line, waiting.units)
+      waiting.resolve()
+    }
+  }
+
   /** To be called for each connection that has been accepted. */
   connected = (): void => {
     if (!this.#accepted && this.#acceptingTurns === 0) setImmediate(this.#endTurn)
