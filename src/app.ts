@@ -13,6 +13,7 @@ import {
 import type { Database } from './database/index.js'
 import { createDocs } from './docs/index.js'
 import { gatherReads } from './execute/gather.js'
+import { createRequestClient } from './execute/request-client.js'
 import { createGraphql } from './graphql/index.js'
 import { ADMISSION_LIMITS, Admission, leavePlace } from './http/admission.js'
 import { readBody } from './http/body.js'
@@ -31,7 +32,7 @@ import type { Settings } from './settings.js'
 
 export interface Dependencies {
   settings: Pick<Settings, 'BASE_URL' | 'TRUST_PROXY' | 'CORS_ORIGINS' | 'MAX_BODY_BYTES' | 'PET_BY_ID_SUNSET'>
-  database: Pick<Database, 'prisma' | 'ping'>
+  database: Pick<Database, 'prisma' | 'ping' | 'requestTimeoutMs'>
   rateLimiter: RateLimiter
   log: Logger
   /** How long a key's row is trusted (see ApiKeyCache). */
@@ -61,11 +62,11 @@ export function createApp(dependencies: Dependencies) {
   const state = { draining: false }
   const prisma = gatherReads(database.prisma)
   const createResolverContext = (context: RequestContext): Context => ({
-    prisma,
+    prisma: createRequestClient(prisma, database.requestTimeoutMs - context.waitedMs),
     quota: async () => readQuota(context),
   })
 
-  const apiKeys = new ApiKeyCache({ prisma: database.prisma, log, ttlMs: keyTtlMs })
+  const apiKeys = new ApiKeyCache({ prisma, log, ttlMs: keyTtlMs })
   const work = new Admission(limits.work)
   const uploads = new Admission(limits.uploads)
   const refusals = new Admission(limits.refusals)
@@ -74,7 +75,7 @@ export function createApp(dependencies: Dependencies) {
   const metrics = createMetrics({ rateLimiter, admissions: { work, uploads, refusals }, unread, log })
   const health = createHealth({ database, rateLimiter, state, metrics: metrics.registry })
   const docs = createDocs({ baseUrl, sunset, schema })
-  const authenticate = createAuthentication({ apiKeys, rateLimiter, seconds })
+  const authenticate = createAuthentication({ apiKeys, rateLimiter, timeoutMs: database.requestTimeoutMs, seconds })
   const takeQuota = createQuota({ apiKeys, rateLimiter })
   /** Room first, so that a request which is shed costs nothing. */
   const consume: typeof takeQuota = (context, ...cost) => {
