@@ -88,6 +88,7 @@ export function createApp({ settings, database, rateLimiter, log, keyTtlMs, seco
     /** Answers a request. */
     async handle(req: IncomingMessage, res: ServerResponse): Promise<void> {
       const context = new RequestContext(req, settings.TRUST_PROXY)
+      context.response = res
       let response: HttpResponse
       try {
         response = await respond(context)

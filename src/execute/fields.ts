@@ -27,6 +27,7 @@ import {
 } from 'graphql'
 import { collectSubfields } from 'graphql/execution/collectFields.js'
 import { inspect } from 'graphql/jsutils/inspect.js'
+import { ApiError } from '../../schema/errors.js'
 
 type Path = GraphQLResolveInfo['path']
 type Complete = (execution: Execution, value: unknown, info?: GraphQLResolveInfo, path?: Path) => unknown
@@ -38,8 +39,17 @@ export interface Execution
   contextValue: unknown
   signal: AbortSignal | undefined
   omitNulls: boolean
+  /** Characters that the keys and texts of the result may still have. */
+  room: number
   /** Errors by the position that each one set to null; `undefined` is the position of the whole data. */
   errors: Map<Path | undefined, GraphQLError> | undefined
+}
+
+/** The result is longer than the request allows. */
+export class AnswerTooLong extends ApiError {
+  constructor() {
+    super('invalid_request', 'The answer is too long. Ask for smaller pages or fewer fields.')
+  }
 }
 
 /** A place that a value is completed for: a field, or the items of its list. */
@@ -62,6 +72,7 @@ export interface PreparedField extends Slot {
   /** The value is a property of the parent: there is no resolver, no argument that can fail, no use of `info`. */
   isProperty: boolean
   isLeaf: boolean
+  plan: Plan
 }
 type Field = Omit<PreparedField, 'complete'>
 
@@ -84,8 +95,34 @@ const metaFields: Record<string, GraphQLField<unknown, unknown>> = {
   __typename: TypeNameMetaFieldDef,
 }
 
-/** Prepares the collected fields of an object type. The selection below a field is prepared with its first value. */
-export function prepareFields(parentType: GraphQLObjectType, collected: Map<string, readonly FieldNode[]>) {
+/** The selections of an operation that have been prepared: each once, however many paths lead to it. */
+export class Plan {
+  readonly #numbers = new Map<FieldNode, number>()
+  readonly #selections = new Map<string, PreparedField[]>()
+
+  /** The selection below the nodes of a field, which is prepared with its first value. */
+  below({ schema, fragments, variableValues }: Execution, type: GraphQLObjectType, nodes: readonly FieldNode[]) {
+    const key = `${type.name}:${nodes.map((node) => this.#numberOf(node))}`
+    const fields =
+      this.#selections.get(key) ??
+      prepareFields(type, collectSubfields(schema, fragments, variableValues, type, nodes as FieldNode[]), this)
+    this.#selections.set(key, fields)
+    return fields
+  }
+
+  #numberOf(node: FieldNode) {
+    const number = this.#numbers.get(node) ?? this.#numbers.size
+    this.#numbers.set(node, number)
+    return number
+  }
+}
+
+/** Prepares the collected fields of an object type. */
+export function prepareFields(
+  parentType: GraphQLObjectType,
+  collected: Map<string, readonly FieldNode[]>,
+  plan: Plan,
+): PreparedField[] {
   return Array.from(collected, ([key, nodes]): PreparedField => {
     const node = nodes[0] as FieldNode
     const name = node.name.value
@@ -95,7 +132,7 @@ export function prepareFields(parentType: GraphQLObjectType, collected: Map<stri
     const isProperty = !definition.resolve && args !== undefined && isLeafType(getNamedType(type))
     const argsOf = args ? undefined : variableArguments(definition, node)
     const isLeaf = isLeafType(getNullableType(type))
-    const field: Field = { key, name, type, nodes, parentType, definition, args, argsOf, isProperty, isLeaf }
+    const field: Field = { key, name, type, nodes, parentType, definition, args, argsOf, isProperty, isLeaf, plan }
     return { ...field, complete: completerOf(type, field) }
   })
 }
@@ -149,6 +186,8 @@ function fail(execution: Execution, { type, nodes }: Slot, path: Path, error: un
 }
 
 function setKey(execution: Execution, result: Data, key: string, value: unknown) {
+  execution.room -= typeof value === 'string' ? key.length + value.length : key.length
+  if (execution.room < 0) throw new AnswerTooLong()
   if (value !== null || !execution.omitNulls) result[key] = value
   else if (key in result) delete result[key] // the placeholder of an asynchronous value
 }
@@ -329,18 +368,17 @@ function ignoreRejections(value: unknown): void {
   else if (Array.isArray(value)) value.forEach(ignoreRejections)
 }
 
-function objectCompleter(type: GraphQLObjectType, { nodes }: Field): Complete {
+function objectCompleter(type: GraphQLObjectType, { nodes, plan }: Field): Complete {
   let fields: PreparedField[] | undefined
   return (execution, value, info, path) => {
-    const { schema, fragments, variableValues, contextValue } = execution
-    fields ??= prepareFields(type, collectSubfields(schema, fragments, variableValues, type, nodes))
+    fields ??= plan.below(execution, type, nodes)
     if (!type.isTypeOf) return executeFields(execution, fields, value, path)
     const prepared = fields
     const executeIf = (isTypeOf: boolean) => {
       if (isTypeOf) return executeFields(execution, prepared, value, path)
       throw new GraphQLError(`Expected value of type "${type.name}" but got: ${inspect(value)}.`, { nodes })
     }
-    const isTypeOf = type.isTypeOf(value, contextValue, info as GraphQLResolveInfo)
+    const isTypeOf = type.isTypeOf(value, execution.contextValue, info as GraphQLResolveInfo)
     return isPromise(isTypeOf) ? isTypeOf.then(executeIf) : executeIf(isTypeOf)
   }
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { IncomingHttpHeaders } from 'node:http'
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import ipaddr from 'ipaddr.js'
 import type { ApiKey } from '../../prisma/generated/client/client.js'
 import { ApiError } from '../../schema/errors.js'
@@ -44,6 +44,8 @@ export class RequestContext {
   key: ApiKey | undefined = undefined
   subject: Subject | undefined = undefined
   rateLimit: RateLimitResult | undefined = undefined
+  /** Emits `close` when it is written, and before that if the client has gone. */
+  response: Pick<ServerResponse, 'once' | 'off'> | undefined = undefined
   readonly #trustProxy: number
 
   constructor(head: RequestHead, trustProxy: number) {

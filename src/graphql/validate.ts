@@ -1,0 +1,76 @@
+import {
+  type DocumentNode,
+  type FieldNode,
+  GraphQLError,
+  type GraphQLSchema,
+  isAbstractType,
+  Kind,
+  OverlappingFieldsCanBeMergedRule,
+  print,
+  specifiedRules,
+  validate,
+} from 'graphql'
+import { sortValueNode } from 'graphql/utilities/sortValueNode.js'
+import { fragmentsOf, MergedSelections, responseKey, type SelectedField, subselections } from './selection.js'
+
+/** Errors that an answer lists. Each may cost a search for what the client could have meant. */
+const MAX_ERRORS = 10
+
+const linearRules = specifiedRules.filter((rule) => rule !== OverlappingFieldsCanBeMergedRule)
+
+export interface Validation {
+  errors: readonly GraphQLError[]
+  /** Selections of the document with its fragments expanded: what a plan of its execution can hold at most. */
+  expanded: number
+}
+
+/**
+ * Validates a document that is within the limits. The rule of graphql-js about fields with equal response keys compares
+ * each with each, for every selection that contains them. In a schema without abstract types it is enough to compare
+ * each with the first.
+ */
+export function validateDocument(schema: GraphQLSchema, document: DocumentNode): Validation {
+  const hasAbstractTypes = Object.values(schema.getTypeMap()).some(isAbstractType)
+  const errors = validate(schema, document, hasAbstractTypes ? specifiedRules : linearRules, { maxErrors: MAX_ERRORS })
+  if (errors.length > 0) return { errors, expanded: 0 }
+  const conflicts: GraphQLError[] = []
+  // Numbers, so that long arguments are compared once.
+  const signatures = new Map<string, number>()
+  const numbers = new Map<FieldNode, number>()
+  function numberOf(node: FieldNode) {
+    const signature = numbers.has(node) ? '' : signatureOf(node)
+    const number = numbers.get(node) ?? signatures.get(signature) ?? signatures.size
+    numbers.set(node, number)
+    if (signature) signatures.set(signature, number)
+    return number
+  }
+
+  const merged = new MergedSelections(fragmentsOf(document), (fields): true => {
+    for (const selected of fields.values()) {
+      const { node } = selected[0] as SelectedField
+      const isOther = (other: SelectedField) => numberOf(other.node) !== numberOf(node)
+      const other = selected.length === 1 || hasAbstractTypes ? undefined : selected.find(isOther)
+      if (other && conflicts.length < MAX_ERRORS) conflicts.push(conflictError(node, other.node))
+      const below = subselections(schema, selected)
+      if (below.length > 0) merged.of(below)
+    }
+    return true
+  })
+  for (const definition of document.definitions)
+    if (definition.kind === Kind.OPERATION_DEFINITION)
+      merged.of([{ set: definition.selectionSet, type: schema.getRootType(definition.operation)?.name }])
+  return { errors: conflicts, expanded: merged.expanded }
+}
+
+/** A field with its arguments as text, in which their order does not count. */
+const signatureOf = ({ name, arguments: given = [] }: FieldNode) =>
+  [
+    name.value,
+    ...given.map((argument) => `${argument.name.value}: ${print(sortValueNode(argument.value))}`).sort(),
+  ].join()
+
+const conflictError = (a: FieldNode, b: FieldNode) =>
+  new GraphQLError(
+    `Fields "${responseKey(a)}" conflict because they are different fields or have different arguments. Use different aliases on the fields to fetch both if this was intentional.`,
+    { nodes: [a, b] },
+  )
