@@ -33,6 +33,9 @@ type Path = GraphQLResolveInfo['path']
 type Complete = (execution: Execution, value: unknown, info?: GraphQLResolveInfo, path?: Path) => unknown
 export type Data = Record<string, unknown>
 
+/** Places of a document that an error names. Each is found by a walk over the lines before it. */
+const MAX_LOCATIONS = 10
+
 /** What all fields of one execution share. */
 export interface Execution
   extends Pick<GraphQLResolveInfo, 'schema' | 'fragments' | 'rootValue' | 'operation' | 'variableValues'> {
@@ -73,6 +76,8 @@ export interface PreparedField extends Slot {
   isProperty: boolean
   isLeaf: boolean
   plan: Plan
+  /** The nodes that its resolver gets (see Plan). */
+  merged?: readonly FieldNode[]
 }
 type Field = Omit<PreparedField, 'complete'>
 
@@ -95,19 +100,53 @@ const metaFields: Record<string, GraphQLField<unknown, unknown>> = {
   __typename: TypeNameMetaFieldDef,
 }
 
+const definitionOf = (parentType: GraphQLObjectType, { name }: FieldNode) =>
+  (parentType.getFields()[name.value] ?? metaFields[name.value]) as GraphQLField<unknown, unknown>
+
 /** The selections of an operation that have been prepared: each once, however many paths lead to it. */
 export class Plan {
   readonly #numbers = new Map<FieldNode, number>()
   readonly #selections = new Map<string, PreparedField[]>()
+  readonly #merged = new Map<string, readonly FieldNode[]>()
 
   /** The selection below the nodes of a field, which is prepared with its first value. */
   below({ schema, fragments, variableValues }: Execution, type: GraphQLObjectType, nodes: readonly FieldNode[]) {
-    const key = `${type.name}:${nodes.map((node) => this.#numberOf(node))}`
+    const key = this.#keyOf(type, nodes)
     const fields =
       this.#selections.get(key) ??
       prepareFields(type, collectSubfields(schema, fragments, variableValues, type, nodes as FieldNode[]), this)
     this.#selections.set(key, fields)
     return fields
+  }
+
+  /**
+   * The nodes of a field for its resolver: equal fields as one node, fragments expanded, and without what is skipped.
+   * Pothos walks them path by path, and would walk a fragment in a fragment in a fragment as often as it is spread.
+   */
+  merge(execution: Execution, type: GraphQLOutputType, nodes: readonly FieldNode[]): readonly FieldNode[] {
+    const { schema, fragments, variableValues } = execution
+    const named = getNamedType(type)
+    if (isAbstractType(named)) return nodes
+    if (!isObjectType(named)) return nodes.slice(0, 1)
+    const key = this.#keyOf(named, nodes)
+    const known = this.#merged.get(key)
+    if (known) return known
+    const selections: FieldNode[] = []
+    try {
+      const fields = collectSubfields(schema, fragments, variableValues, named, nodes as FieldNode[])
+      for (const group of fields.values())
+        selections.push(...this.merge(execution, definitionOf(named, group[0] as FieldNode).type, group))
+    } catch {
+      // @skip or @include got null: every value of this field will report it.
+    }
+    const [first] = nodes as [FieldNode]
+    const merged = [{ ...first, directives: [], selectionSet: { kind: Kind.SELECTION_SET, selections } } as FieldNode]
+    this.#merged.set(key, merged)
+    return merged
+  }
+
+  #keyOf(type: GraphQLObjectType, nodes: readonly FieldNode[]) {
+    return `${type.name}:${nodes.map((node) => this.#numberOf(node))}`
   }
 
   #numberOf(node: FieldNode) {
@@ -126,7 +165,7 @@ export function prepareFields(
   return Array.from(collected, ([key, nodes]): PreparedField => {
     const node = nodes[0] as FieldNode
     const name = node.name.value
-    const definition = (parentType.getFields()[name] ?? metaFields[name]) as GraphQLField<unknown, unknown>
+    const definition = definitionOf(parentType, node)
     const { type } = definition
     const args = constantArguments(definition, node)
     const isProperty = !definition.resolve && args !== undefined && isLeafType(getNamedType(type))
@@ -179,7 +218,7 @@ export function addError(execution: Execution, path: Path | undefined, error: Gr
 
 /** Records the error and returns null; if the type does not allow null, throws the error for the parent to handle. */
 function fail(execution: Execution, { type, nodes }: Slot, path: Path, error: unknown) {
-  const located = locatedError(error, nodes, responsePathAsArray(path))
+  const located = locatedError(error, nodes.slice(0, MAX_LOCATIONS), responsePathAsArray(path))
   if (isNonNullType(type)) throw located
   addError(execution, path, located)
   return null
@@ -273,9 +312,10 @@ function executeField(execution: Execution, field: PreparedField, source: unknow
 const pathOf = ({ key, parentType }: Field, prev: Path | undefined): Path => ({ prev, key, typename: parentType.name })
 
 function resolveInfo(execution: Execution, field: Field, path: Path): GraphQLResolveInfo {
+  field.merged ??= field.plan.merge(execution, field.type, field.nodes)
   return {
     fieldName: field.name,
-    fieldNodes: field.nodes,
+    fieldNodes: field.merged,
     returnType: field.type,
     parentType: field.parentType,
     path,

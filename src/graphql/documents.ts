@@ -15,11 +15,16 @@ import { type Validation, validateDocument } from './validate.js'
 
 const invalid = (message: string) => new ApiError('invalid_request', message)
 
+/** Errors in longer documents name no lines: each is found by a walk over all lines before it. */
+const MAX_LOCATED_LINES = 1_000
+
+const countLines = (source: string) => source.match(/[\n\r]/g)?.length ?? 0
+
 function parseWithinLimits(source: string): DocumentNode {
   const bytes = Buffer.byteLength(source)
   if (bytes > MAX_BYTES) throw invalid(`The document has ${bytes} bytes; at most ${MAX_BYTES} are allowed.`)
   try {
-    return parse(source, { maxTokens: MAX_TOKENS })
+    return parse(source, { maxTokens: MAX_TOKENS, noLocation: countLines(source) > MAX_LOCATED_LINES })
   } catch (error) {
     // Refused like any other limit: with 400, whatever media type the client accepts.
     if ((error as Error).message.startsWith('Syntax Error: Document contains more'))
@@ -56,7 +61,7 @@ export class KnownDocument {
   /** What it holds, in bytes: its text, its tokens with its syntax tree, and the plan of its execution. */
   get weight(): number {
     const { loc } = this.node
-    let tokens = 0
+    let tokens = loc ? 0 : MAX_TOKENS
     for (let token: Token | null | undefined = loc?.startToken; token; token = token.next) tokens++
     const text = 2 * (loc?.source.body.length ?? 0)
     return text + BYTES_PER_TOKEN * tokens + BYTES_PER_SELECTION * this.#validated.expanded

@@ -1,4 +1,4 @@
-import { type ExecutionResult, GraphQLError, type GraphQLSchema } from 'graphql'
+import { type ExecutionResult, GraphQLError, type GraphQLFormattedError, type GraphQLSchema } from 'graphql'
 import { createYoga, type Plugin } from 'graphql-yoga'
 import type { Context } from '../../schema/builder.js'
 import { ApiError } from '../../schema/errors.js'
@@ -14,6 +14,8 @@ import { type GraphqlParameters, readParameters } from './parameters.js'
 /** The longest answer, in bytes. A mutation has happened, so that its answer is cut off much later, field by field. */
 const MAX_ANSWER = 8_388_608
 const MAX_MUTATION_ANSWER = 8 * MAX_ANSWER
+/** Errors that an answer lists. */
+const MAX_ERRORS = 100
 /** How long an execution may take. */
 const DEADLINE_MS = 10_000
 const RETRY_AFTER_DEADLINE = '5'
@@ -41,10 +43,18 @@ interface KnownRequest {
 }
 
 /** An error as GraphQL shows it: where it happened, and the catalogue's code and status. */
-function publicError(error: GraphQLError, log: Logger, context: RequestContext) {
+function publicError(error: GraphQLError, log: Logger, context: RequestContext): GraphQLFormattedError {
   const { message, code, status } = toApiError(error, log, context)
-  const { nodes, source, positions, path } = error
-  return new GraphQLError(message, { nodes, source, positions, path, extensions: { code, status } })
+  const { locations, path } = error
+  return { message, locations, path, extensions: { code, status } }
+}
+
+/** The first errors, and how many more there are. */
+function publicErrors(errors: readonly GraphQLError[], log: Logger, context: RequestContext) {
+  const shown = errors.slice(0, MAX_ERRORS).map((error) => publicError(error, log, context))
+  const { code, status } = { code: 'invalid_request', status: 400 }
+  const more = errors.length - shown.length
+  return more > 0 ? [...shown, { message: `${more} more fields failed.`, extensions: { code, status } }] : shown
 }
 
 const isMutation = ({ operation }: KnownRequest) => operation.definition.operation === 'mutation'
@@ -133,7 +143,7 @@ export function createGraphql(options: GraphqlOptions) {
 
   function respond({ errors, ...result }: ExecutionResult, context: RequestContext): HttpResponse {
     const mediaType = graphqlMediaType(context)
-    const shown = errors && { errors: errors.map((error) => publicError(error, log, context)) }
+    const shown = errors && { errors: publicErrors(errors, log, context) }
     // GraphQL over HTTP, section 6.4: the status of a request error shows in GraphQL's own media type alone.
     const status = errors && !('data' in result) && mediaType !== 'application/json' ? 400 : 200
     return jsonResponse(JSON.stringify({ ...shown, ...result }), status, {

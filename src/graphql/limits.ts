@@ -82,6 +82,7 @@ export function assertWithinLimits(document: DocumentNode): void {
   for (const definition of document.definitions) {
     if (definition.kind !== Kind.OPERATION_DEFINITION && definition.kind !== Kind.FRAGMENT_DEFINITION) continue
     const isFragment = definition.kind === Kind.FRAGMENT_DEFINITION
+    if (isFragment) depthOfFragment(definition.name.value)
     sets.push(definition.selectionSet)
     count(definition.selectionSet, isFragment && definition.typeCondition.name.value.startsWith('__'))
   }

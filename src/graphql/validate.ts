@@ -1,13 +1,20 @@
 import {
+  type ASTVisitor,
+  type DirectiveNode,
   type DocumentNode,
   type FieldNode,
   GraphQLError,
   type GraphQLSchema,
   isAbstractType,
   Kind,
+  type NameNode,
   OverlappingFieldsCanBeMergedRule,
   print,
   specifiedRules,
+  UniqueArgumentNamesRule,
+  UniqueVariableNamesRule,
+  type ValidationContext,
+  type ValidationRule,
   validate,
 } from 'graphql'
 import { sortValueNode } from 'graphql/utilities/sortValueNode.js'
@@ -16,7 +23,40 @@ import { fragmentsOf, MergedSelections, responseKey, type SelectedField, subsele
 /** Errors that an answer lists. Each may cost a search for what the client could have meant. */
 const MAX_ERRORS = 10
 
-const linearRules = specifiedRules.filter((rule) => rule !== OverlappingFieldsCanBeMergedRule)
+/** Reports the first repetition: graphql-js would look up the line of each. */
+function reportRepeated(context: ValidationContext, what: string, names: NameNode[]) {
+  const seen = new Map<string, NameNode>()
+  for (const name of names) {
+    const first = seen.get(name.value)
+    if (first) {
+      const message = `There can be only one ${what} named "${name.value}".`
+      return context.reportError(new GraphQLError(message, { nodes: [first, name] }))
+    }
+    seen.set(name.value, name)
+  }
+}
+
+function uniqueArguments(context: ValidationContext): ASTVisitor {
+  const check = ({ arguments: given = [] }: FieldNode | DirectiveNode) =>
+    reportRepeated(
+      context,
+      'argument',
+      given.map(({ name }) => name),
+    )
+  return { Field: check, Directive: check }
+}
+
+const uniqueVariables = (context: ValidationContext): ASTVisitor => ({
+  OperationDefinition: ({ variableDefinitions = [] }) =>
+    reportRepeated(
+      context,
+      'variable',
+      variableDefinitions.map(({ variable }) => variable.name),
+    ),
+})
+
+const replaced: ValidationRule[] = [UniqueArgumentNamesRule, UniqueVariableNamesRule, OverlappingFieldsCanBeMergedRule]
+const rules = [...specifiedRules.filter((rule) => !replaced.includes(rule)), uniqueArguments, uniqueVariables]
 
 export interface Validation {
   errors: readonly GraphQLError[]
@@ -31,7 +71,8 @@ export interface Validation {
  */
 export function validateDocument(schema: GraphQLSchema, document: DocumentNode): Validation {
   const hasAbstractTypes = Object.values(schema.getTypeMap()).some(isAbstractType)
-  const errors = validate(schema, document, hasAbstractTypes ? specifiedRules : linearRules, { maxErrors: MAX_ERRORS })
+  const all = hasAbstractTypes ? [...rules, OverlappingFieldsCanBeMergedRule] : rules
+  const errors = validate(schema, document, all, { maxErrors: MAX_ERRORS })
   if (errors.length > 0) return { errors, expanded: 0 }
   const conflicts: GraphQLError[] = []
   // Numbers, so that long arguments are compared once.
