@@ -34,10 +34,13 @@ export interface Dependencies {
   keyTtlMs?: number
   /** Lengths of the windows, where a test cannot wait for a minute. */
   seconds?: typeof windowSeconds
+  /** How long an execution of GraphQL may take; default: 10 s. */
+  deadlineMs?: number
 }
 
 /** The gateway. It neither listens nor reads the environment. */
-export function createApp({ settings, database, rateLimiter, log, keyTtlMs, seconds = windowSeconds }: Dependencies) {
+export function createApp(dependencies: Dependencies) {
+  const { settings, database, rateLimiter, log, keyTtlMs, seconds = windowSeconds, deadlineMs } = dependencies
   const { BASE_URL: baseUrl, PET_BY_ID_SUNSET: sunset, MAX_BODY_BYTES: maxBodyBytes } = settings
   const basePath = new URL(baseUrl).pathname.replace(/\/$/, '')
   const state = { draining: false }
@@ -55,7 +58,14 @@ export function createApp({ settings, database, rateLimiter, log, keyTtlMs, seco
   const consume = createQuota({ apiKeys, rateLimiter })
   const rest = createRest({ consume, createContext: createResolverContext, baseUrl, sunset, maxBodyBytes })
   const setDeprecationHeaders = createDeprecations({ baseUrl, sunset })
-  const graphql = createGraphql({ schema, consume, createContext: createResolverContext, maxBodyBytes, log })
+  const graphql = createGraphql({
+    schema,
+    consume,
+    createContext: createResolverContext,
+    maxBodyBytes,
+    log,
+    deadlineMs,
+  })
 
   /** The way of a request, until something answers it. */
   async function respond(context: RequestContext): Promise<HttpResponse> {

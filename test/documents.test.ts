@@ -294,3 +294,42 @@ describe('the limits of a document', () => {
     expect((await gateway.graphql(query)).status).toBe(200)
   })
 })
+
+describe('the answer', () => {
+  const MAX = 8_388_608
+  const fragment = (aliases: number) =>
+    `fragment F on Pet { category { ${repeat(aliases, (i) => `a${i}: description`)} } }`
+  let data: { category: number; pet: number }
+
+  beforeAll(async () => {
+    const { id } = await gateway.prisma.category.create({ data: { name: 'Cats', description: 'c'.repeat(1000) } })
+    await gateway.prisma.pet.createMany({ data: Array.from({ length: 100 }, () => ({ name: 'Tom', categoryId: id })) })
+    const first = await gateway.prisma.pet.findFirst({ where: { categoryId: id } })
+    data = { category: Number(id), pet: Number(first?.id) }
+  })
+
+  test('may be 8 MiB long, and not longer', async () => {
+    const after = data.pet - 1
+    const query = (more: number, padding: number) =>
+      `{ pets(limit: 100${after > 0 ? `, after: ${after}` : ''}) { ...F } more: pets(limit: ${more}${after > 0 ? `, after: ${after}` : ''}) { ...F } ${'p'.repeat(padding)}: __typename } ${fragment(55)}`
+    // A pet has 55 times 1,000 characters. The alias of another field fills what is left.
+    let more = 51
+    let padding = -1
+    while (padding < 0) {
+      const { status, text } = await gateway.graphql(query(--more, 1))
+      if (status === 200) padding = 1 + MAX - Buffer.byteLength(text)
+    }
+    const longest = await gateway.graphql(query(more, padding))
+    expect([longest.status, Buffer.byteLength(longest.text)]).toEqual([200, MAX])
+    const { status, body } = await gateway.graphql(query(more, padding + 1))
+    expect([status, body.errors[0].extensions.code]).toEqual([400, 'invalid_request'])
+    expect(body.errors[0].message).toContain(`longer than ${MAX} bytes, which is the most allowed (it has ${MAX + 1})`)
+  })
+
+  test('of a mutation may be longer, because the mutation has happened', async () => {
+    const mutation = `mutation { updateCategory(categoryId: ${data.category}, input: { name: "Dogs" }) { name pets(limit: 100) { ...F } } } ${fragment(95)}`
+    const { status, body, text } = await gateway.graphql(mutation)
+    expect([status, body.errors, body.data.updateCategory.name]).toEqual([200, undefined, 'Dogs'])
+    expect(text.length).toBeGreaterThan(MAX)
+  })
+})

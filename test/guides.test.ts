@@ -110,7 +110,7 @@ describe.concurrent('the examples', () => {
     const headers: Record<string, string> = {}
     setRateLimitHeaders(
       headers,
-      { at: EXAMPLE_TIME, outcome: 'allowed', windows: exampleWindows, refusedBy: [] },
+      { at: EXAMPLE_TIME, outcome: 'allowed', cost: 1, windows: exampleWindows, refusedBy: [] },
       false,
     )
     expect(headersOf('rate-limit-headers')).toEqual(headers)

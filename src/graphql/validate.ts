@@ -97,9 +97,14 @@ export function validateDocument(schema: GraphQLSchema, document: DocumentNode):
     }
     return true
   })
-  for (const definition of document.definitions)
-    if (definition.kind === Kind.OPERATION_DEFINITION)
-      merged.of([{ set: definition.selectionSet, type: schema.getRootType(definition.operation)?.name }])
+  try {
+    for (const definition of document.definitions)
+      if (definition.kind === Kind.OPERATION_DEFINITION)
+        merged.of([{ set: definition.selectionSet, type: schema.getRootType(definition.operation)?.name }])
+  } catch (error) {
+    if (!(error instanceof GraphQLError)) throw error
+    conflicts.push(error)
+  }
   return { errors: conflicts, expanded: merged.expanded }
 }
 

@@ -163,11 +163,19 @@ export interface GatewayOptions {
   keyTtlMs?: number
   /** Lengths of the windows. */
   seconds?: Parameters<typeof createApp>[0]['seconds']
+  deadlineMs?: number
 }
 
 /** Opens a gateway with its own database (unless one is given), and with TEST_REDIS_URL if it is set. */
 export async function openGateway(options: GatewayOptions = {}): Promise<Gateway> {
-  const { env = {}, redisUrl = testRedisUrl, keyPrefix = `test-${randomUUID()}`, keyTtlMs, seconds } = options
+  const {
+    env = {},
+    redisUrl = testRedisUrl,
+    keyPrefix = `test-${randomUUID()}`,
+    keyTtlMs,
+    seconds,
+    deadlineMs,
+  } = options
   const config = readSettings(env)
   const database = options.database ?? (await openTestDatabase())
   const logged: string[] = []
@@ -179,7 +187,7 @@ export async function openGateway(options: GatewayOptions = {}): Promise<Gateway
     log,
     keyPrefix,
   })
-  const app = createApp({ settings: config, database, rateLimiter: limits, log, keyTtlMs, seconds })
+  const app = createApp({ settings: config, database, rateLimiter: limits, log, keyTtlMs, seconds, deadlineMs })
   const { key } = await createKey(database, {
     name: 'unlimited',
     plan: 'Enterprise',
