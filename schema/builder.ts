@@ -73,6 +73,7 @@ export const inputArg = <Shape>(arg: ArgBuilder, type: InputRef<Shape>, descript
 export const graphqlOnly = { subGraphs: [] }
 
 builder.queryType({
-  description: 'What can be read. A root field that is refused is null; the others keep their data.',
+  description:
+    'What can be read. A root field that is refused is null; the others keep their data. An operation costs the largest of its root fields, the objects that it may return divided by 100, and the lists below its root fields divided by 10, rounded up.',
 })
 builder.mutationType({ description: 'What can be changed. Root fields run one after the other.' })

@@ -201,8 +201,14 @@ describe('the limits of a document', () => {
   const repeated = (count: number) =>
     `{ pets(limit: 1) { ...F ${repeat(count - 1, () => 'id')} } } fragment F on Pet { id }`
 
+  // 50 fields, and below each of them a spread and 98 fields.
+  const expanded = (more: string) =>
+    `{ ${more} ${repeat(50, (i) => `a${i}: pet(petId: 1) { ...F }`)} } fragment F on Pet {
+      ${repeat(10, () => 'id name categoryId status __typename')} ${repeat(48, (i) => `b${i}: id`)} }`
+
   test.each([
     ['64 KiB', padded(65_536)],
+    ['5,000 selections with fragments expanded', expanded('')],
     ['500 fields', fields(500)],
     ['10 levels', `{ ${around(10)} }`],
     ['20 levels of introspection', introspection(20)],
@@ -232,6 +238,7 @@ describe('the limits of a document', () => {
 
   test.each([
     ['more than 64 KiB', padded(65_537), 'has 65537 bytes; at most 65536'],
+    ['5,001 selections with fragments expanded', expanded('__typename'), 'expand to more than 5000 selections'],
     ['501 fields', fields(501), 'has 501 fields; at most 500'],
     ['11 levels', `{ ${around(11)} }`, 'has 11 levels of fields; at most 10'],
     [

@@ -118,18 +118,16 @@ describe('rate limit headers', () => {
         fc
           .subarray(['minute', 'day'] as const, { minLength: 1 })
           .map((refusedBy): RateLimitResult => ({ at: now, outcome: 'limited', cost: 0, windows, refusedBy })),
-        fc
-          .integer({ min: now, max: now + 86_400_000 })
-          .map(
-            (bannedUntil): RateLimitResult => ({
-              at: now,
-              outcome: 'banned',
-              cost: 0,
-              windows,
-              refusedBy: [],
-              bannedUntil,
-            }),
-          ),
+        fc.integer({ min: now, max: now + 86_400_000 }).map(
+          (bannedUntil): RateLimitResult => ({
+            at: now,
+            outcome: 'banned',
+            cost: 0,
+            windows,
+            refusedBy: [],
+            bannedUntil,
+          }),
+        ),
       ),
     )
     fc.assert(

@@ -19,7 +19,7 @@ import { ApiError } from '../../schema/errors.js'
 // Walks over documents that nothing has validated yet: an unknown field has no definition, an unknown fragment no fields.
 
 /** Selections that the merged selection sets of a document may have together. */
-export const MAX_EXPANDED = 10_000
+export const MAX_EXPANDED = 5_000
 
 /** A selection set, and the name of the type that it selects from, as far as it is known. */
 export interface Selection {
@@ -92,7 +92,7 @@ export class MergedSelections<Result> {
   /** Selections seen so far. */
   expanded = 0
   readonly #numbers = new Map<SelectionSetNode, number>()
-  readonly #known = new Map<string, Result>()
+  readonly #known = new Map<string | SelectionSetNode, Result>()
 
   constructor(
     readonly fragments: Fragments,
@@ -113,7 +113,10 @@ export class MergedSelections<Result> {
 
   /** @throws ApiError invalid_request */
   of(selections: Selection[]): Result {
-    const key = selections.map(({ set }) => this.#numberOf(set)).join()
+    const key =
+      selections.length === 1
+        ? (selections[0] as Selection).set
+        : selections.map(({ set }) => this.#numberOf(set)).join()
     const known = this.#known.get(key)
     if (known !== undefined) return known
     const result = this.compute(this.expand(selections))
