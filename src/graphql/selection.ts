@@ -19,7 +19,7 @@ import { ApiError } from '../../schema/errors.js'
 // Walks over documents that nothing has validated yet: an unknown field has no definition, an unknown fragment no fields.
 
 /** Selections that the merged selection sets of a document may have together. */
-export const MAX_EXPANDED = 5_000
+const MAX_EXPANDED = 5_000
 
 /** A selection set, and the name of the type that it selects from, as far as it is known. */
 export interface Selection {
