@@ -4,7 +4,7 @@ import type { Context } from '../../schema/builder.js'
 import { ApiError } from '../../schema/errors.js'
 import { AnswerTooLong } from '../execute/executor.js'
 import type { RequestContext } from '../http/context.js'
-import { graphqlMediaType, toApiError } from '../http/errors.js'
+import { graphqlMediaType, toApiError, unavailable } from '../http/errors.js'
 import { type HttpResponse, jsonResponse } from '../http/response.js'
 import type { Logger } from '../log.js'
 import { DEFAULT_COST, MAX_OBJECTS } from './cost.js'
@@ -18,7 +18,6 @@ const MAX_MUTATION_ANSWER = 8 * MAX_ANSWER
 const MAX_ERRORS = 100
 /** How long an execution may take. */
 const DEADLINE_MS = 10_000
-const RETRY_AFTER_DEADLINE = '5'
 
 export interface GraphqlOptions {
   schema: GraphQLSchema
@@ -121,8 +120,7 @@ export function createGraphql(options: GraphqlOptions) {
   /** Executes until the deadline, or until the client has gone. */
   async function execute(request: KnownRequest, context: RequestContext) {
     const controller = new AbortController()
-    const stop = (message: string) =>
-      controller.abort(new ApiError('unavailable', message, { 'retry-after': RETRY_AFTER_DEADLINE }))
+    const stop = (message: string) => controller.abort(new ApiError('unavailable', message, unavailable().headers))
     const onDeadline = () => stop(`The operation took longer than ${deadlineMs / 1000} seconds. Ask for less at once.`)
     const onClose = () => stop('The client has gone.')
     const deadline = setTimeout(onDeadline, deadlineMs)
@@ -143,12 +141,18 @@ export function createGraphql(options: GraphqlOptions) {
 
   function respond({ errors, ...result }: ExecutionResult, context: RequestContext): HttpResponse {
     const mediaType = graphqlMediaType(context)
-    const shown = errors && { errors: publicErrors(errors, log, context) }
+    const headers: Record<string, string> = { 'content-type': `${mediaType}; charset=utf-8` }
+    const shown = errors && publicErrors(errors, log, context)
+    const missing = shown?.filter(({ extensions }) => extensions?.code === 'unavailable') ?? []
+    if (missing.length > 0) {
+      Object.assign(headers, unavailable().headers)
+      // Nothing could be answered: neither a value nor another error.
+      if (missing.length === shown?.length && Object.values(result.data ?? {}).every((value) => value === null))
+        return jsonResponse(JSON.stringify({ errors: shown }), 503, headers)
+    }
     // GraphQL over HTTP, section 6.4: the status of a request error shows in GraphQL's own media type alone.
     const status = errors && !('data' in result) && mediaType !== 'application/json' ? 400 : 200
-    return jsonResponse(JSON.stringify({ ...shown, ...result }), status, {
-      'content-type': `${mediaType}; charset=utf-8`,
-    })
+    return jsonResponse(JSON.stringify({ ...(shown && { errors: shown }), ...result }), status, headers)
   }
 
   return async function answer(context: RequestContext): Promise<HttpResponse> {
