@@ -119,6 +119,20 @@ describe('invalid HTTP', () => {
     await new Promise((closed) => socket.on('close', closed))
     expect(seen.join('').match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 400'])
   })
+
+  test.each([
+    ['garbage', 'GET /pets HTTP/1.1', 'nonsense\r\n\r\n', [200, 400]],
+    [
+      'a request with a broken body',
+      'GET /pets HTTP/1.1',
+      'POST /pets HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n',
+      [200, 400],
+    ],
+    ['a request after the last one', 'GET /pets HTTP/1.0', 'GET /pets HTTP/1.1\r\nHost: localhost\r\n\r\n', [200]],
+  ])('a request that arrives together with %s keeps its response', async (_, line, next, statuses) => {
+    const responses = await send(`${line}\r\nHost: localhost\r\nX-API-Key: ${gateway.key}\r\n\r\n${next}`)
+    expect(responses.map(({ status }) => status)).toEqual(statuses)
+  })
 })
 
 describe('the request target', () => {

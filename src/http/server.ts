@@ -1,4 +1,5 @@
-import { createServer, STATUS_CODES } from 'node:http'
+import { once } from 'node:events'
+import { createServer, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { App } from '../app.js'
 import { StartupError } from '../settings.js'
@@ -8,8 +9,16 @@ const GRACE_MS = 10_000
 /** How often connections are looked at that keep a stop waiting. */
 const IDLE_MS = 50
 
+/** The responses to the last two requests of each connection. */
+const responses = new WeakMap<Socket, [latest: ServerResponse, previous?: ServerResponse]>()
+
 /** Answers what Node refuses by itself, in the shape and with the headers of every other refusal. */
 async function refuseMalformed(app: App, socket: Socket) {
+  // Requests that arrived whole before it get their responses first: the next response would be taken for theirs.
+  const before = responses.get(socket)?.find((res) => res?.req.complete)
+  if (before && !before.writableFinished) await Promise.race([once(before, 'close'), once(socket, 'close')])
+  // That response was the last one on the connection.
+  if (socket.writableEnded) return
   if (!socket.writable || socket.writableLength > 0) return socket.destroy()
   const { status, headers, body = '' } = await app.malformed(socket.remoteAddress)
   headers['content-length'] = String(Buffer.byteLength(body))
@@ -28,7 +37,10 @@ export async function listen(app: App, { port, host }: { port: number; host: str
   const server = createServer(
     // A missing Host is refused here instead, with the headers that every response carries.
     { requireHostHeader: false, requestTimeout: 30_000, headersTimeout: 15_000, keepAliveTimeout: 65_000 },
-    (req, res) => void app.handle(req, res).catch(() => req.socket.destroy()),
+    (req, res) => {
+      responses.set(req.socket, [res, responses.get(req.socket)?.[0]])
+      app.handle(req, res).catch(() => req.socket.destroy())
+    },
   )
   server.on(
     'clientError',
