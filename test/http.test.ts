@@ -122,15 +122,18 @@ describe('invalid HTTP', () => {
 
   test.each([
     ['garbage', 'GET /pets HTTP/1.1', 'nonsense\r\n\r\n', [200, 400]],
+    ['a broken body', 'GET /pets HTTP/1.1', 'POST /pets HTTP/1.1\r\nHost: localhost\r\nKEY\r\nBAD BODY', [200, 400]],
     [
-      'a request with a broken body',
+      'one that is refused already',
       'GET /pets HTTP/1.1',
-      'POST /pets HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n',
-      [200, 400],
+      'POST /pets HTTP/1.1\r\nHost: localhost\r\nBAD BODY',
+      [200, 401],
     ],
     ['a request after the last one', 'GET /pets HTTP/1.0', 'GET /pets HTTP/1.1\r\nHost: localhost\r\n\r\n', [200]],
   ])('a request that arrives together with %s keeps its response', async (_, line, next, statuses) => {
-    const responses = await send(`${line}\r\nHost: localhost\r\nX-API-Key: ${gateway.key}\r\n\r\n${next}`)
+    const key = `X-API-Key: ${gateway.key}`
+    const second = next.replace('KEY', key).replace('BAD BODY', 'Transfer-Encoding: chunked\r\n\r\nxyz\r\n')
+    const responses = await send(`${line}\r\nHost: localhost\r\n${key}\r\n\r\n${second}`)
     expect(responses.map(({ status }) => status)).toEqual(statuses)
   })
 })

@@ -14,11 +14,13 @@ const responses = new WeakMap<Socket, [latest: ServerResponse, previous?: Server
 
 /** Answers what Node refuses by itself, in the shape and with the headers of every other refusal. */
 async function refuseMalformed(app: App, socket: Socket) {
-  // Requests that arrived whole before it get their responses first: the next response would be taken for theirs.
-  const before = responses.get(socket)?.find((res) => res?.req.complete)
+  const [latest, previous] = responses.get(socket) ?? []
+  const isWhole = latest?.req.complete
+  // Whole requests get their responses first: the client would take this refusal for the next one.
+  const before = isWhole ? latest : previous
   if (before && !before.writableFinished) await Promise.race([once(before, 'close'), once(socket, 'close')])
-  // That response was the last one on the connection.
-  if (socket.writableEnded) return
+  // The connection is ending anyway, or the broken request has its response already.
+  if (socket.writableEnded || (!isWhole && latest?.headersSent)) return socket.destroySoon()
   if (!socket.writable || socket.writableLength > 0) return socket.destroy()
   const { status, headers, body = '' } = await app.malformed(socket.remoteAddress)
   headers['content-length'] = String(Buffer.byteLength(body))
