@@ -2,7 +2,7 @@ import { request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type GatewayProcess, PETS, type World } from './world.js'
 
-// A steady load with a known key: reads and writes on both surfaces, over all gateways that accept requests.
+// A steady load with known keys: reads and writes on both surfaces, over all gateways that accept requests.
 
 const REQUESTS_PER_SECOND = 100
 const READY_EVERY_MS = 100
@@ -33,7 +33,7 @@ interface Kind {
 const pet = (n: number) => 1 + (n % PETS)
 const query = (text: string) => ({ method: 'POST', path: () => '/graphql', body: () => ({ query: text }) })
 
-export const kinds: Kind[] = [
+const kinds: Kind[] = [
   { name: 'read a pet', method: 'GET', path: (n) => `/pets?id=${pet(n)}`, needs: 'Pet' },
   {
     name: 'create a category',
@@ -121,7 +121,7 @@ function outcomeOf({ status, retryAfter, text }: Answer): Sample['outcome'] {
 }
 
 /** Sends the request to a gateway that accepts some; a refused connection is tried elsewhere, as every proxy does. */
-async function measure({ gateways, key }: World, kind: Kind, n: number): Promise<Sample> {
+async function measure({ gateways, keys }: World, kind: Kind, n: number): Promise<Sample> {
   const at = performance.now()
   for (;;) {
     const accepting = gateways.filter(({ accepts }) => accepts)
@@ -131,19 +131,17 @@ async function measure({ gateways, key }: World, kind: Kind, n: number): Promise
     }
     if (!gateway) return done('failed', 'no gateway accepts requests')
     try {
-      const answer = await send(gateway, key, kind, n)
+      const answer = await send(gateway, keys[n % keys.length] as string, kind, n)
       const outcome = outcomeOf(answer)
       const write = outcome === 'answered' ? kind.promises?.(JSON.parse(answer.text), n) : undefined
       return done(outcome, `${answer.status} ${answer.text.slice(0, 300)}`, write)
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException
-      if (code !== 'ECONNREFUSED') return done(gateway.killed ? 'cut' : 'failed', message)
+      if (code !== 'ECONNREFUSED') return done(gateway.signalled === 'SIGKILL' ? 'cut' : 'failed', message)
       gateway.accepts = false
     }
   }
 }
-
-export type Load = ReturnType<typeof startLoad>
 
 export function startLoad(world: World) {
   const { gateways } = world

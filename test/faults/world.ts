@@ -7,6 +7,8 @@ import { Postgres, startSwitch } from './postgres.js'
 // What a fault happens to: PostgreSQL, Redis and two gateways, each a process of its own.
 
 export const PETS = 500
+/** Of the polite clients. Hostile ones have a key of their own. */
+const KEYS = 5
 /** How long a gateway that stops still accepts connections. The load looks at /readyz more often. */
 const DRAIN_SECONDS = 1
 
@@ -24,10 +26,10 @@ async function startGateway(env: Record<string, string>) {
     agent,
     /** What /readyz said last; the load avoids gateways that drain or do not answer. */
     accepts: true,
-    /** A killed process takes its connections with it. */
-    killed: false,
+    /** The signal that the fault sent. A killed process takes its connections with it. */
+    signalled: undefined as 'SIGTERM' | 'SIGKILL' | undefined,
     async signal(name: 'SIGTERM' | 'SIGKILL') {
-      state.killed = name === 'SIGKILL'
+      state.signalled = name
       const exit = once(server.child, 'exit')
       server.child.kill(name)
       const [code] = await exit
@@ -86,10 +88,13 @@ export async function createWorld({ failsOver = false } = {}) {
     REDIS_URL: redis.url,
   }
   const gateways = [await startGateway(env)]
-  const { key, prefix, hash } = createSecret()
+  const secrets = Array.from({ length: 1 + KEYS }, createSecret)
+  const rows = secrets.map(
+    ({ prefix, hash }) => `('faults', 'Enterprise', '${prefix}', '${hash}', 2000000000, 2000000000)`,
+  )
+  const [hostileKey = '', ...keys] = secrets.map(({ key }) => key)
   await postgres.admin(`
-    INSERT INTO "ApiKey" (name, plan, prefix, hash, "minuteLimit", "dayLimit")
-      VALUES ('faults', 'Enterprise', '${prefix}', '${hash}', 2000000000, 2000000000);
+    INSERT INTO "ApiKey" (name, plan, prefix, hash, "minuteLimit", "dayLimit") VALUES ${rows};
     INSERT INTO "Category" (name) VALUES ('Dogs');
     INSERT INTO "Pet" (name, "categoryId") SELECT 'Pet ' || i, 1 FROM generate_series(1, ${PETS}) AS i;
     INSERT INTO "InventoryItem" ("petId") SELECT id FROM "Pet" ON CONFLICT DO NOTHING`)
@@ -99,11 +104,19 @@ export async function createWorld({ failsOver = false } = {}) {
     postgres,
     redis,
     gateways,
-    key,
+    keys,
+    hostileKey,
     address,
-    /** Starts a gateway in place of another one. */
-    async replace(index: number) {
-      gateways[index] = await startGateway(env)
+    standby: failsOver ? await postgres.createStandby() : undefined,
+    /** Starts gateways in place of those that have ended, and returns how many ended by themselves. */
+    async replaceEnded() {
+      let byThemselves = 0
+      for (const [i, { child, signalled }] of gateways.entries()) {
+        if (child.exitCode === null && child.signalCode === null) continue
+        if (!signalled) byThemselves++
+        gateways[i] = await startGateway(env)
+      }
+      return byThemselves
     },
     async stop() {
       for (const gateway of gateways) {
