@@ -68,7 +68,7 @@ describe('read in linear time', () => {
     ['a long number', `/pets?limit=${repeat(HEAD, '1')}`],
     ['broken percent-encoding', `/pets?limit=${repeat(HEAD, '%')}`],
   ])('the target with %s', async (_, target) => {
-    await expectFast((hostile) => gateway.get(hostile ? target : `/${repeat(HEAD, 'x')}`))
+    await expectFast((hostile) => gateway.get(hostile ? target : '/pets'))
   })
 
   // The last number has so many digits that the exact parser reads the body.
