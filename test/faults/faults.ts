@@ -11,8 +11,8 @@ export interface Fault {
   quick?: boolean
   /** How long the fault lasts, where the usual time does not do. */
   holdMs?: number
-  /** What /readyz says while it lasts: 503 some time, or always 200. */
-  readyz: 200 | 503
+  /** What /readyz says while it lasts: 503 some time, or always 200. Undefined: it may have a connection or not. */
+  readyz?: 200 | 503
   /** The kinds of requests that it must not touch; default: those that need no database. */
   serves?: (kind: Sample['kind']) => boolean
   /** The slowest response in milliseconds, where the usual promise does not hold. */
@@ -91,7 +91,6 @@ export const faults: Fault[] = [
   {
     name: 'no connections left',
     quick: true,
-    readyz: 503,
     async start(world) {
       const hog = await hogConnections(world)
       return hog.close

@@ -108,6 +108,12 @@ export async function createWorld({ failsOver = false } = {}) {
     hostileKey,
     address,
     standby: failsOver ? await postgres.createStandby() : undefined,
+    /** Only a key that a gateway knows is served while the database is away. */
+    async introduceKeys() {
+      for (const { url } of gateways)
+        for (const key of keys)
+          await fetch(`${url}/quota`, { headers: { 'x-api-key': key } }).then((response) => response.text())
+    },
     /** Starts gateways in place of those that have ended, and returns how many ended by themselves. */
     async replaceEnded() {
       let byThemselves = 0

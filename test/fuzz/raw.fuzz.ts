@@ -22,8 +22,8 @@ beforeAll(async () => {
   const { BASE_URL } = gateway.config
   const contract = contractOf(gateway.config)
   const app = withContract(gateway.app, BASE_URL, (request, response) => {
-    // What is not HTTP is no request for an operation.
-    const isHttp = !response.text.includes('This is not valid HTTP.')
+    // What is not HTTP is no request for an operation. It alone closes the connection with a 400.
+    const isHttp = response.status !== 400 || !new Map(response.headers).has('connection')
     try {
       contract(isHttp ? request : { method: 'GET', url: BASE_URL }, response)
     } catch (error) {
