@@ -10,7 +10,7 @@ export const PETS = 500
 /** Of the polite clients. Hostile ones have a key of their own. */
 const KEYS = 5
 /** How long a gateway that stops still accepts connections. The load looks at /readyz more often. */
-const DRAIN_SECONDS = 1
+const DRAIN_SECONDS = 3
 
 export type GatewayProcess = Awaited<ReturnType<typeof startGateway>>
 
