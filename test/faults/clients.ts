@@ -28,6 +28,21 @@ export async function drip(socket: Socket, bytes: string, everyMs: number) {
   for (; !socket.destroyed && socket.writable; await sleep(everyMs)) socket.write(bytes)
 }
 
+/** Sends the request again after each response, and reports what is neither a success nor a refusal for lack of room. */
+export function ask(socket: Socket, request: string, report: (text: string) => void) {
+  let received = ''
+  socket.on('data', (data) => {
+    received += data.toString('latin1')
+    const end = received.indexOf('\r\n\r\n')
+    const length = Number(/^content-length: (\d+)$/im.exec(received)?.[1])
+    if (end < 0 || received.length < end + 4 + length) return
+    if (!/^HTTP\/1\.1 (200|503 .*\r\nretry-after: [1-9])/is.test(received)) report(received.slice(0, 300))
+    received = ''
+    socket.write(request)
+  })
+  socket.write(request)
+}
+
 /** Takes every connection that PostgreSQL has, again and again as the gateways give theirs back. */
 export async function hogConnections({ postgres }: Pick<World, 'postgres'>) {
   const held: Awaited<ReturnType<typeof postgres.connect>>[] = []

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { drip, hogConnections, hold } from './clients.js'
+import { ask, drip, hogConnections, hold } from './clients.js'
 import type { Sample } from './load.js'
 import type { World } from './world.js'
 
@@ -49,7 +49,8 @@ const repeat = (everyMs: number, act: (world: World) => Promise<unknown>) => asy
   }
 }
 
-const head = (line: string, { hostileKey }: World) => `${line}\r\nHost: localhost\r\nX-API-Key: ${hostileKey}\r\n`
+const head = (line: string, { hostileKey }: Pick<World, 'hostileKey'>) =>
+  `${line}\r\nHost: localhost\r\nX-API-Key: ${hostileKey}\r\n`
 const post = (world: World) => `${head('POST /categories HTTP/1.1', world)}Content-Type: application/json\r\n`
 
 /** Clients that hold connections, while all others are served. */
@@ -208,6 +209,19 @@ export const faults: Fault[] = [
     start: clients(30, (world) => (socket) => {
       socket.pause()
       socket.write(`${head('GET /pets?limit=100 HTTP/1.1', world)}\r\n`.repeat(200))
+    }),
+  },
+  {
+    name: '1,500 connections that ask for more than can be answered',
+    readyz: 200,
+    slowestMs: 5_000,
+    serves: () => false,
+    start: clients(1_500, (world) => {
+      let n = 0
+      return (socket) => {
+        const hostileKey = world.keys[n++ % world.keys.length] as string
+        ask(socket, `${head('GET /pets?limit=100 HTTP/1.1', { hostileKey })}\r\n`, (text) => world.strange.push(text))
+      }
     }),
   },
 ]

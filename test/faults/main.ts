@@ -97,6 +97,8 @@ async function measure(fault: Fault, world: World): Promise<Row> {
   promise(row.recovery <= RECOVERY_MS, `recovered after ${Math.round(row.recovery)} ms`)
   promise(row.found === row.acknowledged, `${row.acknowledged - row.found} acknowledged writes are lost`)
   promise(row.answered > 0, 'nothing was answered')
+  const [strange] = world.strange.splice(0)
+  promise(strange === undefined, `a client that asks for too much got ${strange}`)
   promise(ended === 0, `${ended} gateways ended by themselves`)
   const told = fault.readyz === 503 ? statuses.includes(503) : statuses.every((status) => status === fault.readyz)
   promise(told || fault.readyz === undefined, `/readyz returned ${statuses.join(' and ')}, not ${fault.readyz}`)
