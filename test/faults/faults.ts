@@ -157,9 +157,9 @@ export const faults: Fault[] = [
     quick: true,
     readyz: 200,
     serves: everything,
-    async start({ gateways }) {
+    async start({ gateways, broken }) {
       const code = await gateways[0]?.signal('SIGTERM')
-      if (code !== 0) throw new Error(`the gateway exited with ${code}`)
+      if (code !== 0) broken.push(`the gateway exited with ${code}`)
       return () => {}
     },
   },
@@ -220,7 +220,9 @@ export const faults: Fault[] = [
       let n = 0
       return (socket) => {
         const hostileKey = world.keys[n++ % world.keys.length] as string
-        ask(socket, `${head('GET /pets?limit=100 HTTP/1.1', { hostileKey })}\r\n`, (text) => world.strange.push(text))
+        ask(socket, `${head('GET /pets?limit=100 HTTP/1.1', { hostileKey })}\r\n`, (text) =>
+          world.broken.push(`a client got ${text}`),
+        )
       }
     }),
   },

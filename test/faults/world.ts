@@ -106,8 +106,8 @@ export async function createWorld({ failsOver = false } = {}) {
     gateways,
     keys,
     hostileKey,
-    /** Responses to hostile clients that no promise allows. */
-    strange: [] as string[],
+    /** Promises that a fault itself has seen broken. */
+    broken: [] as string[],
     address,
     standby: failsOver ? await postgres.createStandby() : undefined,
     /** Only a key that a gateway knows is served while the database is away. */
