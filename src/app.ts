@@ -12,6 +12,7 @@ import {
 import type { Database } from './database/index.js'
 import { createDocs } from './docs/index.js'
 import { gatherReads } from './execute/gather.js'
+import { createRequestClient } from './execute/request-client.js'
 import { createGraphql } from './graphql/index.js'
 import { notHttp, RequestContext, readTarget } from './http/context.js'
 import { preflight, setCorsHeaders } from './http/cors.js'
@@ -27,7 +28,7 @@ import type { Settings } from './settings.js'
 
 export interface Dependencies {
   settings: Pick<Settings, 'BASE_URL' | 'TRUST_PROXY' | 'CORS_ORIGINS' | 'MAX_BODY_BYTES' | 'PET_BY_ID_SUNSET'>
-  database: Pick<Database, 'prisma' | 'ping'>
+  database: Pick<Database, 'prisma' | 'ping' | 'requestTimeoutMs'>
   rateLimiter: RateLimiter
   log: Logger
   /** How long a key's row is trusted (see ApiKeyCache). */
@@ -43,15 +44,15 @@ export function createApp({ settings, database, rateLimiter, log, keyTtlMs, seco
   const state = { draining: false }
   const prisma = gatherReads(database.prisma)
   const createResolverContext = (context: RequestContext): Context => ({
-    prisma,
+    prisma: createRequestClient(prisma, database.requestTimeoutMs - context.waitedMs),
     quota: async () => readQuota(context),
   })
 
-  const apiKeys = new ApiKeyCache({ prisma: database.prisma, log, ttlMs: keyTtlMs })
+  const apiKeys = new ApiKeyCache({ prisma, log, ttlMs: keyTtlMs })
   const metrics = createMetrics(rateLimiter, log)
   const health = createHealth({ database, rateLimiter, state, metrics: metrics.registry })
   const docs = createDocs({ baseUrl, sunset, schema })
-  const authenticate = createAuthentication({ apiKeys, rateLimiter, seconds })
+  const authenticate = createAuthentication({ apiKeys, rateLimiter, timeoutMs: database.requestTimeoutMs, seconds })
   const consume = createQuota({ apiKeys, rateLimiter })
   const rest = createRest({ consume, createContext: createResolverContext, baseUrl, sunset, maxBodyBytes })
   const setDeprecationHeaders = createDeprecations({ baseUrl, sunset })

@@ -30,6 +30,8 @@ async function start() {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stop(signal))
 
   const database = await openDatabase(settings, {
+    log,
+    prepare: seed,
     onLost: (error) => stop(`the database ended: ${error.message}`, 1),
   })
   closers.push(() => database.close())
@@ -40,7 +42,6 @@ async function start() {
     log,
   })
   closers.push(() => rateLimiter.close())
-  if (database.embedded) await seed(database.prisma)
 
   const app = createApp({ settings, database, rateLimiter, log })
   closers.push(() => app.close())

@@ -511,6 +511,18 @@ describe('the client’s address', () => {
     expect(countedAddress(address)).toBe(counted)
   })
 
+  test.each([
+    ['203.0.113.7:1234', '203.0.113.7'],
+    ['[2001:db8::1]:443', '2001:db8::1'],
+    ['[2001:db8::1]', '2001:db8::1'],
+    ['::ffff:203.0.113.7', '203.0.113.7'],
+  ])('is the same with a port: %s', async (withPort, address) => {
+    const proxied = await useGateway({ TRUST_PROXY: '1' })
+    expect(await left(proxied, withPort)).toBe(59)
+    expect(await left(proxied, address)).toBe(58)
+    expect(await left(proxied, '203.0.113.8:1234')).toBe(59)
+  })
+
   test('IPv6 addresses count by /64', async () => {
     const proxied = await useGateway({ TRUST_PROXY: '1' })
     expect(await left(proxied, '2001:db8::1')).toBe(59)

@@ -1,30 +1,36 @@
-import { createHash } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { PrismaPg } from '@prisma/adapter-pg'
 import { PrismaClient } from '../../prisma/generated/client/client.js'
+import type { Logger } from '../log.js'
 import { type Settings, StartupError } from '../settings.js'
 import { type Embedded, openEmbedded } from './embedded.js'
-import { CONNECT_TIMEOUT, migrate } from './migrations.js'
-import { PipelinedPool } from './pool.js'
+import { migrate } from './migrations.js'
+import { ConnectionPool } from './pool.js'
+import { Probe } from './probe.js'
+
+export { conflictDelay } from './pool.js'
 
 export interface Database {
   readonly prisma: PrismaClient
   readonly url: string
   readonly embedded: boolean
-  /** Rejects if the database does not respond within two seconds. */
+  /** How long a request may wait for the database, however many statements it has, in milliseconds. */
+  readonly requestTimeoutMs: number
+  /** Rejects if the database does not answer within two seconds, over a connection of its own. */
   ping(): Promise<void>
   close(): Promise<void>
 }
 
 export interface DatabaseOptions {
-  /** How long a request waits for a connection, in milliseconds; default: 3,000. Slow test machines need longer. */
-  connectTimeoutMs?: number
+  /** How long a statement or a transaction may take, in milliseconds; default: 2,200. Slow test machines need longer. */
+  timeoutMs?: number
+  /** Puts the first data into an embedded database, however long that takes. */
+  prepare?: (prisma: PrismaClient) => Promise<unknown>
   /** For commands: if a process owns DATA_DIR, use its embedded database. */
   join?: boolean
   /** Called if the embedded database ends without `close`: the process cannot continue. */
   onLost?: (error: Error) => void
-  /** Called if an idle connection breaks. The pool replaces it. */
-  onConnectionError?: (error: Error) => void
+  /** Gets a line when the database, or a part of it, goes away and when it is back. */
+  log?: Logger
 }
 
 type DatabaseSettings = Pick<Settings, 'DATABASE_URL' | 'DATA_DIR' | 'EMBEDDED_DB_PORT'>
@@ -47,6 +53,10 @@ export async function openDatabase(config: DatabaseSettings, options: DatabaseOp
   const embedded = await openEmbedded({ dataDir, port: join ? 0 : EMBEDDED_DB_PORT, join, onLost })
   try {
     await migrate(embedded.url)
+    if (options.prepare) {
+      const { prisma } = connect(embedded.url, { timeoutMs: PATIENT_MS }, embedded)
+      await options.prepare(prisma).finally(() => prisma.$disconnect())
+    }
     return connect(embedded.url, options, embedded)
   } catch (error) {
     await embedded.close()
@@ -54,63 +64,47 @@ export async function openDatabase(config: DatabaseSettings, options: DatabaseOp
   }
 }
 
-function connect(
-  url: string,
-  { onConnectionError = () => {}, connectTimeoutMs = CONNECT_TIMEOUT }: DatabaseOptions,
-  embedded?: Embedded,
-): Database {
-  const config = {
+/** A request may take three seconds. */
+const TIMEOUT_MS = 2_200
+/** For what no client waits for. */
+export const PATIENT_MS = 30_000
+
+/** Connects to a database that is up to date. */
+export function connect(url: string, { log, timeoutMs = TIMEOUT_MS }: DatabaseOptions, embedded?: Embedded): Database {
+  const pool = new ConnectionPool({
     connectionString: url,
-    max: 10,
-    // A request never hangs because the database is unreachable or slow. query_timeout covers a server that
-    // does not respond at all.
-    connectionTimeoutMillis: connectTimeoutMs,
-    statement_timeout: 10_000,
-    query_timeout: 11_000,
+    timeoutMs,
+    // Before the pool closes the connection, so that a statement that waits for a lock costs none.
+    statement_timeout: timeoutMs - 400,
     keepAlive: true,
-  }
-  // The clients of the embedded database share one session, in which names of statements would collide.
-  const adapter = embedded
-    ? new PrismaPg(config, { onPoolError: onConnectionError, onConnectionError })
-    : new PrismaPg(new PipelinedPool(config), {
-        onPoolError: onConnectionError,
-        onConnectionError,
-        disposeExternalPool: true,
-        statementNameGenerator: ({ sql }) => statementName(sql),
-      })
+    // The clients of the embedded database share one session.
+    pipelined: !embedded,
+    onLaneChange(statements, error) {
+      if (error) log?.warn({ err: error, statements }, 'the database does not answer these statements')
+      else log?.info({ statements }, 'the database answers these statements again')
+    },
+  })
+  // An idle connection that breaks is replaced.
+  const adapter = new PrismaPg(pool, {
+    disposeExternalPool: true,
+    // In the one session of the embedded database, names of statements would collide.
+    statementNameGenerator: embedded ? undefined : ({ sql }) => pool.statementName(sql),
+  })
   const prisma = new PrismaClient({ adapter, errorFormat: 'minimal', log: [] })
+  const probe = new Probe(url, log)
   let closed: Promise<void> | undefined
   return {
     prisma,
     url,
     embedded: embedded !== undefined,
-    async ping() {
-      const timeout = new AbortController()
-      const tooLate = sleep(2000, undefined, { signal: timeout.signal }).then(() => {
-        throw new Error('the database did not respond within 2 seconds')
-      })
-      await Promise.race([prisma.$queryRaw`SELECT 1`, tooLate]).finally(() => timeout.abort())
-    },
+    requestTimeoutMs: timeoutMs + 300,
+    ping: () => probe.ping(),
     close() {
+      probe.close()
       closed ??= prisma.$disconnect().finally(() => embedded?.close())
       return closed
     },
   }
-}
-
-const names = new Map<string, string>()
-
-/**
- * PostgreSQL keeps a named statement until its connection closes. Only the first thousand statements get a name, because
- * lists of ids make a different statement for each length.
- */
-function statementName(sql: string): string {
-  let name = names.get(sql)
-  if (name === undefined && names.size < 1000) {
-    name = createHash('sha256').update(sql).digest('hex').slice(0, 32)
-    names.set(sql, name)
-  }
-  return name ?? ''
 }
 
 const REASONS: Record<string, string> = {

@@ -9,7 +9,7 @@ import { StartupError } from '../settings.js'
 const folder = join(dirname(createRequire(import.meta.url).resolve('#package.json')), 'prisma/migrations')
 
 /** Shorter than the timeouts of usual clients and load balancers, so that they get our error. */
-export const CONNECT_TIMEOUT = 3000
+const CONNECT_TIMEOUT = 3000
 
 /** The key of Prisma Migrate's advisory lock, so that it and the gateways exclude each other. */
 const LOCK = 72707369

@@ -44,6 +44,8 @@ export class RequestContext {
   key: ApiKey | undefined = undefined
   subject: Subject | undefined = undefined
   rateLimit: RateLimitResult | undefined = undefined
+  /** How long the request has waited for its key, in milliseconds. */
+  waitedMs = 0
   readonly #trustProxy: number
 
   constructor(head: RequestHead, trustProxy: number) {
@@ -69,10 +71,16 @@ export function countedAddress(text: string | undefined): string {
   return `${ipaddr.fromByteArray(network).toString()}/64`
 }
 
+/** Some proxies add the client's port: `203.0.113.7:1234`, `[2001:db8::1]:443`. */
+function withoutPort(text: string): string {
+  const [, bracketed, ipv4] = /^\s*(?:\[(.*)\](?::\d+)?|([\d.]+):\d+)\s*$/.exec(text) ?? []
+  return bracketed ?? ipv4 ?? text.trim()
+}
+
 /** The nearest address that none of `hops` trusted proxies added. */
 function clientAddress({ headers, socket }: RequestHead, hops: number) {
   const forwarded = hops > 0 ? String(headers['x-forwarded-for'] ?? '').split(',') : []
-  const chain = [socket.remoteAddress, ...forwarded.map((part) => part.trim()).reverse()].filter(Boolean)
+  const chain = [socket.remoteAddress, ...forwarded.map(withoutPort).reverse()].filter(Boolean)
   return countedAddress(chain[Math.min(hops, chain.length - 1)])
 }
 
