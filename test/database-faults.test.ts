@@ -20,7 +20,7 @@ async function useGateway({ keyTtlMs }: { keyTtlMs?: number } = {}) {
   const states: { msg: string; statements?: string }[] = []
   const log = createLog('info', { write: (line) => void states.push(JSON.parse(line)) })
   const embedded = database.embedded ? { url: database.url, port: 0, close: async () => {} } : undefined
-  const behind = connect(proxy.url, { log }, embedded)
+  const behind = connect(proxy.url, 'behind a proxy', { log }, embedded)
   const close = async () => {
     await behind.close()
     await proxy.cut()

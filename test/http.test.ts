@@ -442,7 +442,7 @@ describe('operational endpoints', () => {
   test('report the state of the service', async () => {
     expect((await gateway.get('/healthz')).body).toEqual({ status: 'ok' })
     expect((await gateway.get('/readyz')).body).toEqual({ status: 'ok', database: 'ok', limits: gateway.limits.state })
-    expect((await gateway.get('/metrics')).text).toMatch(/^petstore_requests_total\{.*operation="pets".*\} \d+$/m)
+    expect((await gateway.get('/metrics')).text).toMatch(/^petstore_requests_total\{.*operation="listPets".*\} \d+$/m)
   })
 
   test('/readyz returns 503 while the gateway drains or the database is unreachable', async () => {

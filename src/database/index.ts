@@ -1,9 +1,11 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { PrismaPg } from '@prisma/adapter-pg'
 import { PrismaClient } from '../../prisma/generated/client/client.js'
 import type { Logger } from '../log.js'
 import { type Settings, StartupError } from '../settings.js'
 import { type Embedded, openEmbedded } from './embedded.js'
-import { migrate } from './migrations.js'
+import { hasTables, migrate } from './migrations.js'
 import { ConnectionPool } from './pool.js'
 import { Probe } from './probe.js'
 
@@ -12,11 +14,15 @@ export { conflictDelay } from './pool.js'
 export interface Database {
   readonly prisma: PrismaClient
   readonly url: string
+  /** Which one it is, for people; without the password. */
+  readonly name: string
   readonly embedded: boolean
   /** How long a request may wait for the database, however many statements it has, in milliseconds. */
   readonly requestTimeoutMs: number
   /** Rejects if the database does not answer within two seconds, over a connection of its own. */
   ping(): Promise<void>
+  /** Connections of the pool, and what waits for one. */
+  pool(): { inUse: number; idle: number; waiting: number }
   close(): Promise<void>
 }
 
@@ -27,10 +33,14 @@ export interface DatabaseOptions {
   prepare?: (prisma: PrismaClient) => Promise<unknown>
   /** For commands: if a process owns DATA_DIR, use its embedded database. */
   join?: boolean
+  /** For commands: refuse a database that no gateway has used, because the settings may name the wrong one. */
+  mustExist?: boolean
   /** Called if the embedded database ends without `close`: the process cannot continue. */
   onLost?: (error: Error) => void
   /** Gets a line when the database, or a part of it, goes away and when it is back. */
   log?: Logger
+  /** Called with what a start waits for, and with what it finds that an operator should know. */
+  onNotice?: (message: string) => void
 }
 
 type DatabaseSettings = Pick<Settings, 'DATABASE_URL' | 'DATA_DIR' | 'EMBEDDED_DB_PORT'>
@@ -42,22 +52,32 @@ type DatabaseSettings = Pick<Settings, 'DATABASE_URL' | 'DATA_DIR' | 'EMBEDDED_D
  */
 export async function openDatabase(config: DatabaseSettings, options: DatabaseOptions = {}): Promise<Database> {
   const { DATABASE_URL: url, DATA_DIR: dataDir, EMBEDDED_DB_PORT } = config
+  const { mustExist, onLost, onNotice } = options
   if (url) {
-    await migrate(url).catch((error) => {
-      throw startupError(error, url)
-    })
-    return connect(url, options)
+    const name = databaseName(url)
+    const exists = async () => {
+      if (mustExist && !(await hasTables(url))) throw new Error('it has no pet store; is it the right one?')
+    }
+    await exists()
+      .then(() => migrate(url, { onNotice }))
+      .catch((error) => {
+        throw startupError(error, name)
+      })
+    return connect(url, name, options)
   }
-  const { join, onLost } = options
+  if (mustExist && !existsSync(join(dataDir, 'db')))
+    throw new StartupError(`DATA_DIR ${dataDir} has no database; set DATA_DIR, or DATABASE_URL, to that of the service`)
   // A command that opens the database itself must not fail because a gateway uses the port.
-  const embedded = await openEmbedded({ dataDir, port: join ? 0 : EMBEDDED_DB_PORT, join, onLost })
+  const port = options.join ? 0 : EMBEDDED_DB_PORT
+  const embedded = await openEmbedded({ dataDir, port, join: options.join, onLost })
   try {
-    await migrate(embedded.url)
+    await migrate(embedded.url, { onNotice })
+    const name = `embedded, in ${dataDir}`
     if (options.prepare) {
-      const { prisma } = connect(embedded.url, { timeoutMs: PATIENT_MS }, embedded)
+      const { prisma } = connect(embedded.url, name, { timeoutMs: PATIENT_MS }, embedded)
       await options.prepare(prisma).finally(() => prisma.$disconnect())
     }
-    return connect(embedded.url, options, embedded)
+    return connect(embedded.url, name, options, embedded)
   } catch (error) {
     await embedded.close()
     throw new StartupError(`DATA_DIR ${dataDir}: ${(error as Error).message}`, { cause: error })
@@ -70,7 +90,12 @@ const TIMEOUT_MS = 2_200
 export const PATIENT_MS = 30_000
 
 /** Connects to a database that is up to date. */
-export function connect(url: string, { log, timeoutMs = TIMEOUT_MS }: DatabaseOptions, embedded?: Embedded): Database {
+export function connect(
+  url: string,
+  name: string,
+  { log, timeoutMs = TIMEOUT_MS }: DatabaseOptions,
+  embedded?: Embedded,
+): Database {
   const pool = new ConnectionPool({
     connectionString: url,
     timeoutMs,
@@ -96,8 +121,10 @@ export function connect(url: string, { log, timeoutMs = TIMEOUT_MS }: DatabaseOp
   return {
     prisma,
     url,
+    name,
     embedded: embedded !== undefined,
     requestTimeoutMs: timeoutMs + 300,
+    pool: () => pool.state,
     ping: () => probe.ping(),
     close() {
       probe.close()
@@ -114,15 +141,16 @@ const REASONS: Record<string, string> = {
   ETIMEDOUT: 'the server does not respond',
 }
 
-/** The error as one line that does not contain the password. */
-function startupError(error: unknown, url: string): StartupError {
+function databaseName(url: string): string {
   const { hostname, port, pathname, username, searchParams } = new URL(url)
   const host = searchParams.get('host') ?? decodeURIComponent(hostname)
   const database = decodeURIComponent(pathname.slice(1) || username)
+  return `${JSON.stringify(database)} at ${host}:${port || 5432}`
+}
+
+/** The error as one line that does not contain the password. */
+function startupError(error: unknown, name: string): StartupError {
   const { code = '', message } = error as NodeJS.ErrnoException
   const reason = REASONS[code] ?? (/timeout/i.test(message) ? REASONS.ETIMEDOUT : message.replaceAll(/\s+/g, ' '))
-  return new StartupError(
-    `DATABASE_URL: the database ${JSON.stringify(database)} at ${host}:${port || 5432} cannot be used: ${reason}`,
-    { cause: error },
-  )
+  return new StartupError(`DATABASE_URL: the database ${name} cannot be used: ${reason}`, { cause: error })
 }

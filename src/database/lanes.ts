@@ -60,6 +60,13 @@ export class Lanes {
     this.#onChange = onChange
   }
 
+  /** How much waits for a connection. */
+  get waiting(): number {
+    let waiting = 0
+    for (const lane of this.#queue) waiting += lane.waiting.length
+    return waiting
+  }
+
   get(name: string): Lane {
     let lane = this.#lanes.get(name)
     if (!lane) {

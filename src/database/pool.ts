@@ -78,6 +78,11 @@ export class ConnectionPool extends pg.Pool {
     this.#lanes = new Lanes(onLaneChange)
   }
 
+  /** Connections, and how many statements and transactions wait for one. */
+  get state() {
+    return { inUse: this.totalCount - this.idleCount, idle: this.idleCount, waiting: this.#lanes.waiting }
+  }
+
   /**
    * PostgreSQL keeps a named statement until its connection closes. Only the first thousand statements get a name,
    * because lists of ids make a different statement for each length.

@@ -21,6 +21,7 @@ export interface GraphqlOptions {
 /** An error as GraphQL shows it: where it happened, and the catalogue's code and status. */
 function publicError(error: GraphQLError, log: Logger, context: RequestContext) {
   const { message, code, status } = toApiError(error, log, context)
+  context.refusal ??= code
   const { nodes, source, positions, path } = error
   return new GraphQLError(message, { nodes, source, positions, path, extensions: { code, status } })
 }
@@ -89,7 +90,9 @@ export function createGraphql({ schema, consume, createContext, maxBodyBytes, lo
     let failure: unknown
     try {
       parameters = await readParameters(context, maxBodyBytes)
-      cost = documents.memo(parameters.query).operation(parameters.operationName)?.cost(parameters.variables) ?? cost
+      const operation = documents.memo(parameters.query).operation(parameters.operationName)
+      context.operationName = operation?.name
+      cost = operation?.cost(parameters.variables) ?? cost
     } catch (error) {
       failure = error
     }

@@ -2,9 +2,10 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import ipaddr from 'ipaddr.js'
 import type { ApiKey } from '../../prisma/generated/client/client.js'
-import { ApiError } from '../../schema/errors.js'
+import { ApiError, type ErrorCode } from '../../schema/errors.js'
 import type { RateLimitResult, Subject } from '../rate-limit/index.js'
 import type { Operation } from '../rest/operations.js'
+import { readTrace, type Trace } from './trace.js'
 
 /** The head of a request: as much of Node's IncomingMessage as the steps read. */
 export interface RequestHead {
@@ -24,6 +25,7 @@ export class RequestContext {
   readonly head: RequestHead
   /** X-Request-Id. */
   readonly id: string
+  readonly trace: Trace | undefined
   /** By performance.now(). */
   readonly startedAt = performance.now()
   /** HEAD is answered like GET, without the body. */
@@ -41,19 +43,35 @@ export class RequestContext {
   params: Record<string, string | undefined> | undefined = undefined
   /** The methods of a path that is no REST operation. */
   allow: string | undefined = undefined
+  /** Names what was asked in logs and metrics: the operationId; in GraphQL that of each root field, with commas. */
+  operationName: string | undefined = undefined
   key: ApiKey | undefined = undefined
   subject: Subject | undefined = undefined
   rateLimit: RateLimitResult | undefined = undefined
   /** How long the request has waited for its key, in milliseconds. */
   waitedMs = 0
+  /** What was taken out of the key's quota. */
+  cost = 0
+  /** Why the request was refused: the code of its first error. */
+  refusal: ErrorCode | undefined = undefined
   readonly #trustProxy: number
 
   constructor(head: RequestHead, trustProxy: number) {
     const given = head.headers['x-request-id']
     this.head = head
     this.id = typeof given === 'string' && printable.test(given) ? given : randomUUID()
+    this.trace = readTrace(head.headers.traceparent)
     this.method = head.method === 'HEAD' ? 'GET' : (head.method ?? 'GET')
     this.#trustProxy = trustProxy
+  }
+
+  get surface(): 'rest' | 'graphql' | 'other' {
+    return this.path === '/graphql' ? 'graphql' : this.operation ? 'rest' : 'other'
+  }
+
+  /** Milliseconds since the head of the request arrived. */
+  get elapsedMs(): number {
+    return performance.now() - this.startedAt
   }
 
   /** The client's address, as far as TRUST_PROXY allows to believe it. */
