@@ -195,7 +195,6 @@ describe('the figures in the guides match the code', () => {
       'rest-and-graphql': [
         'and at least 1:',
         'divided by 100.',
-        'root fields, divided by 10.',
         'costs 1, costs 5, and costs 3.',
         'beyond a limit costs 1.',
         '600 times a minute',

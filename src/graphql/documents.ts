@@ -12,9 +12,8 @@ import { type ExecutionRequest, prepare } from '../execute/executor.js'
 import { type Cost, costOf, fittingLimit, type Variables } from './cost.js'
 import { assertWithinLimits, MAX_BYTES, MAX_TOKENS } from './limits.js'
 import { operationName } from './operation-name.js'
+import { DocumentLimitError } from './selection.js'
 import { type Validation, validateDocument } from './validate.js'
-
-const invalid = (message: string) => new ApiError('invalid_request', message)
 
 /** Errors in longer documents name no lines: each is found by a walk over all lines before it. */
 const MAX_LOCATED_LINES = 1_000
@@ -23,13 +22,14 @@ const countLines = (source: string) => source.match(/[\n\r]/g)?.length ?? 0
 
 function parseWithinLimits(source: string): DocumentNode {
   const bytes = Buffer.byteLength(source)
-  if (bytes > MAX_BYTES) throw invalid(`The document has ${bytes} bytes; at most ${MAX_BYTES} are allowed.`)
+  if (bytes > MAX_BYTES)
+    throw new DocumentLimitError(`The document has ${bytes} bytes; at most ${MAX_BYTES} are allowed.`)
   try {
     return parse(source, { maxTokens: MAX_TOKENS, noLocation: countLines(source) > MAX_LOCATED_LINES })
   } catch (error) {
     // Refused like any other limit: with 400, whatever media type the client accepts.
     if ((error as Error).message.startsWith('Syntax Error: Document contains more'))
-      throw invalid(`The document has more than ${MAX_TOKENS} tokens, which is the most allowed.`)
+      throw new DocumentLimitError(`The document has more than ${MAX_TOKENS} tokens, which is the most allowed.`)
     throw error
   }
 }
@@ -73,7 +73,7 @@ export class KnownDocument {
     const known = this.#operations.get(name)
     if (known) return known
     const definition = getOperationAST(this.node, name)
-    if (!definition) throw invalid('Could not determine what operation to execute.')
+    if (!definition) throw new ApiError('invalid_request', 'Could not determine what operation to execute.')
     const operation = new KnownOperation(this, definition)
     this.#operations.set(name, operation)
     return operation

@@ -10,6 +10,7 @@ import type { Logger } from '../log.js'
 import { DEFAULT_COST, MAX_OBJECTS } from './cost.js'
 import { createDocumentCache, KnownDocument, type KnownOperation } from './documents.js'
 import { type GraphqlParameters, readParameters } from './parameters.js'
+import { DocumentLimitError } from './selection.js'
 
 /** The longest answer, in bytes. A mutation has happened, so that its answer is cut off much later, field by field. */
 const MAX_ANSWER = 8_388_608
@@ -99,10 +100,12 @@ export function createGraphql(options: GraphqlOptions) {
     return { parameters, document, operation }
   }
 
-  /** What has no cost of its own, or is refused before the quota, is charged one unit if there is one left. */
-  async function chargeRefused(context: RequestContext): Promise<void> {
+  /** Charges one unit for what has no cost of its own. What comes before the quota is refused whether there is one or not. */
+  async function chargeRefused(context: RequestContext, refusal: unknown): Promise<void> {
+    const isBeforeQuota =
+      refusal instanceof DocumentLimitError || (refusal instanceof ApiError && [405, 413, 415].includes(refusal.status))
     await consume(context, DEFAULT_COST.units).catch((error) => {
-      if (!(error instanceof ApiError) || error.status !== 429) throw error
+      if (!isBeforeQuota || error.status !== 429) throw error
     })
   }
 
@@ -112,12 +115,12 @@ export function createGraphql(options: GraphqlOptions) {
     const { query, variables } = request.parameters
     const { units, objects } = operation.cost(variables)
     if (objects > MAX_OBJECTS) {
-      await chargeRefused(context)
       const fitting = operation.fittingLimit(variables, (cost) => cost.objects <= MAX_OBJECTS)
-      throw new ApiError(
-        'invalid_request',
+      const refusal = new DocumentLimitError(
         `The operation could return ${objects} objects; at most ${MAX_OBJECTS} are allowed. ${fitting}`,
       )
+      await chargeRefused(context, refusal)
+      throw refusal
     }
     await consume(context, units, (most) => operation.fittingLimit(variables, (cost) => cost.units <= most))
     const isValid = document.errors.length === 0
@@ -169,7 +172,7 @@ export function createGraphql(options: GraphqlOptions) {
     try {
       request = readRequest(context)
     } catch (error) {
-      await chargeRefused(context)
+      await chargeRefused(context, error)
       if (error instanceof GraphQLError && !(error instanceof ApiError)) return respond({ errors: [error] }, context)
       throw error
     }

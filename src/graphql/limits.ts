@@ -1,6 +1,5 @@
 import { type DocumentNode, type FieldNode, Kind, type SelectionSetNode } from 'graphql'
-import { ApiError } from '../../schema/errors.js'
-import { expand, fragmentsOf } from './selection.js'
+import { DocumentLimitError, expand, fragmentsOf } from './selection.js'
 
 // What a document may be at most, found before it is paid for and validated: from the document alone, in a time that
 // grows with its size alone.
@@ -14,10 +13,8 @@ const MAX_REPETITIONS = 10
 const MAX_DEPTH = 10
 const MAX_INTROSPECTION_DEPTH = 20
 
-const invalid = (message: string) => new ApiError('invalid_request', message)
-
 function assertAtMost(max: number, count: number, what: string) {
-  if (count > max) throw invalid(`The document has ${count} ${what}; at most ${max} are allowed.`)
+  if (count > max) throw new DocumentLimitError(`The document has ${count} ${what}; at most ${max} are allowed.`)
 }
 
 const introspects = ({ name }: FieldNode) => name.value === '__schema' || name.value === '__type'
@@ -54,7 +51,7 @@ export function assertWithinLimits(document: DocumentNode): void {
     const fragment = fragments.get(name)
     const known = depths.get(name)
     if (known || !fragment) return known ?? { data: 0, introspection: 0 }
-    if (depths.has(name)) throw invalid(`The fragment ${name} contains itself, which would never end.`)
+    if (depths.has(name)) throw new DocumentLimitError(`The fragment ${name} contains itself, which would never end.`)
     depths.set(name, undefined)
     const depth = depthOf(fragment.selectionSet)
     depths.set(name, depth)
@@ -98,7 +95,7 @@ export function assertWithinLimits(document: DocumentNode): void {
   for (const set of sets)
     for (const [key, repeated] of expand([{ set, type: undefined }], fragments, () => true))
       if (repeated.length > MAX_REPETITIONS)
-        throw invalid(
+        throw new DocumentLimitError(
           `One selection has a field ${repeated.length} times; at most ${MAX_REPETITIONS} are allowed. It is ${key}.`,
         )
 }

@@ -18,6 +18,13 @@ import { ApiError } from '../../schema/errors.js'
 
 // Walks over documents that nothing has validated yet: an unknown field has no definition, an unknown fragment no fields.
 
+/** A document beyond a limit. It is refused before the quota, and charged one unit. */
+export class DocumentLimitError extends ApiError {
+  constructor(message: string) {
+    super('invalid_request', message)
+  }
+}
+
 /** Selections that the merged selection sets of a document may have together. */
 const MAX_EXPANDED = 5_000
 
@@ -104,8 +111,7 @@ export class MergedSelections<Result> {
   expand(selections: Selection[]) {
     return expand(selections, this.fragments, (node) => {
       if (++this.expanded <= MAX_EXPANDED) return this.includes(node)
-      throw new ApiError(
-        'invalid_request',
+      throw new DocumentLimitError(
         `The fragments of the document expand to more than ${MAX_EXPANDED} selections, which is the most allowed. Spread fewer fragments in each other.`,
       )
     })
