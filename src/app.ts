@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { initContextCache } from '@pothos/core'
 import type { Context } from '../schema/builder.js'
 import { schema } from '../schema/index.js'
 import {
@@ -43,6 +44,7 @@ export function createApp({ settings, database, rateLimiter, log, keyTtlMs, seco
   const state = { draining: false }
   const prisma = gatherReads(database.prisma)
   const createResolverContext = (context: RequestContext): Context => ({
+    ...initContextCache(),
     prisma,
     quota: async () => readQuota(context),
   })
@@ -78,6 +80,8 @@ export function createApp({ settings, database, rateLimiter, log, keyTtlMs, seco
     // A banned key that reads its quota is not refused: it gets no Retry-After.
     setRateLimitHeaders(headers, context.rateLimit, status === 429)
     setDeprecationHeaders(headers, context)
+    headers['cache-control'] ??= 'private, no-cache'
+    headers['x-content-type-options'] ??= 'nosniff'
     return response
   }
 

@@ -7,7 +7,17 @@ import { createDeprecation } from '../rest/deprecation.js'
 import { fill, MEDIA_TYPES, type Operation, operations } from '../rest/operations.js'
 import { codeSamples } from './code-samples.js'
 import { type Header, type ResponseObject, type Schema, schemaRef } from './document.js'
-import { commonHeaders, errorContent, errorResponses, MAX_HEAD, optional, responseName, text } from './responses.js'
+import {
+  commonHeaders,
+  errorContent,
+  errorResponses,
+  exampleEtag,
+  headerRefs,
+  MAX_HEAD,
+  optional,
+  responseName,
+  text,
+} from './responses.js'
 import { sample, sampleArgument } from './samples.js'
 import { bounds, inputOf, listName, resultOf, sampleParams } from './schemas.js'
 
@@ -34,6 +44,7 @@ function errorCodes(operation: Operation): ErrorCode[] {
   for (const code of errors) possible.add(code)
   if (path.includes('{')) possible.add('not_found')
   if (deprecation) possible.add('gone')
+  if (operation.isConditional) possible.add('precondition_failed')
   if (fields.length > 0) possible.add('payload_too_large').add('unsupported_media_type')
   // An id in a body refers to something, which may not exist.
   if (fields.some(({ type }) => getNamedType(type).name === 'Int64')) possible.add('unknown_reference')
@@ -68,13 +79,30 @@ const parameters = ({ field, body }: Operation, generated: NonNullable<Generated
     }
   })
 
+const condition = (name: string, description: string) => ({
+  name,
+  in: 'header',
+  description: `${description} One \`ETag\` or several, separated by commas, or \`*\` for any (RFC 9110).`,
+  required: false,
+  schema: { type: 'string', minLength: 1, maxLength: MAX_HEAD, pattern: '^(\\*|(W/)?"[!#-~]*".*)$' },
+  example: exampleEtag,
+})
+const ifNoneMatch = condition('If-None-Match', 'Returns 304 without a body if the `ETag` is one of these.')
+const ifMatch = condition('If-Match', 'Changes nothing, and returns 412, unless the `ETag` is one of these.')
+
+/** The parameters that are headers. */
+const conditions = ({ rest, isConditional, hasEtag }: Operation) => [
+  ...(rest.method === 'GET' && hasEtag ? [ifNoneMatch] : []),
+  ...(isConditional ? [ifMatch] : []),
+]
+
 function success(operation: Operation, baseUrl: string): ResponseObject {
   const { rest, field } = operation
   if (rest.status === 204) return { description: 'Done. There is no body.', headers: commonHeaders }
   const list = listName(operation)
   const { name } = resultOf(operation)
   const example = sample(field.type) as Record<string, unknown>
-  const headers: ResponseObject['headers'] = { ...commonHeaders }
+  const headers: ResponseObject['headers'] = { ...commonHeaders, ...(operation.hasEtag && headerRefs(['ETag'])) }
   if (rest.location) {
     const maxLength = baseUrl.length + fill(rest.location, { id: Number.MAX_SAFE_INTEGER }).length
     headers.Location = text('Where it is found.', baseUrl + fill(rest.location, example), { format: 'uri', maxLength })
@@ -112,8 +140,11 @@ function responses(operation: Operation, options: Options) {
   const responses: Record<string, ResponseObject | OpenAPIV3.ReferenceObject> = {}
   // Every response of a deprecated operation has these headers, errors included.
   const added = deprecationHeaders(operation, options)
-  const own: [number, ResponseObject] = [status, success(operation, options.baseUrl)]
-  for (const [status, response] of [own, ...errorResponses(errorCodes(operation))]) {
+  const { content, ...own } = success(operation, options.baseUrl)
+  const all: [number, ResponseObject][] = [[status, { ...own, content }]]
+  if (operation.rest.method === 'GET' && operation.hasEtag)
+    all.push([304, { ...own, description: '`If-None-Match` has the `ETag`. There is no body.' }])
+  for (const [status, response] of [...all, ...errorResponses(errorCodes(operation))]) {
     const completed = { ...response, headers: { ...response.headers, ...added } }
     if (status === 429 && cost === 0) {
       completed.description += '\n\nOnly requests without a valid key are limited here, by their address.'
@@ -164,7 +195,7 @@ export function createOperation(operation: Operation, generated: Generated, opti
     // Redocly's and ReadMe's marks; the reason is for our own reference.
     ...(noTryIt && { 'x-hideTryItPanel': true, 'x-explorer-enabled': false, 'x-no-try-it-reason': noTryIt }),
     'x-codeSamples': codeSamples(operation, options.baseUrl),
-    parameters: found.parameters && parameters(operation, found.parameters),
+    parameters: [...parameters(operation, found.parameters ?? []), ...conditions(operation)],
     requestBody: media && {
       description: operation.body?.description ?? undefined,
       required: true,

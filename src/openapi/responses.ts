@@ -1,4 +1,5 @@
 import { catalogue, type ErrorCode } from '../../schema/errors.js'
+import { createEtag } from '../../schema/etag.js'
 import { EXAMPLE_TIME, exampleWindows } from '../../schema/quota.js'
 import { MAX_INT } from '../../schema/validation.js'
 import { EXPOSED } from '../http/cors.js'
@@ -80,16 +81,25 @@ const common: Record<string, Header> = {
     pattern: '^[A-Za-z-]+(, [A-Za-z-]+)*$',
     maxLength: 1_024,
   }),
+  'Cache-Control': constant('Only the client itself may store it, and asks before each use.', 'private, no-cache'),
+  'X-Content-Type-Options': constant('Browsers use the media type as it is.', 'nosniff'),
   Vary: optional(constant('Where the service is configured to name origins, the answer depends on them.', 'Origin')),
 }
 
+/** An ETag for examples. */
+export const exampleEtag = createEtag('')
+
 export const headers: Record<string, Header> = {
   ...common,
+  ETag: text('Changes whenever the representation does. The same on every gateway (RFC 9110).', exampleEtag, {
+    pattern: '^"[\\w-]{27}"$',
+    maxLength: 29,
+  }),
   'Retry-After': integer('Whole seconds to wait before the next attempt.', 60, 1, LAST_SECOND),
   'WWW-Authenticate': constant('How to authenticate (RFC 9110).', 'Bearer'),
 }
 
-const headerRefs = (names: string[]) =>
+export const headerRefs = (names: string[]) =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
 
 export const commonHeaders = headerRefs(Object.keys(common))
