@@ -123,11 +123,10 @@ export type ConditionalResolver = GraphQLFieldResolver<unknown, any, any>
  * transaction that has compared them.
  */
 export function ifMatching(builder: Builder, config: FieldConfig, resolve: ConditionalResolver): ConditionalResolver {
-  const type = typeOf(builder, config)
-  const model = modelOf(builder, type) as string
+  const model = modelOf(builder, typeOf(builder, config)) as string
   const delegate = (model.charAt(0).toLowerCase() + model.slice(1)) as 'pet'
   const key = keyOf(model) as 'id'
-  const include = relationsOf(builder, type)
+  const include = relationsOf(builder, typeOf(builder, config))
   const lock = lockOf(model, Object.keys(include))
   // The last one in the path names the row.
   const id = /\{(\w+)\}$/.exec(config.extensions?.rest?.path ?? '')?.[1] as string
@@ -138,10 +137,9 @@ export function ifMatching(builder: Builder, config: FieldConfig, resolve: Condi
       const inTransaction = { ...context, prisma }
       await prisma.$queryRawUnsafe(lock, args[id])
       const row: Row | null = await prisma[delegate].findUnique({ where: { [key]: args[id] as bigint }, include })
-      if (!row) throw new ApiError('precondition_failed', 'The resource does not exist, so it has no ETag.')
-      const etag = await etagOf(builder, row, getNamedType(info.returnType) as GraphQLObjectType, inTransaction, info)
-      if (!matchesStrongly(ifMatch, etag))
-        throw new ApiError('precondition_failed', 'The resource has changed: it has another ETag now. Get it again.')
+      const type = getNamedType(info.returnType) as GraphQLObjectType
+      if (!row || !matchesStrongly(ifMatch, await etagOf(builder, row, type, inTransaction, info)))
+        throw new ApiError('precondition_failed')
       return resolve(root, args, inTransaction, info)
     }
     const { prisma } = context

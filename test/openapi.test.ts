@@ -234,9 +234,14 @@ describe.each(operations)('$name', (described) => {
     const parameters = operation.parameters ?? []
     const places = parameters.map((parameter) => [parameter.name, parameter.in, parameter.required])
     const wanted = field.args.filter((arg) => !isInputObjectType(getNamedType(arg.type)))
-    expect(places).toEqual(
-      wanted.map((arg) => [arg.name, inPath.includes(arg.name) ? 'path' : 'query', inPath.includes(arg.name)]),
-    )
+    expect(places).toEqual([
+      ...wanted.map(({ name }) => [
+        name === 'ifMatch' ? 'If-Match' : name,
+        name === 'ifMatch' ? 'header' : inPath.includes(name) ? 'path' : 'query',
+        inPath.includes(name),
+      ]),
+      ...(rest.method === 'GET' && name !== 'quota' ? [['If-None-Match', 'header', false]] : []),
+    ])
     for (const { description, example } of parameters) {
       expect(description).toBeTruthy()
       expect(example).toBeDefined()
@@ -261,11 +266,13 @@ describe.each(operations)('$name', (described) => {
     const refers = /^(create|update)(Pet|Order)$/.test(name)
     const expected: Record<string, boolean> = {
       [rest.status ?? 200]: true,
+      304: rest.method === 'GET' && name !== 'quota',
       400: true,
       401: true,
       404: hasId,
       409: rest.method === 'DELETE',
       410: rest.deprecation !== undefined,
+      412: ['PATCH', 'DELETE'].includes(rest.method),
       413: body,
       415: body,
       422: refers,
@@ -287,6 +294,8 @@ describe.each(operations)('$name', (described) => {
         'RateLimit-Policy',
       ]
       wanted.push('X-Request-Id', 'Access-Control-Allow-Origin', 'Access-Control-Expose-Headers', 'Vary')
+      wanted.push('Cache-Control', 'X-Content-Type-Options')
+      if (['200', '201', '304'].includes(status) && name !== 'quota') wanted.push('ETag')
       if (['429', '503'].includes(status)) wanted.push('Retry-After')
       if (status === '401') wanted.push('WWW-Authenticate')
       if (status === '201') wanted.push('Location')
@@ -299,7 +308,7 @@ describe.each(operations)('$name', (described) => {
   test('has an example of every body, with the codes of its status', () => {
     for (const status of statuses) {
       const media = response(operation, status).content?.['application/json']
-      if (status === '204') expect(media).toBeUndefined()
+      if (['204', '304'].includes(status)) expect(media).toBeUndefined()
       else if (status.startsWith('2')) expect(media?.example).toBeDefined()
       else {
         expect(media?.schema).toEqual({ $ref: '#/components/schemas/Error' })

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { getNamedType, getNullableType, isEnumType, isListType } from 'graphql'
 import type { OpenAPIV3 } from 'openapi-types'
 import { catalogue, type ErrorCode } from '../../schema/errors.js'
+import { createEtag } from '../../schema/etag.js'
 import { ADDRESS_LIMITED } from '../auth/index.js'
 import { createDeprecation } from '../rest/deprecation.js'
 import { fill, MEDIA_TYPES, type Operation, operations } from '../rest/operations.js'
@@ -11,9 +12,10 @@ import {
   commonHeaders,
   errorContent,
   errorResponses,
+  etagHeader,
   exampleEtag,
-  headerRefs,
   MAX_HEAD,
+  notModified,
   optional,
   responseName,
   text,
@@ -53,18 +55,22 @@ function errorCodes(operation: Operation): ErrorCode[] {
   return (Object.keys(catalogue) as ErrorCode[]).filter((code) => possible.has(code))
 }
 
-/** The error responses of operations that add nothing of their own to them. */
+/** The responses of operations that add nothing of their own to them. */
 export const sharedResponses = Object.fromEntries(
-  errorResponses([...new Set(operations.filter(({ rest }) => !rest.deprecation).flatMap(errorCodes))]).map(
-    ([status, response]) => [responseName(status), response],
-  ),
+  [
+    notModified,
+    ...errorResponses([...new Set(operations.filter(({ rest }) => !rest.deprecation).flatMap(errorCodes))]),
+  ].map(([status, response]) => [responseName(status), response]),
 )
 
-/** SOFA's parameters without the body, which it wants in the query too. */
-const parameters = ({ field, body }: Operation, generated: NonNullable<GeneratedOperation['parameters']>) =>
-  field.args.flatMap((arg) => {
+/** SOFA's parameters without the body and headers, which it wants in the query too. */
+const parameters = (
+  { field, pathArguments, queryArguments }: Operation,
+  generated: NonNullable<GeneratedOperation['parameters']>,
+) =>
+  [...pathArguments, ...queryArguments].flatMap((arg) => {
     const parameter = generated.find(({ name }) => name === arg.name)
-    if (!parameter || arg === body) return []
+    if (!parameter) return []
     const type = getNullableType(arg.type)
     // The description belongs to the parameter, not to the schema of its values.
     const { description: _, ...schema } = isEnumType(type) ? schemaRef(type.name) : parameter.schema
@@ -79,22 +85,29 @@ const parameters = ({ field, body }: Operation, generated: NonNullable<Generated
     }
   })
 
-const condition = (name: string, description: string) => ({
+const condition = (name: string, description: string, example: string) => ({
   name,
   in: 'header',
-  description: `${description} One \`ETag\` or several, separated by commas, or \`*\` for any (RFC 9110).`,
+  description,
   required: false,
   schema: { type: 'string', minLength: 1, maxLength: MAX_HEAD, pattern: '^(\\*|(W/)?"[!#-~]*".*)$' },
-  example: exampleEtag,
+  example,
 })
-const ifNoneMatch = condition('If-None-Match', 'Returns 304 without a body if the `ETag` is one of these.')
-const ifMatch = condition('If-Match', 'Changes nothing, and returns 412, unless the `ETag` is one of these.')
 
-/** The parameters that are headers. */
-const conditions = ({ rest, isConditional, hasEtag }: Operation) => [
-  ...(rest.method === 'GET' && hasEtag ? [ifNoneMatch] : []),
-  ...(isConditional ? [ifMatch] : []),
-]
+/** The headers that make a request conditional. */
+function conditions({ rest, field, isConditional, hasEtag }: Operation) {
+  if (isConditional)
+    return [
+      condition(
+        'If-Match',
+        'Changes nothing and returns 412 unless the `ETag` is one of these, separated by commas; `*` is any.',
+        createEtag(JSON.stringify(sample(field.type))),
+      ),
+    ]
+  if (rest.method !== 'GET' || !hasEtag) return []
+  const description = 'Returns 304 without a body if the `ETag` is one of these, separated by commas; `*` is any.'
+  return [condition('If-None-Match', description, exampleEtag)]
+}
 
 function success(operation: Operation, baseUrl: string): ResponseObject {
   const { rest, field } = operation
@@ -102,7 +115,7 @@ function success(operation: Operation, baseUrl: string): ResponseObject {
   const list = listName(operation)
   const { name } = resultOf(operation)
   const example = sample(field.type) as Record<string, unknown>
-  const headers: ResponseObject['headers'] = { ...commonHeaders, ...(operation.hasEtag && headerRefs(['ETag'])) }
+  const headers: ResponseObject['headers'] = { ...commonHeaders, ...(operation.hasEtag && etagHeader) }
   if (rest.location) {
     const maxLength = baseUrl.length + fill(rest.location, { id: Number.MAX_SAFE_INTEGER }).length
     headers.Location = text('Where it is found.', baseUrl + fill(rest.location, example), { format: 'uri', maxLength })
@@ -140,11 +153,9 @@ function responses(operation: Operation, options: Options) {
   const responses: Record<string, ResponseObject | OpenAPIV3.ReferenceObject> = {}
   // Every response of a deprecated operation has these headers, errors included.
   const added = deprecationHeaders(operation, options)
-  const { content, ...own } = success(operation, options.baseUrl)
-  const all: [number, ResponseObject][] = [[status, { ...own, content }]]
-  if (operation.rest.method === 'GET' && operation.hasEtag)
-    all.push([304, { ...own, description: '`If-None-Match` has the `ETag`. There is no body.' }])
-  for (const [status, response] of [...all, ...errorResponses(errorCodes(operation))]) {
+  const own: [number, ResponseObject] = [status, success(operation, options.baseUrl)]
+  const unchanged = operation.rest.method === 'GET' && operation.hasEtag ? [notModified] : []
+  for (const [status, response] of [own, ...unchanged, ...errorResponses(errorCodes(operation))]) {
     const completed = { ...response, headers: { ...response.headers, ...added } }
     if (status === 429 && cost === 0) {
       completed.description += '\n\nOnly requests without a valid key are limited here, by their address.'

@@ -99,18 +99,29 @@ export const headers: Record<string, Header> = {
   'WWW-Authenticate': constant('How to authenticate (RFC 9110).', 'Bearer'),
 }
 
-export const headerRefs = (names: string[]) =>
+const headerRefs = (names: string[]) =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
 
 export const commonHeaders = headerRefs(Object.keys(common))
+
+/** On every result that is stored. */
+export const etagHeader = headerRefs(['ETag'])
 
 const byStatus: Record<number, string[]> = { 401: ['WWW-Authenticate'], 429: ['Retry-After'], 503: ['Retry-After'] }
 
 /** `rate_limited` and `key_banned` share 429: one response, `RateLimited`, named after the first code of the status. */
 export const responseName = (status: number) => {
-  const [code = ''] = Object.entries(catalogue).find(([, entry]) => entry.status === status) ?? []
+  const [code = 'not_modified'] = Object.entries(catalogue).find(([, entry]) => entry.status === status) ?? []
   return code.replace(/(?:^|_)(.)/g, (_, letter: string) => letter.toUpperCase())
 }
+
+export const notModified: [number, ResponseObject] = [
+  304,
+  {
+    description: '`If-None-Match` has the `ETag` of what a 200 would return.',
+    headers: { ...commonHeaders, ...etagHeader },
+  },
+]
 
 /** Error bodies that share a status, each as an example. */
 export const errorContent = (errors: { code: ErrorCode; status: number; message: string }[]) => {

@@ -65,12 +65,6 @@ function refuse({ path, allow }: RequestContext): never {
   throw new ApiError('method_not_allowed', `This path takes ${allowed}.`, { allow: allowed })
 }
 
-/** RFC 9110, section 15.4.5: the headers of a 200, but of the body nothing. */
-function notModified({ headers }: HttpResponse): HttpResponse {
-  const { 'content-type': _, ...others } = headers
-  return { status: 304, headers: others }
-}
-
 /** The REST surface: an operation's arguments are read, its prepared document is executed, its result is written. */
 export function createRest({ consume, createContext, baseUrl, sunset, maxBodyBytes }: RestOptions) {
   /** The arguments of the operation, read and coerced once. */
@@ -113,7 +107,7 @@ export function createRest({ consume, createContext, baseUrl, sunset, maxBodyByt
       // The last page of a list changes also when another follows.
       const etag = createEtag(contextValue.nextCursor === undefined ? body : `${body}+`)
       response.headers.etag = etag
-      if (ifNoneMatch && matchesWeakly(ifNoneMatch, etag)) return notModified(response)
+      if (ifNoneMatch && matchesWeakly(ifNoneMatch, etag)) return { status: 304, headers: { etag } }
     }
     return response
   }
