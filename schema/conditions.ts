@@ -133,18 +133,20 @@ export function ifMatching(builder: Builder, config: FieldConfig, resolve: Condi
   return (root, args: Row & { ifMatch?: EntityTags }, context: Context, info) => {
     const { ifMatch } = args
     if (!ifMatch) return resolve(root, args, context, info)
-    const resolveIfMatching = async (prisma: Prisma.TransactionClient) => {
-      const inTransaction = { ...context, prisma }
-      await prisma.$queryRawUnsafe(lock, args[id])
+    const assertMatch = async (prisma: Prisma.TransactionClient) => {
       const row: Row | null = await prisma[delegate].findUnique({ where: { [key]: args[id] as bigint }, include })
       const type = getNamedType(info.returnType) as GraphQLObjectType
-      if (!row || !matchesStrongly(ifMatch, await etagOf(builder, row, type, inTransaction, info)))
+      if (!row || !matchesStrongly(ifMatch, await etagOf(builder, row, type, context, info)))
         throw new ApiError('precondition_failed')
-      return resolve(root, args, inTransaction, info)
+    }
+    const resolveIfMatching = async (prisma: Prisma.TransactionClient) => {
+      await prisma.$queryRawUnsafe(lock, args[id])
+      await assertMatch(prisma)
+      return resolve(root, args, { ...context, prisma }, info)
     }
     const { prisma } = context
-    return '$transaction' in prisma
-      ? (prisma as PrismaClient).$transaction(resolveIfMatching)
-      : resolveIfMatching(prisma)
+    if (!('$transaction' in prisma)) return resolveIfMatching(prisma)
+    // Of many clients that change one row, those that come too late do not wait for its lock.
+    return assertMatch(prisma).then(() => (prisma as PrismaClient).$transaction(resolveIfMatching))
   }
 }
