@@ -6,7 +6,6 @@ import type { Prisma, PrismaClient } from '../prisma/generated/client/client.js'
 import type PrismaTypes from '../prisma/generated/pothos.js'
 import { getDatamodel } from '../prisma/generated/pothos.js'
 import { ApiError } from './errors.js'
-import type { EntityTags } from './etag.js'
 import type { Plan } from './plans.js'
 import './plugin.js'
 
@@ -37,7 +36,6 @@ export const builder = new SchemaBuilder<{
   Scalars: {
     Int64: { Input: bigint; Output: bigint | number }
     DateTime: { Input: Date; Output: Date }
-    EntityTags: { Input: EntityTags; Output: never }
   }
 }>({
   plugins: [PrismaPlugin, SubGraphPlugin, ValidationPlugin, 'gateway'],

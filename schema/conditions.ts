@@ -15,6 +15,7 @@ import { getDatamodel } from '../prisma/generated/pothos.js'
 import type { Context } from './builder.js'
 import { ApiError } from './errors.js'
 import { createEtag, type EntityTags, matchesStrongly } from './etag.js'
+import { entityTags } from './validation.js'
 
 // What is stored has a tag, and changes of it can depend on the tag. Both follow from the declaration of its type.
 
@@ -107,9 +108,10 @@ export const isConditional = (builder: Builder, config: FieldConfig, method: str
 
 export function ifMatchArg(builder: Builder, { name, parentType }: FieldConfig) {
   const { ifMatch } = builder.args((t) => ({
-    ifMatch: t.field({
-      type: 'EntityTags',
-      description: 'Changes nothing unless the `etag` is among these. Otherwise the error is `precondition_failed`.',
+    ifMatch: t.string({
+      validate: entityTags,
+      description:
+        'An `etag`, or several separated by commas, or `*` for any. If the row has none of them, nothing changes and the error is `precondition_failed`.',
     }),
   }))
   return ifMatch.getConfig('ifMatch', name, builder.configStore.getTypeConfig(parentType))

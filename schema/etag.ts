@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto'
-import { InvalidValue } from './errors.js'
 
 // Entity tags (RFC 9110, section 8.8.3). The tag of a row is computed from its REST representation alone, so it is equal
 // on both surfaces and on every gateway, and changes with the row, whoever has changed it.
@@ -9,22 +8,17 @@ export const createEtag = (representation: string) => `"${hash('sha256', represe
 
 export type EntityTags = '*' | string[]
 
-/**
- * The value of If-Match or If-None-Match: entity tags in their quotes, or `*` for any.
- *
- * @throws InvalidValue
- */
-export function parseEntityTags(value: unknown): EntityTags {
-  const text = typeof value === 'string' ? value.trim() : ''
-  if (text === '*') return text
+export const MALFORMED = 'must be * or entity tags in double quotes, separated by commas, as ETag has them'
+
+/** The value of If-Match or If-None-Match: entity tags in their quotes, or `*` for any. Undefined if it is malformed. */
+export function parseEntityTags(text: string): EntityTags | undefined {
+  if (text.trim() === '*') return '*'
   const tags: string[] = []
   const rest = text.replaceAll(/(?:W\/)?"[!#-~\x80-\xff]*"(?=[\t ]*(?:,|$))/g, (tag) => {
     tags.push(tag)
     return ''
   })
-  if (tags.length === 0 || /[^\t ,]/.test(rest))
-    throw new InvalidValue('must be * or entity tags in double quotes, separated by commas, as ETag has them')
-  return tags
+  return tags.length > 0 && !/[^\t ,]/.test(rest) ? tags : undefined
 }
 
 /** The comparison of If-Match: a weak tag matches nothing. */

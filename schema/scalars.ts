@@ -2,7 +2,6 @@ import { Kind } from 'graphql'
 import { z } from 'zod'
 import { builder } from './builder.js'
 import { InvalidValue } from './errors.js'
-import { parseEntityTags } from './etag.js'
 
 const MAX_ID = 2n ** 63n - 1n
 
@@ -56,12 +55,4 @@ builder.scalarType('DateTime', {
   parseValue: toDate,
   parseLiteral: (node) => toDate(node.kind === Kind.STRING ? node.value : null),
   serialize: (value) => (value as Date).toISOString(),
-})
-
-builder.scalarType('EntityTags', {
-  description:
-    'One `etag` or several, separated by commas, or `*` for any: the value of the HTTP header `If-Match` (RFC 9110).',
-  parseValue: parseEntityTags,
-  parseLiteral: (node) => parseEntityTags(node.kind === Kind.STRING ? node.value : null),
-  serialize: String,
 })

@@ -8,7 +8,7 @@ import { type HttpResponse, jsonResponse } from './response.js'
 const RETRY_UNAVAILABLE = '5'
 
 // Prisma: cannot reach, timed out, refused, closed, pool exhausted; Node and pg say the same in their own words.
-const away = new Set(['P1001', 'P1002', 'P1003', 'P1008', 'P1011', 'P1017', 'P2024', 'P2037'])
+const away = new Set(['P1001', 'P1002', 'P1003', 'P1008', 'P1011', 'P1017', 'P2024', 'P2028', 'P2037'])
 const awayText =
   /ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|Connection terminated|timeout exceeded when trying to connect|(statement|query|read) timeout|terminating connection|the database system is|too many clients|Server has closed the connection|prepared statement "\w+" does not exist|DatabaseNotReachable|ConnectionClosed|SocketTimeout/i
 

@@ -89,7 +89,7 @@ export function createRest({ consume, createContext, baseUrl, sunset, maxBodyByt
     const json = operation.body && (await readJson(context.head as IncomingMessage, maxBodyBytes, types))
     const coerced = readArguments(operation, context, json)
     const { ifMatch, ifNoneMatch } = readConditions(operation, context.head.headers)
-    if (ifMatch) coerced.ifMatch = ifMatch
+    if (ifMatch) coerced.ifMatch = context.head.headers['if-match']
     const contextValue = createContext(context)
     const { data, errors } = await execute({ contextValue, variables: { coerced } })
     if (errors?.[0]) throw errors[0]

@@ -10,7 +10,7 @@ import {
   isListType,
 } from 'graphql'
 import { ApiError, InvalidValue } from '../../schema/errors.js'
-import { type EntityTags, parseEntityTags } from '../../schema/etag.js'
+import { MALFORMED, parseEntityTags } from '../../schema/etag.js'
 import { parseId } from '../../schema/scalars.js'
 import { MAX_INT } from '../../schema/validation.js'
 import type { Operation } from './operations.js'
@@ -67,16 +67,9 @@ export function readQuery(into: Record<string, unknown>, search: string, args: r
 function readEntityTags(text: string | undefined, name: string, methods: string, isSupported: boolean) {
   if (text === undefined) return
   if (!isSupported) throw invalid(`${name} is supported by ${methods} only.`)
-  try {
-    return parseEntityTags(text)
-  } catch (error) {
-    throw invalid(`${name} ${(error as Error).message}.`)
-  }
-}
-
-export interface Conditions {
-  ifMatch: EntityTags | undefined
-  ifNoneMatch: EntityTags | undefined
+  const tags = parseEntityTags(text)
+  if (!tags) throw invalid(`${name} ${MALFORMED}.`)
+  return tags
 }
 
 /**
@@ -85,7 +78,7 @@ export interface Conditions {
  *
  * @throws ApiError invalid_request
  */
-export const readConditions = ({ rest, isConditional }: Operation, headers: IncomingHttpHeaders): Conditions => ({
+export const readConditions = ({ rest, isConditional }: Operation, headers: IncomingHttpHeaders) => ({
   ifMatch: readEntityTags(headers['if-match'], 'If-Match', 'PATCH and DELETE', isConditional),
   ifNoneMatch: readEntityTags(headers['if-none-match'], 'If-None-Match', 'GET', rest.method === 'GET'),
 })
