@@ -109,4 +109,6 @@ export function expectCommonHeaders({ headers }: Answer, label?: string) {
   expect(headers.get('ratelimit-policy'), label).toMatch(/^"minute";q=\d+;w=60, "day";q=\d+;w=86400$/)
   expect(headers.get('x-request-id'), label).toMatch(/^[\x21-\x7e]{1,128}$/)
   expect(headers.get('access-control-allow-origin'), label).toBe('*')
+  expect(headers.get('cache-control'), label).toBe('private, no-cache')
+  expect(headers.get('x-content-type-options'), label).toBe('nosniff')
 }
