@@ -293,7 +293,7 @@ describe.each(operations)('$name', (described) => {
         'RateLimit',
         'RateLimit-Policy',
       ]
-      wanted.push('X-Request-Id', 'Access-Control-Allow-Origin', 'Access-Control-Expose-Headers', 'Vary')
+      wanted.push('X-Request-Id', 'traceparent', 'Access-Control-Allow-Origin', 'Access-Control-Expose-Headers', 'Vary')
       wanted.push('Cache-Control', 'X-Content-Type-Options')
       if (['200', '201', '304'].includes(status) && name !== 'quota') wanted.push('ETag')
       if (['429', '503'].includes(status)) wanted.push('Retry-After')
