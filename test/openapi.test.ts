@@ -84,7 +84,7 @@ describe('the document as a whole', () => {
   test('is the same each time, and small enough to load', () => {
     const text = JSON.stringify(document, null, 2)
     expect(JSON.stringify(createOpenApi(options), null, 2)).toBe(text)
-    expect(text.length).toBeLessThan(200_000)
+    expect(text.length).toBeLessThan(250_000)
   })
 
   test('has two alternative security schemes', () => {
@@ -182,6 +182,8 @@ describe('the bounds', () => {
   type Ruled = Pick<GraphQLInputField, 'name' | 'extensions'>
   const ruled = operations.flatMap(({ name, field }) =>
     field.args.flatMap((arg): [string, Ruled, Schema | undefined][] => {
+      // A header in REST, whose rule is a syntax: test/etag.test.ts.
+      if (arg.name === 'ifMatch') return []
       const input = getNamedType(arg.type)
       if (!isInputObjectType(input)) {
         const parameter = byName(name).parameters?.find((candidate) => candidate.name === arg.name)
