@@ -96,7 +96,7 @@ function lockOf(model: string, relations: string[]) {
   )
   const tables = [...parents.map(({ name, type }) => `"${type}" "${name}"`), `"${model}" "row"`]
   const joins = parents.map(({ name, type, column }) => ` AND "${name}"."${keyOf(type)}" = "row"."${column}"`)
-  return `SELECT 1 FROM ${tables.join(', ')} WHERE "row"."${keyOf(model)}" = $1${joins.join('')} FOR NO KEY UPDATE`
+  return `SELECT 1 FROM ${tables.join(' CROSS JOIN ')} WHERE "row"."${keyOf(model)}" = $1${joins.join('')} FOR NO KEY UPDATE`
 }
 
 const typeOf = ({ configStore }: Builder, { type }: FieldConfig) =>
