@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http'
 import findMyWay from 'find-my-way'
 import { getOperationAST, type OperationDefinitionNode } from 'graphql'
 import type { Context } from '../../schema/builder.js'
@@ -18,7 +17,6 @@ export interface RestOptions {
   createContext: (context: RequestContext) => Context
   baseUrl: string
   sunset: Date
-  maxBodyBytes: number
 }
 
 const router = findMyWay({ caseSensitive: true, ignoreTrailingSlash: false, maxParamLength: 16_384 })
@@ -67,7 +65,7 @@ function refuse({ path, allow }: RequestContext): never {
 }
 
 /** The REST surface: an operation's arguments are read, its prepared document is executed, its result is written. */
-export function createRest({ consume, createContext, baseUrl, sunset, maxBodyBytes }: RestOptions) {
+export function createRest({ consume, createContext, baseUrl, sunset }: RestOptions) {
   /** The arguments of the operation, read and coerced once. */
   function readArguments({ body, queryArguments, pathArguments }: Operation, context: RequestContext, json: unknown) {
     const args: Record<string, unknown> = {}
@@ -87,7 +85,7 @@ export function createRest({ consume, createContext, baseUrl, sunset, maxBodyByt
     if (rest.deprecation && Date.now() >= sunset.getTime()) throw new ApiError('gone')
 
     const types = MEDIA_TYPES[rest.method] ?? []
-    const json = operation.body && (await readJson(context.head as IncomingMessage, maxBodyBytes, types))
+    const json = operation.body && readJson(context, types)
     const coerced = readArguments(operation, context, json)
     const { ifMatch, ifNoneMatch } = readConditions(operation, context.head.headers)
     if (ifMatch) coerced.ifMatch = context.head.headers['if-match']
