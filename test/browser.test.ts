@@ -343,6 +343,7 @@ inChromium('a page of another origin', () => {
     const rateLimits = [
       'ratelimit',
       'ratelimit-policy',
+      'x-ratelimit-cost',
       'x-ratelimit-limit',
       'x-ratelimit-remaining',
       'x-ratelimit-reset',
