@@ -29,8 +29,8 @@ export const catalogue = {
   },
   precondition_failed: {
     status: 412,
-    message: 'The condition of the request does not hold.',
-    description: 'A conditional request whose condition does not hold.',
+    message: 'The resource has changed or is gone: it has none of these ETags. Read it again.',
+    description: 'The resource has changed or is gone: it has none of the ETags in `If-Match`.',
   },
   payload_too_large: {
     status: 413,

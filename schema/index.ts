@@ -1,10 +1,13 @@
 import { builder } from './builder.js'
+import { addEtags } from './conditions.js'
 import './scalars.js'
 import './category.js'
 import './pet.js'
 import './order.js'
 import './inventory.js'
 import './quota.js'
+
+addEtags(builder)
 
 /** What GraphQL serves. */
 export const schema = builder.toSchema({ sortSchema: false })

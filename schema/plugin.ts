@@ -5,6 +5,7 @@ import SchemaBuilder, {
   type PothosOutputFieldConfig,
   type SchemaTypes,
 } from '@pothos/core'
+import { type ConditionalResolver, ifMatchArg, ifMatching, isConditional } from './conditions.js'
 import { ApiError, type ErrorCode } from './errors.js'
 
 /** The navigation groups of the reference (specification, Endpoints). */
@@ -97,8 +98,8 @@ function refuseNulls(values: Record<string, unknown>, map: NullMap) {
 }
 
 /**
- * Carries `rest`, `nullable` and `example` into the schema's extensions, refuses null where it clears nothing, and makes
- * root fields nullable: one that is refused leaves the others their data.
+ * Carries `rest`, `nullable` and `example` into the schema's extensions, refuses null where it clears nothing, makes root
+ * fields nullable (one that is refused leaves the others their data), and adds `ifMatch` to updates and deletes.
  */
 class GatewayPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
   override onInputFieldConfig(config: PothosInputFieldConfig<Types>) {
@@ -108,7 +109,11 @@ class GatewayPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
 
   override onOutputFieldConfig(config: PothosOutputFieldConfig<Types>) {
     const { rest, example } = config.pothosOptions as { rest?: Rest | false; example?: unknown }
-    const nulls = mapInputFields(config.args, this.buildCache, (field) =>
+    const args =
+      rest && isConditional(this.builder, config, rest.method)
+        ? { ...config.args, ifMatch: ifMatchArg(this.builder, config) }
+        : config.args
+    const nulls = mapInputFields(args, this.buildCache, (field) =>
       field.extensions?.nullable ? null : field.name,
     ) as NullMap | null
     const { argMappers, extensions, kind, type } = config
@@ -118,6 +123,7 @@ class GatewayPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
     }
     return {
       ...config,
+      args,
       type: { ...type, nullable: type.nullable || kind === 'Query' || kind === 'Mutation' },
       extensions: {
         ...extensions,
@@ -126,6 +132,10 @@ class GatewayPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
       },
       argMappers: nulls ? [checkNulls, ...argMappers] : argMappers,
     }
+  }
+
+  override wrapResolve(resolve: ConditionalResolver, config: PothosOutputFieldConfig<Types>) {
+    return config.args.ifMatch ? ifMatching(this.builder, config, resolve) : resolve
   }
 }
 

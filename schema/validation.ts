@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { MALFORMED, parseEntityTags } from './etag.js'
 
 // Bounds of values, enforced on both surfaces and written into the OpenAPI document from here.
 
@@ -39,6 +40,12 @@ export const ids = z
   .array(z.bigint())
   .min(1, 'must name at least 1 id')
   .max(MAX_LIMIT, `must name at most ${MAX_LIMIT} ids`)
+
+/** The value of If-Match. */
+export const entityTags = z
+  .string()
+  .transform(parseEntityTags)
+  .refine((tags) => tags !== undefined, MALFORMED)
 
 /** Arguments for Prisma, which takes undefined for a value that is not given. Null is refused before (see plugin.ts). */
 export const given = <Values extends object>(values: Values) =>

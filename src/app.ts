@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { initContextCache } from '@pothos/core'
 import type { Context } from '../schema/builder.js'
 import { ApiError } from '../schema/errors.js'
 import { schema } from '../schema/index.js'
@@ -62,6 +63,7 @@ export function createApp(dependencies: Dependencies) {
   const state = { draining: false }
   const prisma = gatherReads(database.prisma)
   const createResolverContext = (context: RequestContext): Context => ({
+    ...initContextCache(),
     prisma: createRequestClient(prisma, database.requestTimeoutMs - context.waitedMs),
     quota: async () => readQuota(context),
   })
@@ -132,6 +134,8 @@ export function createApp(dependencies: Dependencies) {
     // A banned key that reads its quota is not refused: it gets no Retry-After.
     setRateLimitHeaders(headers, context.rateLimit, status === 429)
     setDeprecationHeaders(headers, context)
+    headers['cache-control'] ??= 'private, no-cache'
+    headers['x-content-type-options'] ??= 'nosniff'
     if (status === 429) admissions.noteRefusal(context)
   }
 

@@ -23,7 +23,7 @@ const migration = 'CREATE TABLE "Supplier" ("id" BIGSERIAL PRIMARY KEY, "name" T
 
 const resource = `
 import { builder, columnDescription, idArg } from './builder.js'
-import { found } from './errors.js'
+import { found, mapPrismaError, notFound } from './errors.js'
 import { page, pageArgs } from './pagination.js'
 import { name } from './validation.js'
 
@@ -66,6 +66,14 @@ builder.mutationFields((t) => ({
     args: { body: t.arg({ type: NewSupplier, required: true, description: 'The supplier to create.' }) },
     resolve: (query, _root, { body }, { prisma }) => prisma.supplier.create({ ...query, data: body }),
   }),
+  updateSupplier: t.prismaField({
+    type: Supplier,
+    description: 'Renames a supplier.',
+    rest: { method: 'PATCH', path: '/suppliers/{supplierId}', tag: 'Store', summary: 'Rename a supplier' },
+    args: { supplierId: idArg(t.arg, 'Supplier'), body: t.arg({ type: NewSupplier, required: true, description: 'What changes.' }) },
+    resolve: (query, _root, { supplierId: id, body }, { prisma }) =>
+      prisma.supplier.update({ ...query, where: { id }, data: body }).catch(mapPrismaError('P2025', () => notFound('supplier', id))),
+  }),
 }))
 `
 
@@ -95,10 +103,11 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-async function ask(path: string, init: RequestInit = {}) {
-  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
-  const response = await fetch(gateway.url + path, { headers, ...init })
-  return { status: response.status, headers: response.headers, body: await response.json() }
+async function ask(path: string, { headers = {}, ...init }: RequestInit & { headers?: Record<string, string> } = {}) {
+  const all = { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers }
+  const response = await fetch(gateway.url + path, { headers: all, ...init })
+  const text = await response.text()
+  return { status: response.status, headers: response.headers, body: text && JSON.parse(text) }
 }
 
 test('a resource declared in schema/ works over REST: create, read, list, pagination, validation', async () => {
@@ -116,6 +125,22 @@ test('a resource declared in schema/ works over REST: create, read, list, pagina
   expect((await create([])).body.message).toBe('The body must be a JSON object.')
   expect((await ask('/suppliers/3')).body.code).toBe('not_found')
   expect((await ask('/suppliers', { method: 'DELETE' })).headers.get('allow')).toBe('GET, HEAD, POST')
+})
+
+test('it has tags, and changes under a condition, on both surfaces', async () => {
+  const etag = async () => (await ask('/suppliers/2')).headers.get('etag') ?? ''
+  const rename = async (name: string, ifMatch: string) =>
+    (await ask('/suppliers/2', { method: 'PATCH', body: JSON.stringify({ name }), headers: { 'if-match': ifMatch } }))
+      .status
+  const before = await etag()
+  expect((await ask('/suppliers/2', { headers: { 'if-none-match': before } })).status).toBe(304)
+  expect(await rename('Fins Ltd', before)).toBe(200)
+  expect(await rename('Paws Ltd', before)).toBe(412)
+  const query = `mutation ($ifMatch: String) { updateSupplier(supplierId: 2, body: { name: "Claws Ltd" }, ifMatch: $ifMatch) { etag } }`
+  const send = async (ifMatch: string) =>
+    (await ask('/graphql', { method: 'POST', body: JSON.stringify({ query, variables: { ifMatch } }) })).body
+  expect((await send(before)).errors[0].extensions.code).toBe('precondition_failed')
+  expect((await send(await etag())).data.updateSupplier).toEqual({ etag: before })
 })
 
 test('it works over GraphQL, and counts in the quota on both surfaces', async () => {
@@ -136,7 +161,7 @@ test('it is in the OpenAPI document and in the GraphQL schema, with its examples
     operationId: 'getSupplier',
     tags: ['Store'],
     'x-stability': 'beta',
-    parameters: [{ name: 'supplierId', in: 'path', example: 7 }],
+    parameters: [{ name: 'supplierId', in: 'path', example: 7 }, { name: 'If-None-Match' }],
   })
   expect(components.schemas.Supplier.example ?? components.schemas.Supplier.properties.name.example).toBe('Paws Ltd')
   expect(components.schemas.NewSupplier.properties.name).toMatchObject({ maxLength: 100, example: 'Paws Ltd' })

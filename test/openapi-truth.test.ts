@@ -125,11 +125,13 @@ interface Sending extends Partial<Shown> {
 function send({ method, path, operation }: Described, sending: Sending): Promise<Answer> {
   const { to = gateway, values = {}, extra, key, type, body } = sending
   const query = new URLSearchParams(extra)
+  const headers: Record<string, string> = type ? { 'content-type': type } : {}
   for (const { name, in: place } of operation.parameters ?? [])
     if (place === 'query' && name in values)
       for (const value of [values[name]].flat()) query.append(name, String(value))
+    else if (place === 'header' && name in values) headers[name] = String(values[name])
   const target = fill(path, values) + (query.size > 0 ? `?${query}` : '')
-  return to.call(method, target, { key, body, headers: type ? { 'content-type': type } : {} })
+  return to.call(method, target, { key, body, headers })
 }
 
 const NOTHING = 999_999
@@ -179,6 +181,8 @@ const moments: Record<string, RegExp> = {
   'X-Request-Id': /^[0-9a-f-]{36}$/,
   RateLimit: /t=\d+/g,
   Location: /\d+$/,
+  // One example for all.
+  ETag: /[\w-]{27}/,
 }
 const timeless = (header: string, value: string | null) => value?.replace(moments[header] ?? '', '')
 
@@ -233,8 +237,9 @@ describe.each(described.map((about) => [about.name, about] as const))('the examp
   })
 })
 
-/** How to provoke each error, for any operation that lists it. */
+/** How to provoke each other response, for any operation that lists it. */
 const provocations: Record<string, (about: Described, shown: Shown) => Provoked> = {
+  304: (about, shown) => ({ answer: send(about, { ...shown, values: { ...shown.values, 'If-None-Match': '*' } }) }),
   invalid_request: (about, shown) => ({
     answer: send(about, { ...shown, extra: { nonsense: '1' } }),
     says: /nonsense/,
@@ -243,6 +248,9 @@ const provocations: Record<string, (about: Described, shown: Shown) => Provoked>
   not_found: (about, shown) => ({ answer: send(about, withIds(shown, NOTHING)), says: new RegExp(`${NOTHING}`) }),
   // In the sample data, no row with id 2 can be deleted.
   conflict: (about, shown) => ({ answer: send(about, withIds(shown, 2)), says: /2/ }),
+  precondition_failed: (about, shown) => ({
+    answer: send(about, { ...shown, values: { ...shown.values, 'If-Match': '"stale"' } }),
+  }),
   gone: (about, shown) => ({ answer: send(about, { ...shown, to: late }) }),
   payload_too_large: (about, shown) => ({
     answer: send(about, { ...shown, body: ' '.repeat(gateway.config.MAX_BODY_BYTES + 1) }),
@@ -282,19 +290,17 @@ const refusals = described.flatMap((about) =>
     .flatMap((status) => {
       const shown = examplesOf(responseTo(about.operation, status).content?.['application/json'])
       const values = shown.length > 0 ? shown.map(({ value }) => value as Refusal) : [undefined]
-      return values.map(
-        (refusal) => [about.name, status, refusal?.code ?? 'without an example', about, refusal] as const,
-      )
+      return values.map((refusal) => [about.name, status, refusal?.code ?? status, about, refusal] as const)
     }),
 )
 
-test.each(refusals)('%s returns the documented error: %s %s', async (_, status, code, about, refusal) => {
+test.each(refusals)('%s returns the documented response: %s %s', async (_, status, code, about, refusal) => {
   const provoke = provocations[code]
   if (!provoke) throw new Error(`Nothing here brings about ${status} ${code}.`)
   const { answer, says } = provoke(about, shownBy(about.operation)[0] as Shown)
   const { body, ...got } = await answer
   expect([got.status, body]).toEqual([
     Number(status),
-    { ...refusal, ...(says && { message: expect.stringMatching(says) }) },
+    refusal && { ...refusal, ...(says && { message: expect.stringMatching(says) }) },
   ])
 })

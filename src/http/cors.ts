@@ -26,7 +26,7 @@ export function preflight({ method, head: { headers } }: RequestContext): HttpRe
     headers: {
       'access-control-allow-methods': 'GET, HEAD, POST, PATCH, DELETE, OPTIONS',
       'access-control-allow-headers':
-        headers['access-control-request-headers'] ?? 'Authorization, X-API-Key, Content-Type',
+        headers['access-control-request-headers'] ?? 'Authorization, X-API-Key, Content-Type, If-Match, If-None-Match',
       'access-control-max-age': '86400',
     },
   }

@@ -2,12 +2,24 @@ import { isDeepStrictEqual } from 'node:util'
 import { getNamedType, getNullableType, isEnumType, isListType } from 'graphql'
 import type { OpenAPIV3 } from 'openapi-types'
 import { catalogue, type ErrorCode } from '../../schema/errors.js'
+import { createEtag } from '../../schema/etag.js'
 import { ADDRESS_LIMITED } from '../auth/index.js'
 import { createDeprecation } from '../rest/deprecation.js'
 import { fill, MEDIA_TYPES, type Operation, operations } from '../rest/operations.js'
 import { codeSamples } from './code-samples.js'
 import { type Header, type ResponseObject, type Schema, schemaRef } from './document.js'
-import { commonHeaders, errorContent, errorResponses, MAX_HEAD, optional, responseName, text } from './responses.js'
+import {
+  commonHeaders,
+  errorContent,
+  errorResponses,
+  etagHeader,
+  exampleEtag,
+  MAX_HEAD,
+  notModified,
+  optional,
+  responseName,
+  text,
+} from './responses.js'
 import { sample, sampleArgument } from './samples.js'
 import { bounds, inputOf, listName, resultOf, sampleParams } from './schemas.js'
 
@@ -34,6 +46,7 @@ function errorCodes(operation: Operation): ErrorCode[] {
   for (const code of errors) possible.add(code)
   if (path.includes('{')) possible.add('not_found')
   if (deprecation) possible.add('gone')
+  if (operation.isConditional) possible.add('precondition_failed')
   if (fields.length > 0) possible.add('payload_too_large').add('unsupported_media_type')
   // An id in a body refers to something, which may not exist.
   if (fields.some(({ type }) => getNamedType(type).name === 'Int64')) possible.add('unknown_reference')
@@ -42,18 +55,22 @@ function errorCodes(operation: Operation): ErrorCode[] {
   return (Object.keys(catalogue) as ErrorCode[]).filter((code) => possible.has(code))
 }
 
-/** The error responses of operations that add nothing of their own to them. */
+/** The responses of operations that add nothing of their own to them. */
 export const sharedResponses = Object.fromEntries(
-  errorResponses([...new Set(operations.filter(({ rest }) => !rest.deprecation).flatMap(errorCodes))]).map(
-    ([status, response]) => [responseName(status), response],
-  ),
+  [
+    notModified,
+    ...errorResponses([...new Set(operations.filter(({ rest }) => !rest.deprecation).flatMap(errorCodes))]),
+  ].map(([status, response]) => [responseName(status), response]),
 )
 
-/** SOFA's parameters without the body, which it wants in the query too. */
-const parameters = ({ field, body }: Operation, generated: NonNullable<GeneratedOperation['parameters']>) =>
-  field.args.flatMap((arg) => {
+/** SOFA's parameters without the body and headers, which it wants in the query too. */
+const parameters = (
+  { field, pathArguments, queryArguments }: Operation,
+  generated: NonNullable<GeneratedOperation['parameters']>,
+) =>
+  [...pathArguments, ...queryArguments].flatMap((arg) => {
     const parameter = generated.find(({ name }) => name === arg.name)
-    if (!parameter || arg === body) return []
+    if (!parameter) return []
     const type = getNullableType(arg.type)
     // The description belongs to the parameter, not to the schema of its values.
     const { description: _, ...schema } = isEnumType(type) ? schemaRef(type.name) : parameter.schema
@@ -68,13 +85,37 @@ const parameters = ({ field, body }: Operation, generated: NonNullable<Generated
     }
   })
 
+const condition = (name: string, description: string, example: string) => ({
+  name,
+  in: 'header',
+  description,
+  required: false,
+  schema: { type: 'string', minLength: 1, maxLength: MAX_HEAD, pattern: '^(\\*|(W/)?"[!#-~]*".*)$' },
+  example,
+})
+
+/** The headers that make a request conditional. */
+function conditions({ rest, field, isConditional, hasEtag }: Operation) {
+  if (isConditional)
+    return [
+      condition(
+        'If-Match',
+        'Changes nothing and returns 412 unless the `ETag` is one of these, separated by commas; `*` is any.',
+        createEtag(JSON.stringify(sample(field.type))),
+      ),
+    ]
+  if (rest.method !== 'GET' || !hasEtag) return []
+  const description = 'Returns 304 without a body if the `ETag` is one of these, separated by commas; `*` is any.'
+  return [condition('If-None-Match', description, exampleEtag)]
+}
+
 function success(operation: Operation, baseUrl: string): ResponseObject {
   const { rest, field } = operation
   if (rest.status === 204) return { description: 'Done. There is no body.', headers: commonHeaders }
   const list = listName(operation)
   const { name } = resultOf(operation)
   const example = sample(field.type) as Record<string, unknown>
-  const headers: ResponseObject['headers'] = { ...commonHeaders }
+  const headers: ResponseObject['headers'] = { ...commonHeaders, ...(operation.hasEtag && etagHeader) }
   if (rest.location) {
     const maxLength = baseUrl.length + fill(rest.location, { id: Number.MAX_SAFE_INTEGER }).length
     headers.Location = text('Where it is found.', baseUrl + fill(rest.location, example), { format: 'uri', maxLength })
@@ -113,7 +154,8 @@ function responses(operation: Operation, options: Options) {
   // Every response of a deprecated operation has these headers, errors included.
   const added = deprecationHeaders(operation, options)
   const own: [number, ResponseObject] = [status, success(operation, options.baseUrl)]
-  for (const [status, response] of [own, ...errorResponses(errorCodes(operation))]) {
+  const unchanged = operation.rest.method === 'GET' && operation.hasEtag ? [notModified] : []
+  for (const [status, response] of [own, ...unchanged, ...errorResponses(errorCodes(operation))]) {
     const completed = { ...response, headers: { ...response.headers, ...added } }
     if (status === 429 && cost === 0) {
       completed.description += '\n\nOnly requests without a valid key are limited here, by their address.'
@@ -164,7 +206,7 @@ export function createOperation(operation: Operation, generated: Generated, opti
     // Redocly's and ReadMe's marks; the reason is for our own reference.
     ...(noTryIt && { 'x-hideTryItPanel': true, 'x-explorer-enabled': false, 'x-no-try-it-reason': noTryIt }),
     'x-codeSamples': codeSamples(operation, options.baseUrl),
-    parameters: found.parameters && parameters(operation, found.parameters),
+    parameters: [...parameters(operation, found.parameters ?? []), ...conditions(operation)],
     requestBody: media && {
       description: operation.body?.description ?? undefined,
       required: true,

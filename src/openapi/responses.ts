@@ -1,4 +1,5 @@
 import { catalogue, type ErrorCode } from '../../schema/errors.js'
+import { createEtag } from '../../schema/etag.js'
 import { EXAMPLE_TIME, exampleWindows } from '../../schema/quota.js'
 import { MAX_INT } from '../../schema/validation.js'
 import { EXPOSED } from '../http/cors.js'
@@ -97,11 +98,20 @@ const common: Record<string, Header> = {
     pattern: '^[A-Za-z-]+(, [A-Za-z-]+)*$',
     maxLength: 1_024,
   }),
+  'Cache-Control': constant('Only the client itself may store it, and asks before each use.', 'private, no-cache'),
+  'X-Content-Type-Options': constant('Browsers use the media type as it is.', 'nosniff'),
   Vary: optional(constant('Where the service is configured to name origins, the answer depends on them.', 'Origin')),
 }
 
+/** An ETag for examples. */
+export const exampleEtag = createEtag('')
+
 export const headers: Record<string, Header> = {
   ...common,
+  ETag: text('Changes whenever the representation does. The same on every gateway (RFC 9110).', exampleEtag, {
+    pattern: '^"[\\w-]{27}"$',
+    maxLength: 29,
+  }),
   'Retry-After': integer('Whole seconds to wait before the next attempt.', 60, 1, LAST_SECOND),
   'WWW-Authenticate': constant('How to authenticate (RFC 9110).', 'Bearer'),
 }
@@ -111,13 +121,24 @@ const headerRefs = (names: string[]) =>
 
 export const commonHeaders = headerRefs(Object.keys(common))
 
+/** On every result that is stored. */
+export const etagHeader = headerRefs(['ETag'])
+
 const byStatus: Record<number, string[]> = { 401: ['WWW-Authenticate'], 429: ['Retry-After'], 503: ['Retry-After'] }
 
 /** `rate_limited` and `key_banned` share 429: one response, `RateLimited`, named after the first code of the status. */
 export const responseName = (status: number) => {
-  const [code = ''] = Object.entries(catalogue).find(([, entry]) => entry.status === status) ?? []
+  const [code = 'not_modified'] = Object.entries(catalogue).find(([, entry]) => entry.status === status) ?? []
   return code.replace(/(?:^|_)(.)/g, (_, letter: string) => letter.toUpperCase())
 }
+
+export const notModified: [number, ResponseObject] = [
+  304,
+  {
+    description: '`If-None-Match` has the `ETag` of what a 200 would return.',
+    headers: { ...commonHeaders, ...etagHeader },
+  },
+]
 
 /** Error bodies that share a status, each as an example. */
 export const errorContent = (errors: { code: ErrorCode; status: number; message: string }[]) => {

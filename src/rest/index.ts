@@ -2,12 +2,13 @@ import findMyWay from 'find-my-way'
 import { getOperationAST, type OperationDefinitionNode } from 'graphql'
 import type { Context } from '../../schema/builder.js'
 import { ApiError } from '../../schema/errors.js'
+import { createEtag, matchesWeakly } from '../../schema/etag.js'
 import { restSchema } from '../../schema/index.js'
 import { type PreparedOperation, prepare } from '../execute/executor.js'
 import { readJson } from '../http/body.js'
 import type { RequestContext } from '../http/context.js'
 import { type HttpResponse, jsonResponse } from '../http/response.js'
-import { coerce, readPath, readQuery } from './input.js'
+import { coerce, readConditions, readPath, readQuery } from './input.js'
 import { fill, MEDIA_TYPES, type Operation, operations } from './operations.js'
 import { documents, routePath } from './sofa.js'
 
@@ -86,17 +87,26 @@ export function createRest({ consume, createContext, baseUrl, sunset }: RestOpti
     const types = MEDIA_TYPES[rest.method] ?? []
     const json = operation.body && readJson(context, types)
     const coerced = readArguments(operation, context, json)
+    const { ifMatch, ifNoneMatch } = readConditions(operation, context.head.headers)
+    if (ifMatch) coerced.ifMatch = context.head.headers['if-match']
     const contextValue = createContext(context)
     const { data, errors } = await execute({ contextValue, variables: { coerced } })
     if (errors?.[0]) throw errors[0]
     const result = (data as Record<string, unknown>)[name]
     if (rest.status === 204) return { status: 204, headers: {} }
-    const response = jsonResponse(JSON.stringify(result), rest.status)
+    const body = JSON.stringify(result)
+    const response = jsonResponse(body, rest.status)
     if (rest.location) response.headers.location = baseUrl + fill(rest.location, result as Record<string, unknown>)
     if (contextValue.nextCursor !== undefined) {
       const next = new URLSearchParams(context.search)
       next.set('after', String(contextValue.nextCursor))
       response.headers.link = `<${baseUrl}${context.path}?${next}>; rel="next"`
+    }
+    if (operation.hasEtag) {
+      // The last page of a list changes also when another follows.
+      const etag = createEtag(contextValue.nextCursor === undefined ? body : `${body}+`)
+      response.headers.etag = etag
+      if (ifNoneMatch && matchesWeakly(ifNoneMatch, etag)) return { status: 304, headers: { etag } }
     }
     return response
   }

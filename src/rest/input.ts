@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import {
   coerceInputValue,
   type GraphQLArgument,
@@ -9,8 +10,10 @@ import {
   isListType,
 } from 'graphql'
 import { ApiError, InvalidValue } from '../../schema/errors.js'
+import { MALFORMED, parseEntityTags } from '../../schema/etag.js'
 import { parseId } from '../../schema/scalars.js'
 import { MAX_INT } from '../../schema/validation.js'
+import type { Operation } from './operations.js'
 
 const invalid = (message: string) => new ApiError('invalid_request', message)
 
@@ -59,6 +62,26 @@ export function readQuery(into: Record<string, unknown>, search: string, args: r
     into[name] = coerce(list ? values : values[0], argument)
   }
 }
+
+/** A header with entity tags, if it was sent. An operation that cannot judge the condition refuses it. */
+function readEntityTags(text: string | undefined, name: string, methods: string, isSupported: boolean) {
+  if (text === undefined) return
+  if (!isSupported) throw invalid(`${name} is supported by ${methods} only.`)
+  const tags = parseEntityTags(text)
+  if (!tags) throw invalid(`${name} ${MALFORMED}.`)
+  return tags
+}
+
+/**
+ * Reads the conditions of a request (RFC 9110, section 13). One that the operation cannot judge is refused, because a
+ * client relies on it.
+ *
+ * @throws ApiError invalid_request
+ */
+export const readConditions = ({ rest, isConditional }: Operation, headers: IncomingHttpHeaders) => ({
+  ifMatch: readEntityTags(headers['if-match'], 'If-Match', 'PATCH and DELETE', isConditional),
+  ifNoneMatch: readEntityTags(headers['if-none-match'], 'If-None-Match', 'GET', rest.method === 'GET'),
+})
 
 /** What a wrong value should have been, in JSON's words. */
 function wanted(type: GraphQLInputType) {

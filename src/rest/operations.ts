@@ -23,6 +23,10 @@ export interface Operation {
   /** The arguments that the path names, and all others. */
   pathArguments: GraphQLArgument[]
   queryArguments: GraphQLArgument[]
+  /** It takes If-Match. */
+  isConditional: boolean
+  /** Its result has an ETag, because it is stored. */
+  hasEtag: boolean
 }
 
 function operationId(type: Operation['type'], { name, type: result }: GraphQLField<unknown, unknown>) {
@@ -33,6 +37,7 @@ function operationId(type: Operation['type'], { name, type: result }: GraphQLFie
 function createOperation(type: Operation['type'], field: GraphQLField<unknown, unknown>, rest: Rest): Operation {
   const body = field.args.find((arg) => isInputObjectType(getNamedType(arg.type)))
   const inPath = ({ name }: GraphQLArgument) => rest.path.includes(`{${name}}`)
+  const isHeader = ({ name }: GraphQLArgument) => name === 'ifMatch'
   return {
     name: field.name,
     operationId: operationId(type, field),
@@ -41,7 +46,9 @@ function createOperation(type: Operation['type'], field: GraphQLField<unknown, u
     rest,
     body,
     pathArguments: field.args.filter(inPath),
-    queryArguments: field.args.filter((arg) => arg !== body && !inPath(arg)),
+    queryArguments: field.args.filter((arg) => arg !== body && !inPath(arg) && !isHeader(arg)),
+    isConditional: field.args.some(isHeader),
+    hasEtag: rest.status !== 204 && getNamedType(field.type).extensions.pothosPrismaModel !== undefined,
   }
 }
 

@@ -30,11 +30,11 @@ export async function round({ key, limitedKey }: Target): Promise<Report> {
 
   const pages = await pagesOf(async (after) => {
     const page = await listPets({ categoryId: category.data.id, limit: 2, after }, options)
-    if (page.status !== 200) throw new Error(page.data.message)
+    if (page.status !== 200) throw new Error(`listPets returned ${page.status}`)
     return { ids: page.data.map(({ id }) => id), more: page.headers.has('link') }
   })
   const found = await listPets({ id: petIds.slice(-2) }, options)
-  if (found.status !== 200) throw new Error(found.data.message)
+  if (found.status !== 200) throw new Error(`listPets returned ${found.status}`)
 
   const missing = await getPet(nobody, options)
   const unknown = await createPet({ name: 'Rex', categoryId: nobody }, options)

@@ -13,15 +13,18 @@ export const json = (value: unknown) => stringify(value) as string
 
 /** The arguments that REST takes in the query string. */
 export const queryArgs = ({ rest, field }: Operation) =>
-  field.args.filter(({ name }) => name !== 'input' && !rest.path.includes(`{${name}}`))
+  field.args.filter(({ name }) => !['input', 'ifMatch'].includes(name) && !rest.path.includes(`{${name}}`))
 
-export function callRest(gateway: Gateway, operation: Operation, { input, ...args }: Args): Promise<Answer> {
+export function callRest(gateway: Gateway, operation: Operation, { input, ifMatch, ...args }: Args): Promise<Answer> {
   const { method, path } = operation.rest
   const query = new URLSearchParams()
   for (const { name } of queryArgs(operation))
     if (name in args) for (const value of [args[name]].flat()) query.append(name, String(value))
   const target = fill(path, args) + (query.size > 0 ? `?${query}` : '')
-  return gateway.call(method, target, input === undefined ? {} : { body: json(input) })
+  return gateway.call(method, target, {
+    ...(input !== undefined && { body: json(input) }),
+    ...(ifMatch !== undefined && { headers: { 'if-match': String(ifMatch) } }),
+  })
 }
 
 /** Everything that REST shows of a type. */
@@ -106,4 +109,6 @@ export function expectCommonHeaders({ headers }: Answer, label?: string) {
   expect(headers.get('ratelimit-policy'), label).toMatch(/^"minute";q=\d+;w=60, "day";q=\d+;w=86400$/)
   expect(headers.get('x-request-id'), label).toMatch(/^[\x21-\x7e]{1,128}$/)
   expect(headers.get('access-control-allow-origin'), label).toBe('*')
+  expect(headers.get('cache-control'), label).toBe('private, no-cache')
+  expect(headers.get('x-content-type-options'), label).toBe('nosniff')
 }

@@ -1,0 +1,154 @@
+import type { PothosOutputFieldConfig } from '@pothos/core'
+import {
+  defaultFieldResolver,
+  type GraphQLFieldResolver,
+  type GraphQLLeafType,
+  type GraphQLObjectType,
+  type GraphQLOutputType,
+  type GraphQLResolveInfo,
+  getNamedType,
+  getNullableType,
+  isListType,
+} from 'graphql'
+import type { Prisma, PrismaClient } from '../prisma/generated/client/client.js'
+import { getDatamodel } from '../prisma/generated/pothos.js'
+import type { Context } from './builder.js'
+import { ApiError } from './errors.js'
+import { createEtag, type EntityTags, matchesStrongly } from './etag.js'
+import { entityTags } from './validation.js'
+
+// What is stored has a tag, and changes of it can depend on the tag. Both follow from the declaration of its type.
+
+// biome-ignore lint/suspicious/noExplicitAny: a plugin's builder has the type of no particular schema
+type Builder = PothosSchemaTypes.SchemaBuilder<any>
+// biome-ignore lint/suspicious/noExplicitAny: likewise
+type FieldConfig = PothosOutputFieldConfig<any>
+type Row = Record<string, unknown>
+
+const { models } = getDatamodel().datamodel
+
+/** The model whose rows a type shows, if it is stored. */
+const modelOf = ({ configStore }: Builder, type: string) =>
+  configStore.getTypeConfig(type).extensions?.pothosPrismaModel as string | undefined
+
+/** The fields of a type that REST shows, as they are declared: without what plugins wrap around their resolvers. */
+const restFields = ({ configStore }: Builder, type: string) =>
+  [...configStore.getFields(type, 'Object').values()].filter(
+    ({ pothosOptions }) => pothosOptions.subGraphs?.includes('rest') ?? true,
+  ) as (FieldConfig & { pothosOptions: { select?: object } })[]
+
+/** The relations that these fields read. */
+const relationsOf = (builder: Builder, type: string) =>
+  Object.fromEntries(
+    restFields(builder, type).flatMap(({ pothosOptions: { select = {} } }) =>
+      Object.keys(select).map((name) => [name, true]),
+    ),
+  )
+
+function serialize(type: GraphQLOutputType, value: unknown): unknown {
+  const bare = getNullableType(type)
+  if (isListType(bare)) return Array.from(value as unknown[], (item) => serialize(bare.ofType, item))
+  return (bare as GraphQLLeafType).serialize(value)
+}
+
+/** The tag of a row with its relations: that of its REST representation. */
+async function etagOf(builder: Builder, row: Row, type: GraphQLObjectType, context: object, info: GraphQLResolveInfo) {
+  const representation: Row = {}
+  for (const { name, resolve } of restFields(builder, type.name)) {
+    const value = await (resolve ?? defaultFieldResolver)(row, {}, context, { ...info, fieldName: name })
+    const field = type.getFields()[name]
+    if (field && value !== null && value !== undefined) representation[name] = serialize(field.type, value)
+  }
+  return createEtag(JSON.stringify(representation))
+}
+
+/** Adds the field `etag` to every type that is stored. */
+export function addEtags(builder: Builder) {
+  for (const { name } of builder.configStore.typeConfigs.values()) {
+    const model = modelOf(builder, name)
+    if (model)
+      builder.prismaObjectField(
+        model as never,
+        'etag' as never,
+        (t) =>
+          t.field({
+            type: 'String',
+            description:
+              'The `ETag` of the REST representation, which changes whenever the representation does. See `ifMatch`.',
+            subGraphs: [],
+            select: () => relationsOf(builder, name),
+            resolve: (row: Row, _args: object, context: object, info: GraphQLResolveInfo) =>
+              etagOf(builder, row, info.parentType, context, info),
+          }) as never,
+      )
+  }
+}
+
+const keyOf = (model: string) => models[model]?.fields.find(({ isId }) => isId)?.name
+
+/**
+ * The statement that locks a row until the transaction ends, and what its representation takes from other rows: these
+ * first, as deletes that cascade do.
+ */
+function lockOf(model: string, relations: string[]) {
+  const parents = (models[model]?.fields ?? []).flatMap(({ name, type, isRequired, relationFromFields = [] }) =>
+    isRequired && relations.includes(name) ? relationFromFields.map((column) => ({ name, type, column })) : [],
+  )
+  const tables = [...parents.map(({ name, type }) => `"${type}" "${name}"`), `"${model}" "row"`]
+  const joins = parents.map(({ name, type, column }) => ` AND "${name}"."${keyOf(type)}" = "row"."${column}"`)
+  return `SELECT 1 FROM ${tables.join(' CROSS JOIN ')} WHERE "row"."${keyOf(model)}" = $1${joins.join('')} FOR NO KEY UPDATE`
+}
+
+const typeOf = ({ configStore }: Builder, { type }: FieldConfig) =>
+  type.kind === 'Object' ? configStore.getTypeConfig(type.ref).name : ''
+
+/** Whether a root field updates or deletes one row: then it takes `ifMatch`. */
+export const isConditional = (builder: Builder, config: FieldConfig, method: string) =>
+  ['PATCH', 'DELETE'].includes(method) && modelOf(builder, typeOf(builder, config)) !== undefined
+
+export function ifMatchArg(builder: Builder, { name, parentType }: FieldConfig) {
+  const { ifMatch } = builder.args((t) => ({
+    ifMatch: t.string({
+      validate: entityTags,
+      description:
+        'An `etag`, or several separated by commas, or `*` for any. If the row has none of them, nothing changes and the error is `precondition_failed`.',
+    }),
+  }))
+  return ifMatch.getConfig('ifMatch', name, builder.configStore.getTypeConfig(parentType))
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: likewise
+export type ConditionalResolver = GraphQLFieldResolver<unknown, any, any>
+
+/**
+ * Wraps the resolver of an update or delete: with `ifMatch`, it runs only if the tag of the row is among those given, in the
+ * transaction that has compared them.
+ */
+export function ifMatching(builder: Builder, config: FieldConfig, resolve: ConditionalResolver): ConditionalResolver {
+  const model = modelOf(builder, typeOf(builder, config)) as string
+  const delegate = (model.charAt(0).toLowerCase() + model.slice(1)) as 'pet'
+  const key = keyOf(model) as 'id'
+  const include = relationsOf(builder, typeOf(builder, config))
+  const lock = lockOf(model, Object.keys(include))
+  // The last one in the path names the row.
+  const id = /\{(\w+)\}$/.exec(config.extensions?.rest?.path ?? '')?.[1] as string
+  return (root, args: Row & { ifMatch?: EntityTags }, context: Context, info) => {
+    const { ifMatch } = args
+    if (!ifMatch) return resolve(root, args, context, info)
+    const assertMatch = async (prisma: Prisma.TransactionClient) => {
+      const row: Row | null = await prisma[delegate].findUnique({ where: { [key]: args[id] as bigint }, include })
+      const type = getNamedType(info.returnType) as GraphQLObjectType
+      if (!row || !matchesStrongly(ifMatch, await etagOf(builder, row, type, context, info)))
+        throw new ApiError('precondition_failed')
+    }
+    const resolveIfMatching = async (prisma: Prisma.TransactionClient) => {
+      await prisma.$queryRawUnsafe(lock, args[id])
+      await assertMatch(prisma)
+      return resolve(root, args, { ...context, prisma }, info)
+    }
+    const { prisma } = context
+    if (!('$transaction' in prisma)) return resolveIfMatching(prisma)
+    // Of many clients that change one row, those that come too late do not wait for its lock.
+    return assertMatch(prisma).then(() => (prisma as PrismaClient).$transaction(resolveIfMatching))
+  }
+}

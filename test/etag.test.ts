@@ -1,0 +1,364 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { operations } from '../src/rest/operations.js'
+import { contents, expectCommonHeaders, resetStore } from './support/calls.js'
+import { type Answer, type Gateway, openGateway } from './support/gateway.js'
+
+let gateway: Gateway
+let other: Gateway
+beforeAll(async () => {
+  gateway = await openGateway()
+  other = await openGateway({ database: { ...gateway.database, close: async () => {} } })
+})
+afterAll(async () => {
+  await other.close()
+  await gateway.close()
+})
+beforeEach(() => resetStore(gateway.prisma))
+
+const etagOf = ({ headers }: Answer) => headers.get('etag') ?? ''
+const tagOf = async (path: string) => etagOf(await gateway.get(path))
+
+// One row of each stored type: its path, how GraphQL reads it, and what changes it.
+const resources = [
+  { path: '/pets/2', field: 'pet(petId: 2)', update: 'updatePet(petId: 2', change: { name: 'Kit' } },
+  {
+    path: '/categories/1',
+    field: 'category(categoryId: 1)',
+    update: 'updateCategory(categoryId: 1',
+    change: { name: 'Hounds' },
+  },
+  { path: '/store/orders/1', field: 'order(orderId: 1)', update: 'updateOrder(orderId: 1', change: { quantity: 9 } },
+  {
+    path: '/inventory/2',
+    field: 'inventoryItem(petId: 2)',
+    update: 'updateInventory(petId: 2',
+    change: { quantity: 9 },
+  },
+]
+const deletable = ['/pets/1', '/categories/1', '/store/orders/1']
+
+describe('ETag', () => {
+  test('is a strong tag on every result of REST that is stored, and on nothing else', async () => {
+    const paths = ['/pets', '/pets/1', '/categories', '/categories/1', '/store/orders', '/store/orders/1', '/inventory']
+    for (const path of [...paths, '/inventory/1']) expect(await tagOf(path), path).toMatch(/^"[\w-]{27}"$/)
+    expect(await tagOf('/quota')).toBe('')
+    expect(await tagOf('/pets/99')).toBe('')
+    expect(etagOf(await gateway.delete('/pets/1'))).toBe('')
+  })
+
+  test.each(resources)(
+    '$path: equal in GET, HEAD, PATCH, GraphQL, and on another gateway',
+    async ({ path, field, change }) => {
+      const before = await tagOf(path)
+      const after = etagOf(await gateway.patch(path, change))
+      expect(after).not.toBe(before)
+      const { data } = (await gateway.graphql(`{ read: ${field} { etag } }`)).body
+      const all = [
+        await tagOf(path),
+        etagOf(await gateway.call('HEAD', path)),
+        etagOf(await other.get(path)),
+        data.read.etag,
+      ]
+      expect(all).toEqual([after, after, after, after])
+    },
+  )
+
+  test('of a created thing is the one that GET returns', async () => {
+    for (const [path, body] of [
+      ['/pets', { name: 'Rex', categoryId: 1 }],
+      ['/categories', { name: 'Birds' }],
+      ['/store/orders', { petId: 1, shipDate: '2026-12-24T18:00:00Z' }],
+    ] as const) {
+      const created = await gateway.post(path, body)
+      expect(etagOf(created)).toBe(await tagOf(`${path}/${created.body.id}`))
+    }
+  })
+
+  test('in GraphQL is the same in lists, in nested objects and in what mutations return', async () => {
+    const { data } = (
+      await gateway.graphql(`mutation {
+        updateInventory(petId: 2, input: { quantity: 3 }) { etag pet { etag category { etag } orders { etag } } }
+        deletePet(petId: 1) { etag inventory { quantity } }
+      }`)
+    ).body
+    expect(data.updateInventory).toEqual({
+      etag: await tagOf('/inventory/2'),
+      pet: {
+        etag: await tagOf('/pets/2'),
+        category: { etag: await tagOf('/categories/2') },
+        orders: [{ etag: await tagOf('/store/orders/1') }, { etag: await tagOf('/store/orders/2') }],
+      },
+    })
+    const list = (await gateway.graphql('{ pets { id etag inventory { etag } } }')).body.data.pets
+    for (const { id, etag, inventory } of list)
+      expect([etag, inventory.etag]).toEqual([await tagOf(`/pets/${id}`), await tagOf(`/inventory/${id}`)])
+  })
+
+  test.each([
+    ['/pets/2', `UPDATE "Pet" SET "name" = 'Kit'`],
+    ['/pets', `UPDATE "Pet" SET "categoryId" = 1 WHERE "id" = 3`],
+    ['/categories/1', 'UPDATE "Category" SET "description" = NULL'],
+    ['/store/orders/2', 'UPDATE "Order" SET "shipDate" = "shipDate" + interval \'1 ms\''],
+    ['/inventory/2', 'UPDATE "InventoryItem" SET "quantity" = "quantity" + 1'],
+    ['/inventory/2', `UPDATE "Pet" SET "status" = 'available'`],
+    ['/pets?limit=3', `INSERT INTO "Pet" ("name", "categoryId") VALUES ('Rex', 1)`],
+  ])('of %s changes with %s, and again when that is undone', async (path, sql) => {
+    const before = await tagOf(path)
+    await gateway.prisma.$executeRawUnsafe(sql)
+    expect(await tagOf(path)).not.toBe(before)
+    await resetStore(gateway.prisma)
+    expect(await tagOf(path)).toBe(before)
+  })
+
+  test('does not change from one version to the next while the representation is the same', async () => {
+    expect(await tagOf('/pets/1')).toBe('"BcC7XvMJmisvq5no_wj2iIhx9El"')
+  })
+})
+
+describe('If-None-Match', () => {
+  const ask = (path: string, ifNoneMatch: string, method = 'GET') =>
+    gateway.call(method, path, { headers: { 'if-none-match': ifNoneMatch } })
+
+  test.each([
+    ['the tag', (etag: string) => etag, 304],
+    ['the tag as a weak one', (etag: string) => `W/${etag}`, 304],
+    ['a list with the tag', (etag: string) => `"a,b" ,,W/"",${etag}`, 304],
+    ['*', () => '*', 304],
+    ['another tag', () => '"x"', 200],
+    ['another list', (etag: string) => `"x", W/"y", "${etag.slice(2)}`, 200],
+  ])('with %s', async (_, value, status) => {
+    for (const path of ['/pets/2', '/inventory/2', '/pets?limit=1']) {
+      const plain = await gateway.get(path)
+      for (const method of ['GET', 'HEAD']) {
+        const answer = await ask(path, value(etagOf(plain)), method)
+        expect([answer.status, etagOf(answer)]).toEqual([status, etagOf(plain)])
+        expect(answer.text).toBe(status === 304 || method === 'HEAD' ? '' : plain.text)
+        expectCommonHeaders(answer)
+      }
+    }
+  })
+
+  test('a 304 has no header of a body, and keeps those of the operation', async () => {
+    const plain = await gateway.get('/pets/1')
+    const answer = await ask('/pets/1', '*')
+    for (const name of ['content-type', 'content-length', 'transfer-encoding'])
+      expect(answer.headers.has(name)).toBe(false)
+    for (const name of ['deprecation', 'sunset', 'link', 'cache-control'])
+      expect(answer.headers.get(name), name).toBe(plain.headers.get(name))
+  })
+
+  test('a 304 costs what a 200 costs', async () => {
+    const { key } = await gateway.createKey()
+    await gateway.get('/pets', { key })
+    const answer = await gateway.get('/pets', { key, headers: { 'if-none-match': '*' } })
+    expect([answer.status, answer.headers.get('x-ratelimit-remaining')]).toEqual([304, '58'])
+  })
+
+  test('does not hide an error', async () => {
+    expect((await ask('/pets/99', '*')).status).toBe(404)
+    expect((await ask('/pets?limit=0', '*')).status).toBe(400)
+  })
+})
+
+const malformed = [
+  '',
+  ',',
+  'x',
+  '"x',
+  'x"',
+  '"x" "y"',
+  '"x", y',
+  '*, "x"',
+  '**',
+  "'x'",
+  'w/"x"',
+  'W/x',
+  '"a b"',
+  '"x";',
+]
+
+test.each(malformed)('a malformed condition returns 400 and names the header: %o', async (value) => {
+  const before = await contents(gateway.prisma)
+  const conditional = (method: string, path: string, name: string) =>
+    gateway.call(method, path, { headers: { [name]: value }, ...(method === 'PATCH' && { body: {} }) })
+  for (const [method, path, name] of [
+    ['GET', '/pets/1', 'If-None-Match'],
+    ['PATCH', '/pets/1', 'If-Match'],
+    ['DELETE', '/pets/1', 'If-Match'],
+  ] as const) {
+    const { body } = await conditional(method, path, name)
+    expect(body).toMatchObject({ code: 'invalid_request', message: expect.stringContaining(`${name} must be * or`) })
+  }
+  const query = 'mutation ($ifMatch: String) { deletePet(petId: 1, ifMatch: $ifMatch) { id } }'
+  const { errors } = (await gateway.graphql(query, { ifMatch: value })).body
+  expect(errors[0].extensions).toEqual({ code: 'invalid_request', status: 400 })
+  expect(await contents(gateway.prisma)).toEqual(before)
+})
+
+test.each([
+  ['GET', '/pets/1', 'If-Match'],
+  ['POST', '/categories', 'If-Match'],
+  ['POST', '/categories', 'If-None-Match'],
+  ['PATCH', '/pets/1', 'If-None-Match'],
+  ['DELETE', '/pets/1', 'If-None-Match'],
+])('%s %s refuses %s, because it could not keep what the client relies on', async (method, path, name) => {
+  const body = { GET: undefined, DELETE: undefined, POST: { name: 'Birds' }, PATCH: { name: 'Kit' } }[method]
+  const before = await contents(gateway.prisma)
+  const answer = await gateway.call(method, path, { headers: { [name]: '*' }, body })
+  expect([answer.status, answer.body.message]).toEqual([400, expect.stringContaining(`${name} is supported by`)])
+  expect(await contents(gateway.prisma)).toEqual(before)
+})
+
+describe('If-Match', () => {
+  const changes = [
+    ...resources.map(({ path, change }) => ({ method: 'PATCH', path, body: change as object | undefined })),
+    ...deletable.map((path) => ({ method: 'DELETE', path, body: undefined })),
+  ]
+  const send = (change: (typeof changes)[number], ifMatch: string) =>
+    gateway.call(change.method, change.path, { body: change.body, headers: { 'if-match': ifMatch } })
+
+  test('is taken by every update and delete', () => {
+    const methods = operations.filter(({ isConditional }) => isConditional).map(({ name }) => name)
+    expect(methods).toEqual(operations.filter(({ rest }) => /PATCH|DELETE/.test(rest.method)).map(({ name }) => name))
+    expect(methods).toHaveLength(changes.length)
+  })
+
+  describe.each(changes)('$method $path', (change) => {
+    test.each([
+      ['the tag', (etag: string) => etag],
+      ['a list with the tag', (etag: string) => `"x", ${etag}`],
+      ['*', () => '*'],
+    ])('with %s changes it', async (_, value) => {
+      const before = await contents(gateway.prisma)
+      const { status } = await send(change, value(await tagOf(change.path)))
+      expect(status).toBe(change.method === 'PATCH' ? 200 : 204)
+      expect(await contents(gateway.prisma)).not.toEqual(before)
+    })
+
+    test('with a stale tag or a weak one changes nothing and returns 412', async () => {
+      const before = await contents(gateway.prisma)
+      const etag = await tagOf(change.path)
+      for (const value of ['"x"', `W/${etag}`, `"x", W/${etag}`]) {
+        const { body } = await send(change, value)
+        expect([value, body.code, body.status]).toEqual([value, 'precondition_failed', 412])
+      }
+      expect(await contents(gateway.prisma)).toEqual(before)
+    })
+
+    test('of a thing that is gone returns 412', async () => {
+      const etag = await tagOf(change.path)
+      await gateway.prisma.$executeRaw`TRUNCATE "Category" CASCADE`
+      expect((await send(change, etag)).status).toBe(412)
+      expect((await send(change, '*')).status).toBe(412)
+    })
+  })
+
+  test('is judged last: after the key, the path, the body and its values', async () => {
+    const headers = { 'if-match': '"stale"' }
+    const statuses = [
+      await gateway.patch('/pets/1', {}, { headers, key: null }),
+      await gateway.patch('/nothing/1', {}, { headers }),
+      await gateway.patch('/pets/1', '{', { headers }),
+      await gateway.patch('/pets/1', { name: '' }, { headers }),
+      await gateway.patch('/pets/1', {}, { headers }),
+    ].map(({ status }) => status)
+    expect(statuses).toEqual([401, 404, 400, 400, 412])
+  })
+
+  test('leaves the other refusals as they are', async () => {
+    const headers = { 'if-match': '*' }
+    expect((await gateway.delete('/pets/2', { headers })).body.code).toBe('conflict')
+    expect((await gateway.delete('/store/orders/2', { headers })).body.code).toBe('conflict')
+    expect((await gateway.patch('/pets/1', { categoryId: 99 }, { headers })).body.code).toBe('unknown_reference')
+  })
+
+  test('of stock depends on the status of its pet, which it shows', async () => {
+    const headers = { 'if-match': await tagOf('/inventory/2') }
+    await gateway.patch('/pets/2', { status: 'pending' })
+    expect((await gateway.patch('/inventory/2', { quantity: 1 }, { headers })).status).toBe(412)
+  })
+})
+
+describe('ifMatch', () => {
+  test.each(resources)('$update …) changes the row only with its etag, and returns the new one', async (resource) => {
+    const { path, update, change } = resource
+    const [[name, value] = []] = Object.entries(change)
+    const query = `mutation ($ifMatch: String) {
+      ${update}, input: { ${name}: ${JSON.stringify(value)} }, ifMatch: $ifMatch) { etag }
+    }`
+    const before = await tagOf(path)
+    const field = update.split('(')[0] as string
+    const stale = (await gateway.graphql(query, { ifMatch: '"stale"' })).body
+    expect([stale.data, stale.errors[0].extensions]).toEqual([
+      { [field]: null },
+      { code: 'precondition_failed', status: 412 },
+    ])
+    expect(await tagOf(path)).toBe(before)
+    const { data } = (await gateway.graphql(query, { ifMatch: before })).body
+    expect(data[field].etag).toBe(await tagOf(path))
+    expect(data[field].etag).not.toBe(before)
+  })
+
+  test('of one field leaves the others their data, and what they select is read as without it', async () => {
+    const { data, errors } = (
+      await gateway.graphql(`mutation {
+        stale: deletePet(petId: 1, ifMatch: "\\"stale\\"") { id }
+        updatePet(petId: 2, input: { status: pending }, ifMatch: "*") {
+          status inventory { status quantity } category { pets(limit: 1) { name } } orders { pet { status } }
+        }
+      }`)
+    ).body
+    expect(errors.map(({ path }: { path: string[] }) => path)).toEqual([['stale']])
+    expect(data).toEqual({
+      stale: null,
+      updatePet: {
+        status: 'pending',
+        inventory: { status: 'pending', quantity: 7 },
+        category: { pets: [{ name: 'Tom' }] },
+        orders: [{ pet: { status: 'pending' } }, { pet: { status: 'pending' } }],
+      },
+    })
+  })
+})
+
+const clients = 10
+const increments = 5
+
+test(`${clients} clients on two gateways that each add 1 to one stock ${increments} times lose no update`, async () => {
+  const gateways = [gateway, other]
+  await gateway.patch('/inventory/1', { quantity: 0 })
+  let refused = 0
+  async function increment(through: Gateway) {
+    for (let failures = 0; ; failures++) {
+      const read = await through.get('/inventory/1')
+      const headers = { 'if-match': etagOf(read) }
+      const { status } = await through.patch('/inventory/1', { quantity: read.body.quantity + 1 }, { headers })
+      if (status === 200) return
+      expect(status).toBe(412)
+      refused++
+      await sleep(Math.random() * 10 * 2 ** failures)
+    }
+  }
+  await Promise.all(
+    Array.from({ length: clients }, async (_, i) => {
+      for (let n = 0; n < increments; n++) await increment(gateways[i % 2] as Gateway)
+    }),
+  )
+  expect((await gateway.get('/inventory/1')).body.quantity).toBe(clients * increments)
+  expect(refused).toBeGreaterThan(0)
+}, 60_000)
+
+test('while stock is changed under a condition, the status that it depends on does not change', async () => {
+  for (let round = 0; round < 10; round++) {
+    const { headers, body } = await gateway.get('/inventory/1')
+    const status = body.status === 'sold' ? 'pending' : 'sold'
+    const [changed, conditional] = await Promise.all([
+      other.patch('/pets/1', { status }),
+      gateway.patch('/inventory/1', { quantity: round }, { headers: { 'if-match': headers.get('etag') ?? '' } }),
+    ])
+    expect(changed.status).toBe(200)
+    if (conditional.status === 200) expect(conditional.body).toEqual({ ...body, quantity: round })
+    else expect(conditional.status).toBe(412)
+  }
+})
