@@ -216,7 +216,7 @@ ${names.map((name) => schemaSection(view, name))}
 </header>
 ${navigation}
 ${main}
-<div id="key" popover aria-labelledby="key-title">
+<div id="key" popover role="dialog" aria-labelledby="key-title">
 <h2 id="key-title">Your API key</h2>
 <form id="key-form">
 <label for="key-text">API key</label>
@@ -228,8 +228,8 @@ ${main}
 <div id="key-quota"></div>
 </div>
 <dialog id="search" aria-label="Search">
-<input id="search-text" type="search" role="combobox" aria-expanded="true" aria-controls="search-results" aria-autocomplete="list" aria-label="Search" placeholder="Operations, fields, errors, guides" autocomplete="off" spellcheck="false">
-<ul id="search-results" role="listbox" aria-label="Results"></ul>
+<input id="search-text" type="text" role="combobox" aria-expanded="true" aria-controls="search-results" aria-autocomplete="list" aria-label="Search" placeholder="Operations, fields, errors, guides" autocomplete="off" spellcheck="false">
+<div id="search-results" role="listbox" aria-label="Results"></div>
 <p id="search-state" role="status"></p>
 </dialog>
 </body>

@@ -255,21 +255,15 @@ function showResults() {
   const query = /** @type {HTMLInputElement} */ (byId('search-text')).value
   const found = query.trim() ? search(query) : []
   byId('search-results').replaceChildren(
-    ...found.map(({ id, kind, title, hint }, index) => {
-      const item = element(
-        'li',
-        { id: `result-${index}` },
-        element(
-          'a',
-          { href: `#${encodeURIComponent(id)}`, tabIndex: -1 },
-          element('span', { className: 'title' }, title),
-          element('span', { className: 'kind' }, kind),
-          element('span', { className: 'hint' }, hint),
-        ),
-      )
-      item.setAttribute('role', 'option')
-      return item
-    }),
+    ...found.map(({ id, kind, title, hint }, index) =>
+      element(
+        'a',
+        { id: `result-${index}`, href: `#${encodeURIComponent(id)}`, role: 'option', tabIndex: -1 },
+        element('span', { className: 'title' }, title),
+        element('span', { className: 'kind' }, kind),
+        element('span', { className: 'hint' }, hint),
+      ),
+    ),
   )
   byId('search-state').textContent = !query.trim()
     ? ''
@@ -281,7 +275,7 @@ function showResults() {
 
 /** Marks a result as the one that Enter opens. @param {number} index */
 function choose(index) {
-  const results = all('li', byId('search-results'))
+  const results = all('a', byId('search-results'))
   const chosen = results[(index + results.length) % (results.length || 1)]
   for (const result of results) result.setAttribute('aria-selected', String(result === chosen))
   chosen?.scrollIntoView({ block: 'nearest' })
@@ -310,11 +304,11 @@ function startSearch() {
   })
   byId('search-text').addEventListener('input', showResults)
   byId('search-text').addEventListener('keydown', (event) => {
-    const results = all('li', byId('search-results'))
+    const results = all('a', byId('search-results'))
     const chosen = results.findIndex((result) => result.getAttribute('aria-selected') === 'true')
     if (event.key === 'ArrowDown') choose(chosen + 1)
     else if (event.key === 'ArrowUp') choose(chosen - 1)
-    else if (event.key === 'Enter') results[chosen]?.querySelector('a')?.click()
+    else if (event.key === 'Enter') results[chosen]?.click()
     else return
     event.preventDefault()
   })

@@ -51,7 +51,7 @@ export function collectProblems(page: Page, host: string): string[] {
   return found
 }
 
-/** The serious and critical findings of axe-core on the current page, with their elements. */
+/** What axe-core finds on the current page, with the elements. */
 export async function barriers(page: Page): Promise<string[]> {
   const session = await page.context().newCDPSession(page)
   // Not through the page, because its policy blocks foreign scripts.
@@ -64,10 +64,9 @@ export async function barriers(page: Page): Promise<string[]> {
   await session.detach()
   const violations = result.value as {
     id: string
-    impact: string
     nodes: { target: string[]; failureSummary: string }[]
   }[]
-  return violations
-    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    .flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => `${id}: ${target} ${failureSummary}`))
+  return violations.flatMap(({ id, nodes }) =>
+    nodes.map(({ target, failureSummary }) => `${id}: ${target} ${failureSummary}`),
+  )
 }
