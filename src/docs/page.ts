@@ -178,7 +178,7 @@ ${tags.map(
 ${view.markdown.block(description)}
 ${resources.map(
   (resource) => html`<section id="${resource.id}" class="resource">
-${resources.length > 1 && html`<h3><a href="#${resource.id}">${resource.name}</a></h3>`}
+<h3><a href="#${resource.id}">${resource.name}</a></h3>
 ${resource.operations.map((described) => operationSection(view, described, common))}
 </section>`,
 )}
