@@ -164,6 +164,12 @@ ${content}
 <section id="response-headers" class="guide" data-find="Guide" data-title="Response headers">
 <h2><a href="#response-headers">Response headers</a></h2>
 <p>Every response has these headers:</p>
+${codeBlock(
+  Object.entries(common)
+    .map(([name, { example }]) => `${name}: ${example}`)
+    .join('\n'),
+  'http',
+)}
 ${headerFields(view, common, true)}
 <p>Some have these, too:</p>
 ${headerFields(
