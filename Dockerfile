@@ -14,10 +14,12 @@ COPY schema schema
 COPY src src
 RUN npm run build
 
+# Without the compiler and Prisma's command line. The Prisma client names both as optional peers, so that npm keeps them
+# unless optional dependencies are omitted too; the gateway needs none of these.
 FROM build AS production
-RUN npm prune --omit=dev
+RUN npm prune --omit=dev --omit=optional
 
-# The image, without compiler and tests.
+# The image. .ci/image.mjs checks what is in it.
 FROM node
 ENV NODE_ENV=production DATA_DIR=/data
 WORKDIR /app
@@ -26,6 +28,6 @@ RUN mkdir /data && chown node /data
 USER node
 VOLUME /data
 EXPOSE 3000
-HEALTHCHECK --interval=10s --timeout=3s CMD ["node", "--eval", "fetch('http://127.0.0.1:' + (process.env.PORT ?? 3000) + '/healthz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+HEALTHCHECK --interval=10s --timeout=3s CMD ["node", "--eval", "fetch('http://127.0.0.1:' + (process.env.ADMIN_PORT || process.env.PORT || 3000) + '/healthz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 # Node instead of npm, so that it receives the stop signal.
 CMD ["node", "dist/src/main.js"]

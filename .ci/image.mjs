@@ -1,8 +1,8 @@
-// Runs the steps of the Dockerfile without a container engine, each stage in an empty folder. Then starts the result, sends
-// it a request, and stops it. Fails on an unknown instruction.
+// Runs the steps of the Dockerfile without a container engine, each stage in an empty folder. Then checks that the result
+// holds no tools of development, starts it, sends it a request, and stops it. Fails on an unknown instruction.
 import { execFileSync, execSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
@@ -61,6 +61,12 @@ for (const [number, line] of lines.entries()) {
   console.log(line)
   steps[instruction](words.join(' '), number)
 }
+
+// The compiler, and Prisma's command line with what only it needs: its engines and Prisma Studio.
+const unwanted = ['typescript', 'prisma', '@prisma/engines', '@prisma/studio-core', '.bin/tsc', '.bin/prisma'].filter(
+  (name) => existsSync(join(folder, 'node_modules', name)),
+)
+if (unwanted.length > 0) throw new Error(`The image holds ${unwanted.join(', ')}`)
 
 Object.assign(env, { DATA_DIR: join(all, 'data'), PORT: process.env.PORT ?? '3000', EMBEDDED_DB_PORT: '0' })
 const [program, ...args] = commands.start

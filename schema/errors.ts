@@ -66,7 +66,7 @@ export const catalogue = {
   unavailable: {
     status: 503,
     message: 'The service cannot answer just now. Try again after the time in Retry-After.',
-    description: 'The database cannot be reached in time.',
+    description: 'The database did not answer in time.',
   },
 } as const satisfies Record<string, { status: number; message: string; description: string }>
 

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Context } from '../schema/builder.js'
+import { ApiError } from '../schema/errors.js'
 import { schema } from '../schema/index.js'
 import {
   ApiKeyCache,
@@ -12,12 +13,15 @@ import {
 import type { Database } from './database/index.js'
 import { createDocs } from './docs/index.js'
 import { gatherReads } from './execute/gather.js'
+import { createRequestClient } from './execute/request-client.js'
 import { createGraphql } from './graphql/index.js'
 import { notHttp, RequestContext, readTarget } from './http/context.js'
 import { preflight, setCorsHeaders } from './http/cors.js'
 import { errorResponse, toApiError } from './http/errors.js'
 import { createHealth } from './http/health.js'
+import { createRequestLog } from './http/request-log.js'
 import { type HttpResponse, send } from './http/response.js'
+import { traceparent } from './http/trace.js'
 import type { Logger } from './log.js'
 import { createMetrics } from './metrics.js'
 import { type RateLimiter, setRateLimitHeaders } from './rate-limit/index.js'
@@ -26,8 +30,11 @@ import { createRest, route } from './rest/index.js'
 import type { Settings } from './settings.js'
 
 export interface Dependencies {
-  settings: Pick<Settings, 'BASE_URL' | 'TRUST_PROXY' | 'CORS_ORIGINS' | 'MAX_BODY_BYTES' | 'PET_BY_ID_SUNSET'>
-  database: Pick<Database, 'prisma' | 'ping'>
+  settings: Pick<
+    Settings,
+    'ADMIN_PORT' | 'BASE_URL' | 'TRUST_PROXY' | 'CORS_ORIGINS' | 'MAX_BODY_BYTES' | 'PET_BY_ID_SUNSET'
+  >
+  database: Pick<Database, 'prisma' | 'ping' | 'pool' | 'requestTimeoutMs'>
   rateLimiter: RateLimiter
   log: Logger
   /** How long a key's row is trusted (see ApiKeyCache). */
@@ -43,15 +50,16 @@ export function createApp({ settings, database, rateLimiter, log, keyTtlMs, seco
   const state = { draining: false }
   const prisma = gatherReads(database.prisma)
   const createResolverContext = (context: RequestContext): Context => ({
-    prisma,
+    prisma: createRequestClient(prisma, database.requestTimeoutMs - context.waitedMs),
     quota: async () => readQuota(context),
   })
 
-  const apiKeys = new ApiKeyCache({ prisma: database.prisma, log, ttlMs: keyTtlMs })
-  const metrics = createMetrics(rateLimiter, log)
+  const apiKeys = new ApiKeyCache({ prisma, log, ttlMs: keyTtlMs })
+  const metrics = createMetrics({ rateLimiter, database })
+  const logRequest = createRequestLog(log)
   const health = createHealth({ database, rateLimiter, state, metrics: metrics.registry })
   const docs = createDocs({ baseUrl, sunset, schema })
-  const authenticate = createAuthentication({ apiKeys, rateLimiter, seconds })
+  const authenticate = createAuthentication({ apiKeys, rateLimiter, timeoutMs: database.requestTimeoutMs, seconds })
   const consume = createQuota({ apiKeys, rateLimiter })
   const rest = createRest({ consume, createContext: createResolverContext, baseUrl, sunset, maxBodyBytes })
   const setDeprecationHeaders = createDeprecations({ baseUrl, sunset })
@@ -61,48 +69,74 @@ export function createApp({ settings, database, rateLimiter, log, keyTtlMs, seco
   async function respond(context: RequestContext): Promise<HttpResponse> {
     readTarget(context, basePath)
     route(context)
-    const open = preflight(context) ?? health(context) ?? docs(context)
+    const open = preflight(context) ?? (settings.ADMIN_PORT ? undefined : health(context)) ?? docs(context)
     if (open) return open
     await authenticate(context)
     return context.path === '/graphql' ? graphql(context) : rest(context)
   }
 
+  /** The way of a request to ADMIN_PORT. */
+  async function respondToOperator(context: RequestContext): Promise<HttpResponse> {
+    readTarget(context, '')
+    // No API surface is here: a refusal has the shape of REST.
+    context.path = null
+    const answer = health(context)
+    if (!answer) throw new ApiError('not_found', 'This port has only /healthz, /readyz and /metrics.')
+    return answer
+  }
+
   /** The way back: what every response carries, refusals included. */
   async function complete(context: RequestContext, response: HttpResponse): Promise<HttpResponse> {
-    const { headers, status } = response
+    await setHeaders(context, response)
+    metrics.observe(context, response.status)
+    logRequest(context, response.status)
+    return response
+  }
+
+  async function setHeaders(context: RequestContext, { headers, status }: HttpResponse): Promise<void> {
     headers['x-request-id'] = context.id
-    if (context.operational) return response
+    if (context.trace) headers.traceparent = traceparent(context.trace)
+    if (context.operational) return
     // A request that was not counted shows its key's windows, or the window of its address.
     context.rateLimit ??= await rateLimiter.consume(context.subject ?? addressSubject(context.address, seconds), 0)
     setCorsHeaders(headers, context, settings.CORS_ORIGINS)
     // A banned key that reads its quota is not refused: it gets no Retry-After.
     setRateLimitHeaders(headers, context.rateLimit, status === 429)
     setDeprecationHeaders(headers, context)
-    return response
   }
 
   /** Whatever a step throws becomes a response of the surface that was asked. */
-  const refuse = (error: unknown, context: RequestContext) => errorResponse(toApiError(error, log, context), context)
+  function refuse(thrown: unknown, context: RequestContext): HttpResponse {
+    const error = toApiError(thrown, log, context)
+    context.refusal ??= error.code
+    return errorResponse(error, context)
+  }
 
-  return {
-    /** Answers a request. */
+  /** What answers the requests of one port. */
+  const createHandlers = (respond: (context: RequestContext) => Promise<HttpResponse>, operational = false) => ({
     async handle(req: IncomingMessage, res: ServerResponse): Promise<void> {
       const context = new RequestContext(req, settings.TRUST_PROXY)
+      context.operational = operational
       let response: HttpResponse
       try {
         response = await respond(context)
       } catch (error) {
         response = refuse(error, context)
       }
-      await complete(context, response)
-      metrics.observe(context, response.status)
-      send(res, response)
+      send(res, await complete(context, response))
     },
     /** The answer to what is not HTTP at all. It costs nothing, and shows the window of the address. */
     malformed(remoteAddress: string | undefined): Promise<HttpResponse> {
       const context = new RequestContext({ headers: {}, rawHeaders: [], socket: { remoteAddress } }, 0)
+      context.operational = operational
       return complete(context, refuse(notHttp(), context))
     },
+  })
+
+  return {
+    ...createHandlers(respond),
+    /** Answers on ADMIN_PORT. */
+    admin: createHandlers(respondToOperator, true),
     /** From now on /readyz returns 503, so that load balancers send nothing new. */
     drain: () => {
       state.draining = true

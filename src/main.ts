@@ -30,6 +30,8 @@ async function start() {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stop(signal))
 
   const database = await openDatabase(settings, {
+    log,
+    prepare: seed,
     onLost: (error) => stop(`the database ended: ${error.message}`, 1),
   })
   closers.push(() => database.close())
@@ -40,12 +42,17 @@ async function start() {
     log,
   })
   closers.push(() => rateLimiter.close())
-  if (database.embedded) await seed(database.prisma)
 
   const app = createApp({ settings, database, rateLimiter, log })
   closers.push(() => app.close())
-  const server = await listen(app, { port: settings.PORT, host: settings.HOST })
+  const { PORT, ADMIN_PORT, HOST } = settings
+  const server = await listen(app, { port: PORT, host: HOST })
+  const admin = ADMIN_PORT
+    ? await listen(app.admin, { port: ADMIN_PORT, host: HOST, setting: 'ADMIN_PORT' })
+    : undefined
   closers.push(
+    // Last, so that probes and metrics have answers for as long as requests have.
+    () => admin?.close(),
     () => server.close(),
     () => delay(settings.DRAIN_SECONDS * 1000),
     () => app.drain(),
@@ -53,6 +60,7 @@ async function start() {
 
   const base = settings.BASE_URL
   const lines = [`Pet Store at ${base}`, `  reference  ${base}/docs`, `  GraphiQL   ${base}/graphql`]
+  lines.push(`  database   ${database.name}`)
   if (rateLimiter.state === 'memory')
     lines.push('  counters   in memory: they start at zero with each process (set REDIS_URL to keep and share them)')
   if (database.embedded) {

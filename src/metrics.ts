@@ -1,55 +1,92 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { Database } from './database/index.js'
 import type { RequestContext } from './http/context.js'
-import type { Logger } from './log.js'
 import type { RateLimiter } from './rate-limit/index.js'
 
-// Clients choose the method, so unknown ones share a label: each label value is a time series.
-const METHODS = new Set(['GET', 'POST', 'PATCH', 'DELETE', 'OPTIONS', 'PUT'])
+export interface MetricsOptions {
+  rateLimiter: RateLimiter
+  database: Pick<Database, 'pool'>
+}
 
-/** Metrics for Prometheus, and the log line of each request (level debug). */
-export function createMetrics(rateLimiter: RateLimiter, log: Logger) {
+/**
+ * Metrics for Prometheus. Each value of a label is a time series, so every label takes values of a fixed set, whatever
+ * clients send.
+ */
+export function createMetrics({ rateLimiter, database }: MetricsOptions) {
   const registry = new Registry()
+  const registers = [registry]
   collectDefaultMetrics({ register: registry })
-  const labels = ['surface', 'operation', 'method', 'status'] as const
   const requests = new Counter({
     name: 'petstore_requests_total',
     help: 'Answered requests.',
-    labelNames: labels,
-    registers: [registry],
+    labelNames: ['surface', 'operation', 'plan', 'status'],
+    registers,
   })
   const duration = new Histogram({
     name: 'petstore_request_duration_seconds',
     help: 'Time from the head of the request to the complete response.',
-    labelNames: ['surface'] as const,
+    labelNames: ['surface', 'operation'],
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
-    registers: [registry],
+    registers,
   })
-  const decisions = new Counter({
-    name: 'petstore_rate_limit_decisions_total',
-    help: 'Decisions of the rate limiter, by outcome: allowed, limited, banned.',
-    labelNames: ['outcome'] as const,
-    registers: [registry],
+  const cost = new Counter({
+    name: 'petstore_cost_total',
+    help: 'Requests of the quota that were charged.',
+    labelNames: ['surface', 'plan'],
+    registers,
+  })
+  const refusals = new Counter({
+    name: 'petstore_refusals_total',
+    help: 'Refused requests, by the code of their first error.',
+    labelNames: ['surface', 'plan', 'reason'],
+    registers,
+  })
+  const bans = new Counter({
+    name: 'petstore_bans_total',
+    help: 'Bans that requests to this gateway started.',
+    labelNames: ['plan'],
+    registers,
   })
   new Gauge({
     name: 'petstore_limits_degraded',
     help: '1 while Redis is unreachable and this gateway counts alone, otherwise 0.',
-    registers: [registry],
+    registers,
     collect() {
       this.set(rateLimiter.state === 'degraded' ? 1 : 0)
+    },
+  })
+  new Gauge({
+    name: 'petstore_database_connections',
+    help: 'Connections of the pool, in use and idle.',
+    labelNames: ['state'],
+    registers,
+    collect() {
+      const { inUse, idle } = database.pool()
+      this.set({ state: 'in_use' }, inUse)
+      this.set({ state: 'idle' }, idle)
+    },
+  })
+  new Gauge({
+    name: 'petstore_database_waiting',
+    help: 'What waits for a connection of the pool.',
+    registers,
+    collect() {
+      this.set(database.pool().waiting)
     },
   })
 
   /** Counts an answered request. */
   function observe(context: RequestContext, status: number): void {
     if (context.operational) return
-    const { id, method, path, operation, key, rateLimit, startedAt } = context
-    const surface = path === '/graphql' ? 'graphql' : operation ? 'rest' : 'other'
-    const ms = performance.now() - startedAt
-    requests.inc({ surface, operation: operation?.name ?? '', method: METHODS.has(method) ? method : 'other', status })
-    duration.observe({ surface }, ms / 1000)
-    if (rateLimit) decisions.inc({ outcome: rateLimit.outcome })
-    if (log.isLevelEnabled('debug'))
-      log.debug({ requestId: id, method, path, status, ms: Math.round(ms * 10) / 10, key: key?.prefix }, 'request')
+    const { surface, operationName = 'none', key, rateLimit, refusal } = context
+    const plan = key?.plan ?? 'none'
+    // A client can combine root fields in any way.
+    const operation = operationName.includes(',') ? 'several' : operationName
+    requests.inc({ surface, operation, plan, status })
+    duration.observe({ surface, operation }, context.elapsedMs / 1000)
+    if (context.cost > 0) cost.inc({ surface, plan }, context.cost)
+    if (refusal) refusals.inc({ surface, plan, reason: refusal })
+    if (rateLimit?.outcome === 'limited' && rateLimit.bannedUntil) bans.inc({ plan })
   }
 
   return { registry, observe }

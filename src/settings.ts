@@ -3,14 +3,15 @@ import { z } from 'zod'
 /** A failure to start that the user can fix: printed without a stack trace; exit code 1. */
 export class StartupError extends Error {}
 
-const number = (min: number, max: number, fallback: number) =>
+const wholeNumber = (min: number, max: number) =>
   z
     .string()
     .regex(/^\d+$/)
     .transform(Number)
     .refine((value) => value >= min && value <= max)
-    .default(fallback)
-    .describe(`a whole number from ${min} to ${max}`)
+
+const number = (min: number, max: number, fallback: number) =>
+  wholeNumber(min, max).default(fallback).describe(`a whole number from ${min} to ${max}`)
 
 const url = (protocols: string[]) =>
   z.string().refine((value) => URL.canParse(value) && protocols.includes(new URL(value).protocol))
@@ -21,6 +22,7 @@ const url = (protocols: string[]) =>
  */
 export const settings = z.object({
   PORT: number(1, 65535, 3000),
+  ADMIN_PORT: wholeNumber(1, 65535).optional().describe('a whole number from 1 to 65535 other than PORT'),
   HOST: z.string().min(1).default('0.0.0.0').describe('a host name or an address to listen on'),
   BASE_URL: url(['http:', 'https:'])
     // An apostrophe would end the quoted URLs in shell commands.
@@ -60,6 +62,8 @@ export const settings = z.object({
   DRAIN_SECONDS: number(0, 3600, 0),
 })
 
+const consistent = settings.refine(({ PORT, ADMIN_PORT }) => ADMIN_PORT !== PORT, { path: ['ADMIN_PORT'] })
+
 export type Settings = z.infer<typeof settings> & { BASE_URL: string }
 
 /**
@@ -71,7 +75,7 @@ export function readSettings(environment: NodeJS.ProcessEnv = process.env): Sett
   const given = Object.fromEntries(
     Object.keys(settings.shape).flatMap((name) => (environment[name] ? [[name, environment[name]]] : [])),
   )
-  const result = settings.safeParse(given)
+  const result = consistent.safeParse(given)
   if (result.success)
     return { ...result.data, BASE_URL: result.data.BASE_URL ?? `http://localhost:${result.data.PORT}` }
   const names = [...new Set(result.error.issues.map((issue) => String(issue.path[0])))]

@@ -1,6 +1,9 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Gateway, openGateway } from './support/gateway.js'
-import { dataFolder, freePort, runCommand } from './support/process.js'
+import { asAdmin, databaseUrl, testDatabaseUrl } from './support/postgres.js'
+import { dataFolder, freePort, runCommand, temporaryFolder } from './support/process.js'
 
 // `npm run keys` in its own process, beside a gateway that uses the same database.
 
@@ -103,7 +106,13 @@ describe('npm run keys', () => {
     const { code, stdout, stderr } = await keys(...args)
     expect([code, stdout]).toEqual([1, ''])
     expect(stderr).toMatch(message)
-    expect(stderr.trimEnd().split('\n')).toHaveLength(1)
+    // Some errors show only in the database.
+    expect(
+      stderr
+        .trimEnd()
+        .replace(/^Database: .*\n/, '')
+        .split('\n'),
+    ).toHaveLength(1)
     expect(await gateway.prisma.apiKey.count()).toBe(before)
   })
 })
@@ -116,4 +125,44 @@ test('without a running gateway, npm run keys opens and migrates the embedded da
   )
   expect([code, JSON.parse(stdout).name]).toEqual([0, 'Eve'])
   expect((await runCommand(['admin/keys', 'list'], alone)).stdout).toMatch(/Eve.*Free.*active.*60.*1000/)
+})
+
+describe('the database that a command works on', () => {
+  test('is said before anything is done, but to programs', async () => {
+    const name = env.DATABASE_URL ? /^Database: "\w+" at [\w.]+:\d+\n/ : /^Database: embedded, in \/.*\n/
+    expect((await keys('list')).stderr).toMatch(name)
+    expect((await keys('list')).stderr).not.toContain('://')
+    expect((await keys('list', '--json')).stderr).not.toMatch(/Database/)
+  })
+
+  test('is refused by all commands but create if no gateway has used it, and stays as it was', async () => {
+    const DATA_DIR = join(await temporaryFolder(), 'typo')
+    for (const command of [['admin/keys', 'list'], ['admin/keys', 'revoke', '1'], ['admin/studio']]) {
+      const { code, stdout, stderr } = await runCommand(command, { DATA_DIR })
+      expect([code, stdout]).toEqual([1, ''])
+      expect(stderr).toBe(
+        `DATA_DIR ${DATA_DIR} has no database; set DATA_DIR, or DATABASE_URL, to that of the service\n`,
+      )
+    }
+    expect(existsSync(DATA_DIR)).toBe(false)
+  })
+
+  test.runIf(testDatabaseUrl)('is refused on PostgreSQL too', async () => {
+    const name = `petstore_wrong_${process.pid}`
+    await asAdmin(`CREATE DATABASE ${name}`)
+    try {
+      const DATABASE_URL = databaseUrl(name)
+      const { code, stderr } = await runCommand(['admin/keys', 'list'], { DATABASE_URL })
+      expect([code, stderr]).toEqual([
+        1,
+        expect.stringMatching(/^DATABASE_URL: the database ".*" at .* cannot be used: it has no pet store/),
+      ])
+      const { stdout } = await runCommand(['admin/keys', 'create', '--name', 'First', '--plan', 'Free', '--json'], {
+        DATABASE_URL,
+      })
+      expect(JSON.parse(stdout)).toMatchObject({ id: 1, name: 'First' })
+    } finally {
+      await asAdmin(`DROP DATABASE ${name} WITH (FORCE)`)
+    }
+  })
 })

@@ -425,7 +425,7 @@ describe('operational endpoints', () => {
   test('report the state of the service', async () => {
     expect((await gateway.get('/healthz')).body).toEqual({ status: 'ok' })
     expect((await gateway.get('/readyz')).body).toEqual({ status: 'ok', database: 'ok', limits: gateway.limits.state })
-    expect((await gateway.get('/metrics')).text).toMatch(/^petstore_requests_total\{.*operation="pets".*\} \d+$/m)
+    expect((await gateway.get('/metrics')).text).toMatch(/^petstore_requests_total\{.*operation="listPets".*\} \d+$/m)
   })
 
   test('/readyz returns 503 while the gateway drains or the database is unreachable', async () => {
@@ -492,6 +492,18 @@ describe('the client’s address', () => {
     [undefined, 'unknown'],
   ])('%s counts as %s', (address, counted) => {
     expect(countedAddress(address)).toBe(counted)
+  })
+
+  test.each([
+    ['203.0.113.7:1234', '203.0.113.7'],
+    ['[2001:db8::1]:443', '2001:db8::1'],
+    ['[2001:db8::1]', '2001:db8::1'],
+    ['::ffff:203.0.113.7', '203.0.113.7'],
+  ])('is the same with a port: %s', async (withPort, address) => {
+    const proxied = await useGateway({ TRUST_PROXY: '1' })
+    expect(await left(proxied, withPort)).toBe(59)
+    expect(await left(proxied, address)).toBe(58)
+    expect(await left(proxied, '203.0.113.8:1234')).toBe(59)
   })
 
   test('IPv6 addresses count by /64', async () => {

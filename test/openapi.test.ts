@@ -286,7 +286,7 @@ describe.each(operations)('$name', (described) => {
         'RateLimit',
         'RateLimit-Policy',
       ]
-      wanted.push('X-Request-Id', 'Access-Control-Allow-Origin', 'Access-Control-Expose-Headers', 'Vary')
+      wanted.push('X-Request-Id', 'traceparent', 'Access-Control-Allow-Origin', 'Access-Control-Expose-Headers', 'Vary')
       if (['429', '503'].includes(status)) wanted.push('Retry-After')
       if (status === '401') wanted.push('WWW-Authenticate')
       if (status === '201') wanted.push('Location')

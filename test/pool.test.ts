@@ -1,19 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { PipelinedPool } from '../src/database/pool.js'
+import { ConnectionPool } from '../src/database/pool.js'
 import { openTestDatabase, type TestDatabase } from './support/database.js'
 import { testDatabaseUrl } from './support/postgres.js'
 
 // The embedded database has one session, and no use for a pool.
 describe.skipIf(!testDatabaseUrl)('the pool of connections to PostgreSQL', () => {
   let database: TestDatabase
-  let pool: PipelinedPool
+  let pool: ConnectionPool
   let other: pg.Client
   beforeAll(async () => {
     database = await openTestDatabase()
     const connectionString = database.url
-    pool = new PipelinedPool({ connectionString, max: 10 })
+    pool = new ConnectionPool({ connectionString, timeoutMs: 2_500, pipelined: true })
     pool.on('error', () => {})
     other = new pg.Client({ connectionString })
     await other.connect()

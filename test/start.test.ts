@@ -144,7 +144,7 @@ describe('a failed start prints one line per problem, without a stack trace, and
     const lines = await refused({ DATA_DIR, PORT: String(port) })
     expect(lines).toEqual([expect.stringContaining(`port ${port} is already in use`)])
     server.close()
-    expect(await runCommand(['admin/keys', 'list'], { DATA_DIR })).toMatchObject({ code: 0, stderr: '' })
+    expect(await runCommand(['admin/keys', 'list', '--json'], { DATA_DIR })).toMatchObject({ code: 0, stderr: '' })
   })
 
   test('if the database is unreachable, without the password in DATABASE_URL', async () => {

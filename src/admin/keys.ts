@@ -2,7 +2,7 @@ import { Command, InvalidArgumentError, Option } from 'commander'
 import type { ApiKey } from '../../prisma/generated/client/client.js'
 import { plans } from '../../schema/plans.js'
 import { createSecret, keySubject } from '../auth/index.js'
-import { type Database, openDatabase } from '../database/index.js'
+import { type Database, openDatabase, PATIENT_MS } from '../database/index.js'
 import { createLog } from '../log.js'
 import { openRateLimiter } from '../rate-limit/index.js'
 import { readSettings, StartupError } from '../settings.js'
@@ -206,8 +206,11 @@ function run(name: string) {
   return async (...args: unknown[]) => {
     const command = args.at(-1) as Command
     const [idOrPrefix = '', plan = ''] = command.processedArgs as string[]
-    const database = await openDatabase(readSettings(), { join: true })
+    // Only the first key may begin a database.
+    const mustExist = name !== 'create'
+    const database = await openDatabase(readSettings(), { join: true, mustExist, timeoutMs: PATIENT_MS })
     try {
+      if (!command.opts().json) process.stderr.write(`Database: ${database.name}\n`)
       await commands[name]?.(database, command.opts(), idOrPrefix, plan)
     } finally {
       await database.close()

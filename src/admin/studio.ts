@@ -7,7 +7,8 @@ import { readSettings, StartupError } from '../settings.js'
 // `npm run studio`: opens Prisma Studio on the configured database, whether the service runs or not.
 
 async function studio() {
-  const database = await openDatabase(readSettings(), { join: true })
+  const database = await openDatabase(readSettings(), { join: true, mustExist: true })
+  process.stderr.write(`Prisma Studio on the database: ${database.name}\n`)
   const require = createRequire(import.meta.url)
   const prisma = join(dirname(require.resolve('prisma/package.json')), 'build/index.js')
   const child = spawn(process.execPath, [prisma, 'studio', ...process.argv.slice(2)], {

@@ -1,11 +1,10 @@
 import { ApiError } from '../../schema/errors.js'
 import type { RequestContext, RequestHead } from '../http/context.js'
+import { inTime } from '../http/deadline.js'
 import type { RateLimiter } from '../rate-limit/index.js'
 import { addressSubject, keySubject, windowSeconds } from './api-key.js'
-import type { ApiKeyCache } from './api-key-cache.js'
-
-/** The message of a 429 to a client without a valid key. */
-export const ADDRESS_LIMITED = 'Too many requests without a valid key. Wait for the time in Retry-After.'
+import type { ApiKeyCache, Found } from './api-key-cache.js'
+import { ADDRESS_LIMITED, Lookups } from './lookups.js'
 
 const bearer = /^Bearer +(\S.*)$/i
 
@@ -26,16 +25,35 @@ function readSecrets({ rawHeaders }: RequestHead): string[] {
 export interface AuthenticationOptions {
   apiKeys: ApiKeyCache
   rateLimiter: RateLimiter
+  /** How long a request may wait for its key, in milliseconds. */
+  timeoutMs: number
   seconds?: typeof windowSeconds
 }
 
 /** The step that finds the key of a request. A request without a valid one counts against its address. */
-export function createAuthentication({ apiKeys, rateLimiter, seconds = windowSeconds }: AuthenticationOptions) {
-  /** @throws ApiError invalid_request (two different keys), unauthorized, rate_limited */
+export function createAuthentication({
+  apiKeys,
+  rateLimiter,
+  timeoutMs,
+  seconds = windowSeconds,
+}: AuthenticationOptions) {
+  const lookups = new Lookups<Found>(async (address) => {
+    const { windows } = await rateLimiter.consume(addressSubject(address, seconds), 0)
+    return windows.some(({ remaining }) => remaining === 0)
+  })
+
+  /** @throws ApiError invalid_request (two different keys), unauthorized, rate_limited, unavailable */
   return async function authenticate(context: RequestContext): Promise<void> {
     const secrets = readSecrets(context.head)
-    const found = secrets.length === 1 ? apiKeys.find(secrets[0] as string) : undefined
-    const key = found instanceof Promise ? await found : found
+    let key =
+      secrets.length === 1
+        ? apiKeys.find(secrets[0] as string, (hash, read) => lookups.run(context.address, hash, read))
+        : undefined
+    if (key instanceof Promise) {
+      const startedAt = performance.now()
+      key = await inTime(key, timeoutMs)
+      context.waitedMs = performance.now() - startedAt
+    }
     if (key) {
       context.key = key
       context.subject = keySubject(key, seconds)

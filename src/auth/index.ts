@@ -1,4 +1,5 @@
 export { addressSubject, createSecret, keySubject, windowSeconds } from './api-key.js'
 export { ApiKeyCache } from './api-key-cache.js'
-export { ADDRESS_LIMITED, createAuthentication } from './authenticate.js'
+export { createAuthentication } from './authenticate.js'
+export { ADDRESS_LIMITED } from './lookups.js'
 export { createQuota, readQuota } from './quota.js'

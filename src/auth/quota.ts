@@ -38,7 +38,7 @@ export function createQuota({ apiKeys, rateLimiter }: { apiKeys: ApiKeyCache; ra
           ? `The operation costs ${cost} requests, and ${left} are left. Wait for the time in Retry-After.`
           : undefined,
       )
-    }
+    } else context.cost = cost
   }
 }
 

@@ -1,30 +1,44 @@
-import { createHash } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { PrismaPg } from '@prisma/adapter-pg'
 import { PrismaClient } from '../../prisma/generated/client/client.js'
+import type { Logger } from '../log.js'
 import { type Settings, StartupError } from '../settings.js'
 import { type Embedded, openEmbedded } from './embedded.js'
-import { CONNECT_TIMEOUT, migrate } from './migrations.js'
-import { PipelinedPool } from './pool.js'
+import { hasTables, migrate } from './migrations.js'
+import { ConnectionPool } from './pool.js'
+import { Probe } from './probe.js'
+
+export { conflictDelay } from './pool.js'
 
 export interface Database {
   readonly prisma: PrismaClient
   readonly url: string
+  /** Which one it is, for people; without the password. */
+  readonly name: string
   readonly embedded: boolean
-  /** Rejects if the database does not respond within two seconds. */
+  /** How long a request may wait for the database, however many statements it has, in milliseconds. */
+  readonly requestTimeoutMs: number
+  /** Rejects if the database does not answer within two seconds, over a connection of its own. */
   ping(): Promise<void>
+  /** Connections of the pool, and what waits for one. */
+  pool(): { inUse: number; idle: number; waiting: number }
   close(): Promise<void>
 }
 
 export interface DatabaseOptions {
-  /** How long a request waits for a connection, in milliseconds; default: 3,000. Slow test machines need longer. */
-  connectTimeoutMs?: number
+  /** How long a statement or a transaction may take, in milliseconds; default: 2,200. Slow test machines need longer. */
+  timeoutMs?: number
+  /** Puts the first data into an embedded database, however long that takes. */
+  prepare?: (prisma: PrismaClient) => Promise<unknown>
   /** For commands: if a process owns DATA_DIR, use its embedded database. */
   join?: boolean
+  /** For commands: refuse a database that no gateway has used, because the settings may name the wrong one. */
+  mustExist?: boolean
   /** Called if the embedded database ends without `close`: the process cannot continue. */
   onLost?: (error: Error) => void
-  /** Called if an idle connection breaks. The pool replaces it. */
-  onConnectionError?: (error: Error) => void
+  /** Gets a line when the database, or a part of it, goes away and when it is back. */
+  log?: Logger
 }
 
 type DatabaseSettings = Pick<Settings, 'DATABASE_URL' | 'DATA_DIR' | 'EMBEDDED_DB_PORT'>
@@ -36,81 +50,86 @@ type DatabaseSettings = Pick<Settings, 'DATABASE_URL' | 'DATA_DIR' | 'EMBEDDED_D
  */
 export async function openDatabase(config: DatabaseSettings, options: DatabaseOptions = {}): Promise<Database> {
   const { DATABASE_URL: url, DATA_DIR: dataDir, EMBEDDED_DB_PORT } = config
+  const { mustExist, onLost } = options
   if (url) {
-    await migrate(url).catch((error) => {
-      throw startupError(error, url)
-    })
-    return connect(url, options)
+    const name = databaseName(url)
+    const exists = async () => {
+      if (mustExist && !(await hasTables(url))) throw new Error('it has no pet store; is it the right one?')
+    }
+    await exists()
+      .then(() => migrate(url))
+      .catch((error) => {
+        throw startupError(error, name)
+      })
+    return connect(url, name, options)
   }
-  const { join, onLost } = options
+  if (mustExist && !existsSync(join(dataDir, 'db')))
+    throw new StartupError(`DATA_DIR ${dataDir} has no database; set DATA_DIR, or DATABASE_URL, to that of the service`)
   // A command that opens the database itself must not fail because a gateway uses the port.
-  const embedded = await openEmbedded({ dataDir, port: join ? 0 : EMBEDDED_DB_PORT, join, onLost })
+  const port = options.join ? 0 : EMBEDDED_DB_PORT
+  const embedded = await openEmbedded({ dataDir, port, join: options.join, onLost })
   try {
     await migrate(embedded.url)
-    return connect(embedded.url, options, embedded)
+    const name = `embedded, in ${dataDir}`
+    if (options.prepare) {
+      const { prisma } = connect(embedded.url, name, { timeoutMs: PATIENT_MS }, embedded)
+      await options.prepare(prisma).finally(() => prisma.$disconnect())
+    }
+    return connect(embedded.url, name, options, embedded)
   } catch (error) {
     await embedded.close()
     throw new StartupError(`DATA_DIR ${dataDir}: ${(error as Error).message}`, { cause: error })
   }
 }
 
-function connect(
+/** A request may take three seconds. */
+const TIMEOUT_MS = 2_200
+/** For what no client waits for. */
+export const PATIENT_MS = 30_000
+
+/** Connects to a database that is up to date. */
+export function connect(
   url: string,
-  { onConnectionError = () => {}, connectTimeoutMs = CONNECT_TIMEOUT }: DatabaseOptions,
+  name: string,
+  { log, timeoutMs = TIMEOUT_MS }: DatabaseOptions,
   embedded?: Embedded,
 ): Database {
-  const config = {
+  const pool = new ConnectionPool({
     connectionString: url,
-    max: 10,
-    // A request never hangs because the database is unreachable or slow. query_timeout covers a server that
-    // does not respond at all.
-    connectionTimeoutMillis: connectTimeoutMs,
-    statement_timeout: 10_000,
-    query_timeout: 11_000,
+    timeoutMs,
+    // Before the pool closes the connection, so that a statement that waits for a lock costs none.
+    statement_timeout: timeoutMs - 400,
     keepAlive: true,
-  }
-  // The clients of the embedded database share one session, in which names of statements would collide.
-  const adapter = embedded
-    ? new PrismaPg(config, { onPoolError: onConnectionError, onConnectionError })
-    : new PrismaPg(new PipelinedPool(config), {
-        onPoolError: onConnectionError,
-        onConnectionError,
-        disposeExternalPool: true,
-        statementNameGenerator: ({ sql }) => statementName(sql),
-      })
+    // The clients of the embedded database share one session.
+    pipelined: !embedded,
+    onLaneChange(statements, error) {
+      if (error) log?.warn({ err: error, statements }, 'the database does not answer these statements')
+      else log?.info({ statements }, 'the database answers these statements again')
+    },
+  })
+  // An idle connection that breaks is replaced.
+  const adapter = new PrismaPg(pool, {
+    disposeExternalPool: true,
+    // In the one session of the embedded database, names of statements would collide.
+    statementNameGenerator: embedded ? undefined : ({ sql }) => pool.statementName(sql),
+  })
   const prisma = new PrismaClient({ adapter, errorFormat: 'minimal', log: [] })
+  const probe = new Probe(url, log)
   let closed: Promise<void> | undefined
   return {
     prisma,
     url,
+    name,
     embedded: embedded !== undefined,
-    async ping() {
-      const timeout = new AbortController()
-      const tooLate = sleep(2000, undefined, { signal: timeout.signal }).then(() => {
-        throw new Error('the database did not respond within 2 seconds')
-      })
-      await Promise.race([prisma.$queryRaw`SELECT 1`, tooLate]).finally(() => timeout.abort())
-    },
+    requestTimeoutMs: timeoutMs + 300,
+    pool: () => pool.state,
+    ping: () => probe.ping(),
     close() {
+      probe.close()
       closed ??= prisma.$disconnect().finally(() => embedded?.close())
       return closed
     },
   }
-}
-
-const names = new Map<string, string>()
-
-/**
- * PostgreSQL keeps a named statement until its connection closes. Only the first thousand statements get a name, because
- * lists of ids make a different statement for each length.
- */
-function statementName(sql: string): string {
-  let name = names.get(sql)
-  if (name === undefined && names.size < 1000) {
-    name = createHash('sha256').update(sql).digest('hex').slice(0, 32)
-    names.set(sql, name)
-  }
-  return name ?? ''
 }
 
 const REASONS: Record<string, string> = {
@@ -120,15 +139,16 @@ const REASONS: Record<string, string> = {
   ETIMEDOUT: 'the server does not respond',
 }
 
-/** The error as one line that does not contain the password. */
-function startupError(error: unknown, url: string): StartupError {
+function databaseName(url: string): string {
   const { hostname, port, pathname, username, searchParams } = new URL(url)
   const host = searchParams.get('host') ?? decodeURIComponent(hostname)
   const database = decodeURIComponent(pathname.slice(1) || username)
+  return `${JSON.stringify(database)} at ${host}:${port || 5432}`
+}
+
+/** The error as one line that does not contain the password. */
+function startupError(error: unknown, name: string): StartupError {
   const { code = '', message } = error as NodeJS.ErrnoException
   const reason = REASONS[code] ?? (/timeout/i.test(message) ? REASONS.ETIMEDOUT : message.replaceAll(/\s+/g, ' '))
-  return new StartupError(
-    `DATABASE_URL: the database ${JSON.stringify(database)} at ${host}:${port || 5432} cannot be used: ${reason}`,
-    { cause: error },
-  )
+  return new StartupError(`DATABASE_URL: the database ${name} cannot be used: ${reason}`, { cause: error })
 }

@@ -9,7 +9,7 @@ import { StartupError } from '../settings.js'
 const folder = join(dirname(createRequire(import.meta.url).resolve('#package.json')), 'prisma/migrations')
 
 /** Shorter than the timeouts of usual clients and load balancers, so that they get our error. */
-export const CONNECT_TIMEOUT = 3000
+const CONNECT_TIMEOUT = 3000
 
 /** The key of Prisma Migrate's advisory lock, so that it and the gateways exclude each other. */
 const LOCK = 72707369
@@ -123,6 +123,19 @@ export async function migrate(url: string, migrations = readMigrations()): Promi
     } finally {
       await client.query('SELECT pg_advisory_unlock($1)', [LOCK]).catch(() => {})
     }
+  } finally {
+    await client.end().catch(() => {})
+  }
+}
+
+/** Whether a gateway has ever used the database. */
+export async function hasTables(url: string): Promise<boolean> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: CONNECT_TIMEOUT })
+  client.on('error', () => {})
+  try {
+    await client.connect()
+    const { rows } = await client.query(`SELECT to_regclass('"ApiKey"') IS NOT NULL AS "exists"`)
+    return rows[0].exists
   } finally {
     await client.end().catch(() => {})
   }

@@ -1,11 +1,28 @@
+import { createHash } from 'node:crypto'
+import { EventEmitter } from 'node:events'
 import { Socket } from 'node:net'
 import pg from 'pg'
+import { type Lane, Lanes, laneOf, MAX_WITH_STALLED, type OnLaneChange } from './lanes.js'
 
 /** The most statements that share a connection at once. Each one waits for those before it. */
 const MAX_SHARED = 8
 
+/** How often a statement is repeated that PostgreSQL rolled back because of a conflict with another. */
+const MAX_REPEATS = 4
+
+export interface ConnectionPoolOptions extends pg.PoolConfig {
+  /** How long a statement or a transaction may take, the wait for a connection included, in milliseconds. */
+  timeoutMs: number
+  /** Whether connections take statements before they have answered the earlier ones. */
+  pipelined: boolean
+  onLaneChange?: OnLaneChange
+}
+
 interface PendingStatement {
   statement: pg.QueryConfig
+  repeats: number
+  /** By performance.now(). */
+  arrivedAt: number
   resolve: (result: never) => void
   reject: (error: unknown) => void
 }
@@ -27,59 +44,256 @@ class GatheringSocket extends Socket {
   }) as Socket['write']
 }
 
+interface Shape {
+  name: string
+  lane: Lane
+}
+
 /**
  * A pool in which equal statements that arrive together share a connection, which sends them without waiting for each
  * result (`pipeline` of pg). Only equal statements, because they use the same tables: a lock on another table cannot
  * block them. Transactions have their own connection.
+ *
+ * Statements and transactions end in time, whatever the server does, and lanes without answers leave connections to the
+ * others.
  */
-export class PipelinedPool extends pg.Pool {
+export class ConnectionPool extends pg.Pool {
+  readonly #timeoutMs: number
+  readonly #maxShared: number
+  readonly #lanes: Lanes
+  readonly #shapes = new Map<string, Shape>()
   readonly #open = new Map<string, PendingStatement[]>()
 
-  constructor(config: pg.PoolConfig) {
-    super({ ...config, pipeline: true, stream: () => new GatheringSocket() } as pg.PoolConfig)
+  constructor({ timeoutMs, pipelined, onLaneChange, ...config }: ConnectionPoolOptions) {
+    super({
+      ...config,
+      max: MAX_WITH_STALLED,
+      connectionTimeoutMillis: timeoutMs,
+      ...(pipelined && { pipeline: true, stream: () => new GatheringSocket() }),
+    } as pg.PoolConfig)
+    // A connection that breaks before it is handed over must not end the process.
+    this.on('connect', (client) => client.on('error', () => {}))
+    this.#timeoutMs = timeoutMs
+    this.#maxShared = pipelined ? MAX_SHARED : 1
+    this.#lanes = new Lanes(onLaneChange)
+  }
+
+  /** Connections, and how many statements and transactions wait for one. */
+  get state() {
+    return { inUse: this.totalCount - this.idleCount, idle: this.idleCount, waiting: this.#lanes.waiting }
+  }
+
+  /**
+   * PostgreSQL keeps a named statement until its connection closes. Only the first thousand statements get a name,
+   * because lists of ids make a different statement for each length.
+   */
+  statementName(sql: string): string {
+    return this.#shapeOf(sql).name
+  }
+
+  #shapeOf(sql: string): Shape {
+    let shape = this.#shapes.get(sql)
+    if (!shape) {
+      const named = this.#shapes.size < 1000
+      const name = named ? createHash('sha256').update(sql).digest('hex').slice(0, 32) : ''
+      shape = { name, lane: this.#lanes.get(laneOf(sql)) }
+      if (named) this.#shapes.set(sql, shape)
+    }
+    return shape
+  }
+
+  /** A connection for this statement and those that follow it, until `timeoutMs` after it arrived. */
+  lease(sql: string, arrivedAt: number): Lease {
+    const left = Math.max(0, arrivedAt + this.#timeoutMs - performance.now())
+    return new Lease(this.#lanes, this.#shapeOf(sql).lane, () => super.connect(), left)
+  }
+
+  /** For transactions. */
+  override connect() {
+    return Promise.resolve(new TransactionClient(this) as unknown as pg.PoolClient)
   }
 
   override query(statement: pg.QueryConfig | string) {
-    if (typeof statement === 'string') return super.query(statement) as Promise<never>
     return new Promise<never>((resolve, reject) => {
-      this.#batchFor(statement.text).push({ statement, resolve, reject })
+      const config = typeof statement === 'string' ? { text: statement } : statement
+      this.#add({ statement: config, repeats: 0, arrivedAt: performance.now(), resolve, reject })
     })
   }
 
-  #batchFor(text: string): PendingStatement[] {
+  #add(pending: PendingStatement): void {
+    const { text } = pending.statement
     const open = this.#open.get(text)
-    if (open && open.length < MAX_SHARED) return open
-    const batch: PendingStatement[] = []
+    if (open && open.length < this.#maxShared) {
+      open.push(pending)
+      return
+    }
+    const batch = [pending]
     this.#open.set(text, batch)
     setImmediate(() => {
       if (this.#open.get(text) === batch) this.#open.delete(text)
-      this.#send(batch).catch((error) => {
+      this.#send(text, batch).catch((error) => {
         for (const { reject } of batch) reject(error)
       })
     })
-    return batch
   }
 
-  async #send(batch: PendingStatement[]): Promise<void> {
-    const client = await this.connect()
-    let connectionError: Error | undefined
-    const onError = (error: Error) => {
-      connectionError = error
-    }
-    client.on('error', onError)
+  async #send(text: string, batch: PendingStatement[]): Promise<void> {
+    const lease = this.lease(text, Math.min(...batch.map(({ arrivedAt }) => arrivedAt)))
+    const client = await lease.client
     await Promise.all(
-      batch.map(({ statement, resolve, reject }) =>
-        client.query(statement).then(
-          (result) => resolve(result as never),
+      batch.map((pending) =>
+        lease.run(client, pending.statement).then(
+          (result) => pending.resolve(result as never),
           (error) => {
-            // After an error that PostgreSQL reports, the connection is still usable.
-            if (!(error instanceof pg.DatabaseError) || error.severity === 'FATAL') onError(error)
-            reject(error)
+            if (pending.repeats < MAX_REPEATS && isRepeatable(error, text)) this.#repeat(pending)
+            else pending.reject(error)
           },
         ),
       ),
     )
-    client.off('error', onError)
-    client.release(connectionError)
+    lease.release()
+  }
+
+  #repeat(pending: PendingStatement): void {
+    pending.repeats++
+    setTimeout(() => this.#add(pending), conflictDelay(pending.repeats))
+  }
+}
+
+/** Random, so that statements that met do not meet again; in milliseconds. */
+export const conflictDelay = (repeats: number) => Math.random() * 20 * 2 ** repeats
+
+/** Whether PostgreSQL has refused a statement and kept the connection. */
+const isRefusal = (error: unknown): error is pg.DatabaseError =>
+  error instanceof pg.DatabaseError && error.severity !== 'FATAL'
+
+/**
+ * A statement that is a transaction of its own may run again if PostgreSQL rolled it back, because of a deadlock or a
+ * serialization failure, and one that only reads also if its connection was lost.
+ */
+const isRepeatable = (error: unknown, text: string) =>
+  isRefusal(error)
+    ? error.code === '40P01' || error.code === '40001'
+    : text.startsWith('SELECT') && !(error instanceof OutOfTime)
+
+/** Canceled by a timeout of the server: the connection is good, but the statement has no answer. */
+const isCanceled = ({ code }: pg.DatabaseError) => code === '57014' || code === '55P03'
+
+/** Refusals that a new connection may not have: a prepared statement that is gone, a server that is no longer the primary. */
+const isStale = ({ code }: pg.DatabaseError) => code === '26000' || code === '25006'
+
+/** In the form of a socket's error, which Prisma knows. */
+class OutOfTime extends Error {
+  readonly code = 'ETIMEDOUT'
+  readonly errno = -110
+  readonly syscall = 'read'
+  override readonly message = 'the database did not answer in time'
+}
+
+/** A connection for a while. When the time is over, the connection is closed, whatever it does. */
+class Lease {
+  readonly client: Promise<pg.PoolClient>
+  readonly #lanes: Lanes
+  readonly #lane: Lane
+  readonly #timer: NodeJS.Timeout
+  #connected: pg.PoolClient | undefined
+  #late = false
+  /** Why the connection cannot be used again. */
+  #lost: Error | undefined
+  #failed = false
+
+  constructor(lanes: Lanes, lane: Lane, connect: () => Promise<pg.PoolClient>, timeoutMs: number) {
+    this.#lanes = lanes
+    this.#lane = lane
+    let giveUp = (_: Error) => {}
+    let start = () => {}
+    this.client = new Promise((resolve, reject) => {
+      giveUp = reject
+      start = () => {
+        connect().then(
+          (client) => {
+            this.#connected = client.on('error', this.#onError)
+            if (this.#late) this.release()
+            else resolve(client)
+          },
+          (error) => {
+            this.#fail(error)
+            this.release()
+            reject(error)
+          },
+        )
+      }
+    })
+    this.#timer = setTimeout(() => {
+      this.#late = true
+      giveUp(new OutOfTime())
+      if (!lanes.cancel(lane, start)) this.#connected?.connection.stream.destroy()
+    }, timeoutMs)
+    lanes.enter(lane, start)
+  }
+
+  readonly #onError = (error: Error) => {
+    this.#lost = error
+    this.#fail(error)
+  }
+
+  #fail(error: unknown): void {
+    this.#failed = true
+    this.#lane.failed(error)
+  }
+
+  async run(client: pg.PoolClient, statement: pg.QueryConfig) {
+    try {
+      const result = await client.query(statement)
+      // That a transaction can be rolled back says nothing about its tables.
+      if (statement.text !== 'ROLLBACK') this.#lane.answered()
+      return result
+    } catch (error) {
+      if (!isRefusal(error) || isStale(error)) this.#onError(error as Error)
+      else if (isCanceled(error)) this.#fail(error)
+      else this.#lane.answered()
+      throw this.#late ? new OutOfTime() : error
+    }
+  }
+
+  release(): void {
+    clearTimeout(this.#timer)
+    this.#connected?.off('error', this.#onError)
+    this.#connected?.release(this.#lost)
+    this.#lanes.leave(this.#lane, this.#failed)
+  }
+}
+
+const NO_ROWS = { rows: [], fields: [], rowCount: 0 }
+
+/**
+ * The connection of a transaction. It is taken for the first statement after BEGIN, whose tables tell the lane; both are
+ * sent together.
+ */
+class TransactionClient extends EventEmitter {
+  readonly #pool: ConnectionPool
+  readonly #begin: pg.QueryConfig[] = []
+  #lease: Lease | undefined
+
+  constructor(pool: ConnectionPool) {
+    super()
+    this.#pool = pool
+  }
+
+  async query(statement: pg.QueryConfig) {
+    if (!this.#lease) {
+      if (/^(BEGIN|SET)\b/.test(statement.text)) this.#begin.push(statement)
+      if (/^(BEGIN|SET|COMMIT|ROLLBACK)\b/.test(statement.text)) return NO_ROWS
+      this.#lease = this.#pool.lease(statement.text, performance.now())
+      const client = await this.#lease.client
+      // What ends these also ends the statement that follows.
+      for (const begin of this.#begin) client.query(begin).catch(() => {})
+    }
+    return this.#lease.run(await this.#lease.client, statement)
+  }
+
+  release(): void {
+    // Without a connection there is nothing to return.
+    this.#lease?.client.then(() => this.#lease?.release()).catch(() => {})
   }
 }

@@ -14,6 +14,7 @@ import { LRUCache } from 'lru-cache'
 import { ApiError } from '../../schema/errors.js'
 import { type PreparedOperation, prepare } from '../execute/executor.js'
 import { assertWithinLimits, costOf, MAX_TOKENS, type Variables } from './limits.js'
+import { operationName } from './operation-name.js'
 
 /** Text of all documents in the cache, in characters. */
 const MAX_CACHED = 8_388_608
@@ -60,6 +61,7 @@ function knowOperation(document: KnownDocument, definition: OperationDefinitionN
   let prepared: PreparedOperation | undefined
   return {
     definition,
+    name: operationName(schema, node, definition),
     cost: once((variables) => costOf(schema, document, definition, variables)),
     /** @throws ApiError invalid_request */
     assertWithinLimits: once((variables) => assertWithinLimits(schema, node, definition, variables)),

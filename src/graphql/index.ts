@@ -3,7 +3,7 @@ import { createYoga, type Plugin } from 'graphql-yoga'
 import type { Context } from '../../schema/builder.js'
 import { ApiError } from '../../schema/errors.js'
 import type { RequestContext } from '../http/context.js'
-import { graphqlMediaType, toApiError } from '../http/errors.js'
+import { graphqlMediaType, toApiError, unavailable } from '../http/errors.js'
 import { type HttpResponse, jsonResponse } from '../http/response.js'
 import type { Logger } from '../log.js'
 import { createDocuments } from './documents.js'
@@ -21,6 +21,7 @@ export interface GraphqlOptions {
 /** An error as GraphQL shows it: where it happened, and the catalogue's code and status. */
 function publicError(error: GraphQLError, log: Logger, context: RequestContext) {
   const { message, code, status } = toApiError(error, log, context)
+  context.refusal ??= code
   const { nodes, source, positions, path } = error
   return new GraphQLError(message, { nodes, source, positions, path, extensions: { code, status } })
 }
@@ -69,12 +70,18 @@ export function createGraphql({ schema, consume, createContext, maxBodyBytes, lo
 
   function respond({ errors, ...result }: ExecutionResult, context: RequestContext): HttpResponse {
     const mediaType = graphqlMediaType(context)
-    const shown = errors && { errors: errors.map((error) => publicError(error, log, context)) }
+    const headers: Record<string, string> = { 'content-type': `${mediaType}; charset=utf-8` }
+    const shown = errors?.map((error) => publicError(error, log, context))
+    const missing = shown?.filter(({ extensions }) => extensions.code === 'unavailable') ?? []
+    if (missing.length > 0) {
+      Object.assign(headers, unavailable().headers)
+      // Nothing could be answered: neither a value nor another error.
+      if (missing.length === shown?.length && Object.values(result.data ?? {}).every((value) => value === null))
+        return jsonResponse(JSON.stringify({ errors: shown }), 503, headers)
+    }
     // GraphQL over HTTP, section 6.4: the status of a request error shows in GraphQL's own media type alone.
     const status = errors && !('data' in result) && mediaType !== 'application/json' ? 400 : 200
-    return jsonResponse(JSON.stringify({ ...shown, ...result }), status, {
-      'content-type': `${mediaType}; charset=utf-8`,
-    })
+    return jsonResponse(JSON.stringify({ ...(shown && { errors: shown }), ...result }), status, headers)
   }
 
   return async function answer(context: RequestContext): Promise<HttpResponse> {
@@ -83,7 +90,9 @@ export function createGraphql({ schema, consume, createContext, maxBodyBytes, lo
     let failure: unknown
     try {
       parameters = await readParameters(context, maxBodyBytes)
-      cost = documents.memo(parameters.query).operation(parameters.operationName)?.cost(parameters.variables) ?? cost
+      const operation = documents.memo(parameters.query).operation(parameters.operationName)
+      context.operationName = operation?.name
+      cost = operation?.cost(parameters.variables) ?? cost
     } catch (error) {
       failure = error
     }

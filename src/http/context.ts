@@ -2,9 +2,10 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import ipaddr from 'ipaddr.js'
 import type { ApiKey } from '../../prisma/generated/client/client.js'
-import { ApiError } from '../../schema/errors.js'
+import { ApiError, type ErrorCode } from '../../schema/errors.js'
 import type { RateLimitResult, Subject } from '../rate-limit/index.js'
 import type { Operation } from '../rest/operations.js'
+import { readTrace, type Trace } from './trace.js'
 
 /** The head of a request: as much of Node's IncomingMessage as the steps read. */
 export interface RequestHead {
@@ -24,6 +25,7 @@ export class RequestContext {
   readonly head: RequestHead
   /** X-Request-Id. */
   readonly id: string
+  readonly trace: Trace | undefined
   /** By performance.now(). */
   readonly startedAt = performance.now()
   /** HEAD is answered like GET, without the body. */
@@ -41,17 +43,35 @@ export class RequestContext {
   params: Record<string, string | undefined> | undefined = undefined
   /** The methods of a path that is no REST operation. */
   allow: string | undefined = undefined
+  /** Names what was asked in logs and metrics: the operationId; in GraphQL that of each root field, with commas. */
+  operationName: string | undefined = undefined
   key: ApiKey | undefined = undefined
   subject: Subject | undefined = undefined
   rateLimit: RateLimitResult | undefined = undefined
+  /** How long the request has waited for its key, in milliseconds. */
+  waitedMs = 0
+  /** What was taken out of the key's quota. */
+  cost = 0
+  /** Why the request was refused: the code of its first error. */
+  refusal: ErrorCode | undefined = undefined
   readonly #trustProxy: number
 
   constructor(head: RequestHead, trustProxy: number) {
     const given = head.headers['x-request-id']
     this.head = head
     this.id = typeof given === 'string' && printable.test(given) ? given : randomUUID()
+    this.trace = readTrace(head.headers.traceparent)
     this.method = head.method === 'HEAD' ? 'GET' : (head.method ?? 'GET')
     this.#trustProxy = trustProxy
+  }
+
+  get surface(): 'rest' | 'graphql' | 'other' {
+    return this.path === '/graphql' ? 'graphql' : this.operation ? 'rest' : 'other'
+  }
+
+  /** Milliseconds since the head of the request arrived. */
+  get elapsedMs(): number {
+    return performance.now() - this.startedAt
   }
 
   /** The client's address, as far as TRUST_PROXY allows to believe it. */
@@ -69,10 +89,16 @@ export function countedAddress(text: string | undefined): string {
   return `${ipaddr.fromByteArray(network).toString()}/64`
 }
 
+/** Some proxies add the client's port: `203.0.113.7:1234`, `[2001:db8::1]:443`. */
+function withoutPort(text: string): string {
+  const [, bracketed, ipv4] = /^\s*(?:\[(.*)\](?::\d+)?|([\d.]+):\d+)\s*$/.exec(text) ?? []
+  return bracketed ?? ipv4 ?? text.trim()
+}
+
 /** The nearest address that none of `hops` trusted proxies added. */
 function clientAddress({ headers, socket }: RequestHead, hops: number) {
   const forwarded = hops > 0 ? String(headers['x-forwarded-for'] ?? '').split(',') : []
-  const chain = [socket.remoteAddress, ...forwarded.map((part) => part.trim()).reverse()].filter(Boolean)
+  const chain = [socket.remoteAddress, ...forwarded.map(withoutPort).reverse()].filter(Boolean)
   return countedAddress(chain[Math.min(hops, chain.length - 1)])
 }
 

@@ -4,20 +4,30 @@ import type { Logger } from '../log.js'
 import type { RequestContext } from './context.js'
 import { type HttpResponse, jsonResponse } from './response.js'
 
-/** Seconds after which a client may try again when the database was away. */
+/** Seconds after which a client may try again when the database did not answer. */
 const RETRY_UNAVAILABLE = '5'
 
-// Prisma: cannot reach, timed out, refused, closed, pool exhausted; Node and pg say the same in their own words.
-const away = new Set(['P1001', 'P1002', 'P1003', 'P1008', 'P1011', 'P1017', 'P2024', 'P2037'])
+export const unavailable = () => new ApiError('unavailable', undefined, { 'retry-after': RETRY_UNAVAILABLE })
+
+// Prisma: cannot reach, timed out, refused, closed, no connection or transaction in time, rolled back by a conflict.
+const away = new Set(['P1001', 'P1002', 'P1003', 'P1008', 'P1011', 'P1017', 'P2024', 'P2028', 'P2034', 'P2037'])
+// PostgreSQL: connection, resources, operator, system; a conflict, a lock, a server that only reads.
+const awayState = /^(08|53|57|58|40001|40P01|55P03|25006)/
+// Node and pg say the same in their own words.
 const awayText =
-  /ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|Connection terminated|timeout exceeded when trying to connect|(statement|query|read) timeout|terminating connection|the database system is|too many clients|Server has closed the connection|prepared statement "\w+" does not exist|DatabaseNotReachable|ConnectionClosed|SocketTimeout/i
+  /ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|Connection terminated|connection error and is not queryable|terminating connection|the database system is|prepared statement "\w+" does not exist|DatabaseNotReachable|ConnectionClosed|SocketTimeout/i
+
+interface PrismaError extends Error {
+  code?: string
+  meta?: { driverAdapterError?: { cause?: { originalCode?: string } } }
+}
 
 function isAway(error: unknown): boolean {
   for (let cause = error, depth = 0; cause instanceof Error && depth < 5; cause = cause.cause, depth++) {
-    const { code } = cause as Error & { code?: string }
+    const { code, meta } = cause as PrismaError
     if (code && away.has(code)) return true
-    if (awayText.test(`${code} ${cause.name} ${cause.message} ${JSON.stringify((cause as { meta?: unknown }).meta)}`))
-      return true
+    if (awayState.test(meta?.driverAdapterError?.cause?.originalCode ?? '')) return true
+    if (awayText.test(`${code} ${cause.name} ${cause.message} ${JSON.stringify(meta)}`)) return true
   }
   return false
 }
@@ -39,8 +49,9 @@ export function toApiError(error: unknown, log: Logger, context?: RequestContext
     return new ApiError(error.extensions.http?.status === 405 ? 'method_not_allowed' : 'invalid_request', error.message)
   }
   if (isAway(error)) {
-    log.warn({ err: error, requestId: context?.id }, 'the database cannot be reached')
-    return new ApiError('unavailable', undefined, { 'retry-after': RETRY_UNAVAILABLE })
+    // What is wrong with the database is logged once, by src/database.
+    log.debug({ err: error, requestId: context?.id }, 'the database did not answer')
+    return unavailable()
   }
   // What a nested field would have read is gone: deleted by another request, or by this very mutation.
   if ((error as { code?: string } | null)?.code === 'P2025')

@@ -8,8 +8,10 @@ const GRACE_MS = 10_000
 /** How often connections are looked at that keep a stop waiting. */
 const IDLE_MS = 50
 
+type Handlers = Pick<App, 'handle' | 'malformed'>
+
 /** Answers what Node refuses by itself, in the shape and with the headers of every other refusal. */
-async function refuseMalformed(app: App, socket: Socket) {
+async function refuseMalformed(app: Handlers, socket: Socket) {
   if (!socket.writable || socket.writableLength > 0) return socket.destroy()
   const { status, headers, body = '' } = await app.malformed(socket.remoteAddress)
   headers['content-length'] = String(Buffer.byteLength(body))
@@ -24,7 +26,10 @@ export interface Server {
 }
 
 /** Listens. */
-export async function listen(app: App, { port, host }: { port: number; host: string }): Promise<Server> {
+export async function listen(
+  app: Handlers,
+  { port, host, setting = 'PORT' }: { port: number; host: string; setting?: 'PORT' | 'ADMIN_PORT' },
+): Promise<Server> {
   const server = createServer(
     // A missing Host is refused here instead, with the headers that every response carries.
     { requireHostHeader: false, requestTimeout: 30_000, headersTimeout: 15_000, keepAliveTimeout: 65_000 },
@@ -42,8 +47,8 @@ export async function listen(app: App, { port, host }: { port: number; host: str
     server.once('error', (error: NodeJS.ErrnoException) => {
       const reason =
         error.code === 'EADDRINUSE'
-          ? `port ${port} is already in use; set PORT to another`
-          : `${error.message}; see HOST and PORT`
+          ? `port ${port} is already in use; set ${setting} to another`
+          : `${error.message}; see HOST and ${setting}`
       reject(new StartupError(`Cannot listen on ${host}:${port}: ${reason}`))
     })
     server.listen(port, host, resolve)

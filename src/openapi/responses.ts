@@ -70,6 +70,13 @@ const common: Record<string, Header> = {
     '5f1f9c1e-6a52-4d0b-9e0a-3c8f0a0f7a11',
     { pattern: '^[!-~]+$', minLength: 1, maxLength: 128 },
   ),
+  traceparent: optional(
+    text(
+      'The span of this request in the trace that its own `traceparent` named (W3C Trace Context). Absent if it named none.',
+      '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01',
+      { pattern: '^00-[\\da-f]{32}-[\\da-f]{16}-[\\da-f]{2}$', minLength: 55, maxLength: 55 },
+    ),
+  ),
   'Access-Control-Allow-Origin': optional(
     text('Any origin, unless the service is configured to name some.', '*', {
       pattern: '^(\\*|https?://[^/]+)$',

@@ -44,6 +44,7 @@ export function route(context: RequestContext): void {
   const found = context.path ? find(context.method, context.path) : null
   if (!found) return
   context.operation = found.store
+  context.operationName = found.store.operationId
   context.params = found.params
 }
 

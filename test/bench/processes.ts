@@ -2,14 +2,13 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { atEnd, Refusal } from './lifecycle.js'
 
 const START_TIMEOUT_MS = 120_000
 const STOP_TIMEOUT_MS = 15_000
-/** pino's level for warnings. */
-const WARN = 40
+/** A line of pino at level warn or above. */
+const WARNING = /^\{"level":(?:[4-9]|\d\d)\d[^\n]*/gm
 
 /** Starts a process that does not outlive the benchmark. */
 export function startProcess(command: string, args: string[], env: Record<string, string> = {}): ChildProcess {
@@ -56,16 +55,20 @@ export async function startServer(args: string[], env: Record<string, string>) {
     PORT: String(port),
     ...env,
   })
-  const log: string[] = []
+  // Servers write a line for each request. To read them must cost next to nothing: the loader needs the processor.
+  let log = ''
   const warnings: string[] = []
-  for (const stream of [child.stdout, child.stderr])
-    if (stream)
-      createInterface(stream).on('line', (line) => {
-        if (log.push(line) > 50) log.shift()
-        if (levelOf(line) >= WARN) warnings.push(line)
-      })
+  for (const stream of [child.stdout, child.stderr]) {
+    let rest = ''
+    stream?.setEncoding('utf8').on('data', (text: string) => {
+      log = (log + text).slice(-5_000)
+      const end = text.lastIndexOf('\n') + 1
+      warnings.push(...((rest + text.slice(0, end)).match(WARNING) ?? []))
+      rest = end === 0 ? rest + text : text.slice(end)
+    })
+  }
   for (const began = performance.now(); ; await sleep(50)) {
-    if (hasEnded(child)) throw new Refusal(`${args.join(' ')} ended at its start:\n${log.join('\n')}`)
+    if (hasEnded(child)) throw new Refusal(`${args.join(' ')} ended at its start:\n${log}`)
     if (performance.now() - began > START_TIMEOUT_MS) throw new Refusal(`${args.join(' ')} does not answer`)
     if (await fetch(url, { redirect: 'manual' }).catch(() => undefined)) break
   }
@@ -78,21 +81,13 @@ export async function startServer(args: string[], env: Record<string, string>) {
     memoryMB: () => memoryMB(pid, 'VmRSS'),
     peakMemoryMB: () => memoryMB(pid, 'VmHWM'),
     async stop() {
-      if (hasEnded(child)) throw new Error(`${args.join(' ')} ended during the run:\n${log.join('\n')}`)
+      if (hasEnded(child)) throw new Error(`${args.join(' ')} ended during the run:\n${log}`)
       const exit = once(child, 'exit')
       child.kill('SIGTERM')
       const killer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS)
       await exit
       clearTimeout(killer)
     },
-  }
-}
-
-function levelOf(line: string) {
-  try {
-    return Number(JSON.parse(line).level)
-  } catch {
-    return 0
   }
 }
 

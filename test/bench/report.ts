@@ -136,7 +136,8 @@ ${remembered}
 const method = `## How it is measured
 
 - The benchmark starts every server itself, in a fresh process for each workload, with \`NODE_ENV=production\` and the
-  default log level \`info\`. No server logs single requests at that level. The gateway runs as \`npm start\` runs it.
+  default log level \`info\`, at which each of them writes one line for every request. The gateway runs as \`npm start\`
+  runs it.
 - All servers of a workload run at the same time, and are loaded one after the other, in rounds that change direction.
   A ratio compares two servers within a round; the table shows the median over the rounds. Rates drift on a shared or
   virtual machine; these ratios drift less.

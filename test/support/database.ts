@@ -28,7 +28,7 @@ export async function openTestDatabase(): Promise<TestDatabase> {
 }
 
 // On a busy machine a connection takes its time; that is not what these tests are about.
-const patient = { connectTimeoutMs: 30_000 }
+const patient = { timeoutMs: 30_000 }
 
 async function makeTestDatabase(): Promise<TestDatabase> {
   if (testDatabaseUrl) {

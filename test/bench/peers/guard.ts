@@ -16,6 +16,8 @@ export interface Guarded {
   code?: 'unauthorized' | 'rate_limited'
   message?: string
   headers: Record<string, string>
+  /** Of the key, for the log. */
+  prefix?: string
 }
 
 const unauthorized: Guarded = {
@@ -71,12 +73,12 @@ export function createGuard(prisma: PrismaClient) {
         limiter('day', perDay, 86_400).consume(key.id),
       ])
       const [window, limit] = minute.remainingPoints <= day.remainingPoints ? [minute, perMinute] : [day, perDay]
-      return { headers: rateLimitHeaders(window, limit, now) }
+      return { headers: rateLimitHeaders(window, limit, now), prefix: key.prefix }
     } catch (refusal) {
       if (!(refusal instanceof RateLimiterRes)) throw refusal
       const wait = Math.ceil(refusal.msBeforeNext / 1000)
       const headers = { ...rateLimitHeaders(refusal, perMinute, now), 'retry-after': String(wait) }
-      return { status: 429, code: 'rate_limited', message: `Retry after ${wait} seconds.`, headers }
+      return { status: 429, code: 'rate_limited', message: `Retry after ${wait} seconds.`, headers, prefix: key.prefix }
     }
   }
 

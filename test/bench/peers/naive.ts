@@ -1,12 +1,15 @@
+import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
 import SchemaBuilder from '@pothos/core'
 import PrismaPlugin from '@pothos/plugin-prisma'
 import SubGraphPlugin from '@pothos/plugin-sub-graph'
 import { createYoga } from 'graphql-yoga'
+import { pino } from 'pino'
 import { useSofa } from 'sofa-api'
 import type PrismaTypes from '../../../prisma/generated/pothos.js'
 import { getDatamodel } from '../../../prisma/generated/pothos.js'
 import { createGuard } from './guard.js'
+import { logLevel, logStream } from './http.js'
 import { openPrisma } from './prisma.js'
 
 // What the gateway's own parts do when they are put together as their documentation shows: Yoga for GraphQL, SOFA for
@@ -137,8 +140,14 @@ const sofa = useSofa({
   },
 })
 
+const log = pino({ level: logLevel }, logStream())
 const server = createServer(async (request, response) => {
-  const { status, code, message, headers } = await guard(request.headers.authorization)
+  const began = performance.now()
+  const { status, code, message, headers, prefix } = await guard(request.headers.authorization)
+  response.on('finish', () => {
+    const line = { requestId: randomUUID(), method: request.method, key: prefix, status: response.statusCode }
+    log.info({ ...line, durationMs: performance.now() - began }, 'request')
+  })
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
   if (status) {
     response.writeHead(status, { 'content-type': 'application/json' })

@@ -1,0 +1,255 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { createSecret } from '../src/auth/index.js'
+import { connect } from '../src/database/index.js'
+import { createLog } from '../src/log.js'
+import { openTestDatabase } from './support/database.js'
+import { type Answer, openGateway } from './support/gateway.js'
+import { testDatabaseUrl } from './support/postgres.js'
+import { DatabaseProxy } from './support/proxy.js'
+import { watched } from './support/statements.js'
+
+/** What a client may wait, in milliseconds. */
+const IN_TIME = 3_500
+
+/** A gateway whose database is behind a proxy, and a connection of an administrator. */
+async function useGateway({ keyTtlMs }: { keyTtlMs?: number } = {}) {
+  const database = await openTestDatabase()
+  const proxy = await DatabaseProxy.open(database.url)
+  const states: { msg: string; statements?: string }[] = []
+  const log = createLog('info', { write: (line) => void states.push(JSON.parse(line)) })
+  const embedded = database.embedded ? { url: database.url, port: 0, close: async () => {} } : undefined
+  const behind = connect(proxy.url, 'behind a proxy', { log }, embedded)
+  const close = async () => {
+    await behind.close()
+    await proxy.cut()
+    await database.close()
+  }
+  const gateway = await openGateway({ database: { ...database, ...behind, close }, keyTtlMs })
+  const admin = new pg.Client({ connectionString: database.url })
+  admin.on('error', () => {})
+  await admin.connect()
+  onTestFinished(async () => {
+    proxy.resume()
+    await admin.end()
+    await gateway.close()
+  })
+  const category = await database.prisma.category.create({ data: { name: 'Dogs' } })
+  const pet = await database.prisma.pet.create({ data: { name: 'Rex', categoryId: category.id } })
+  await gateway.get('/pets')
+  return { gateway, proxy, admin, states, pet, category }
+}
+
+/** What a promise takes in milliseconds, without the time for which a busy machine did not let this process run. */
+async function timed<T>(promise: Promise<T>): Promise<[T, number]> {
+  const startedAt = performance.now()
+  let lost = 0
+  let tick = startedAt
+  const count = () => {
+    lost += Math.max(0, performance.now() - tick - 20)
+    tick = performance.now()
+  }
+  const ticks = setInterval(count, 10)
+  const result = await promise.finally(() => clearInterval(ticks))
+  count()
+  return [result, performance.now() - startedAt - lost]
+}
+
+async function expectUnavailable(request: Promise<Answer>) {
+  const [{ status, body, headers }, ms] = await timed(request)
+  const { code } = body.errors?.[0].extensions ?? body
+  expect([status, code]).toEqual([503, 'unavailable'])
+  expect(headers.get('retry-after')).toMatch(/^[1-9]\d*$/)
+  expect(body).not.toHaveProperty('data')
+  expect(ms).toBeLessThan(IN_TIME)
+}
+
+describe('a database that hangs', () => {
+  test('returns 503 in time on both surfaces, and is used again as soon as it answers', async () => {
+    const { gateway, proxy, states } = await useGateway()
+    const { key: unseen } = await gateway.createKey()
+    expect((await gateway.get('/readyz', { key: null })).status).toBe(200)
+    proxy.hang()
+    const probes = Promise.all([1, 2, 3].map(() => gateway.get('/readyz', { key: null })))
+    const mutation =
+      'mutation { a: createCategory(input: {name: "a"}) { id } b: createCategory(input: {name: "b"}) { id } }'
+    await Promise.all([
+      ...['/pets', '/pets/1', '/store/orders'].map((path) => expectUnavailable(gateway.get(path))),
+      expectUnavailable(gateway.get('/pets', { key: unseen })),
+      expectUnavailable(gateway.post('/categories', { name: 'Cats' })),
+      expectUnavailable(gateway.graphql('{ pets { id } categories { pets { id } } }')),
+      expectUnavailable(gateway.graphql(mutation)),
+    ])
+    const partial = await gateway.graphql('{ pets { id } quota { plan } }')
+    expect([partial.status, partial.body.data]).toEqual([200, { pets: null, quota: { plan: 'Enterprise' } }])
+    expect(partial.headers.get('retry-after')).toMatch(/^[1-9]\d*$/)
+    expect((await probes).map(({ status }) => status)).toEqual([503, 503, 503])
+
+    proxy.resume()
+    const answered = async () => (await gateway.get('/pets')).status
+    await expect.poll(answered, { timeout: 2_000, interval: 50 }).toBe(200)
+    expect((await gateway.get('/readyz', { key: null })).status).toBe(200)
+    const messages = states.map(({ msg }) => msg)
+    expect(messages.filter((msg) => msg === 'the database is away')).toHaveLength(1)
+    expect(messages.filter((msg) => msg === 'the database is back')).toHaveLength(1)
+    const failing = states.filter(({ msg }) => msg === 'the database does not answer these statements')
+    expect(new Set(failing.map(({ statements }) => statements)).size).toBe(failing.length)
+  })
+
+  test('does not delay requests with a known key that need no row, for five minutes', async () => {
+    const { gateway, proxy } = await useGateway({ keyTtlMs: 50 })
+    const quota = async () => (await gateway.get('/quota')).status
+    expect(await quota()).toBe(200)
+    await sleep(60)
+    proxy.hang()
+    const [statuses, ms] = await timed(Promise.all(Array.from({ length: 20 }, quota)))
+    expect(statuses).toEqual(new Array(20).fill(200))
+    expect(ms).toBeLessThan(2_000)
+    vi.useFakeTimers({ toFake: ['Date'] })
+    onTestFinished(() => void vi.useRealTimers())
+    vi.setSystemTime(Date.now() + 290_000)
+    expect(await quota()).toBe(200)
+    vi.setSystemTime(Date.now() + 20_000)
+    expect(await quota()).toBe(503)
+    proxy.resume()
+    await expect.poll(quota, { timeout: 2_000 }).toBe(200)
+  })
+})
+
+test('/readyz uses one connection for all probes, and finds a new one when it is closed', async () => {
+  const { gateway, proxy, states } = await useGateway()
+  const probe = async () => (await gateway.get('/readyz', { key: null })).status
+  expect(await probe()).toBe(200)
+  const { accepted } = proxy
+  expect(new Set(await Promise.all(Array.from({ length: 30 }, probe)))).toEqual(new Set([200]))
+  for (let i = 0; i < 5; i++) expect(await probe()).toBe(200)
+  expect(proxy.accepted).toBe(accepted)
+  await proxy.cut()
+  expect(await probe()).toBe(503)
+  await proxy.mend()
+  expect(await probe()).toBe(200)
+  expect(states.map(({ msg }) => msg)).toEqual(['the database is away', 'the database is back'])
+})
+
+describe.skipIf(!testDatabaseUrl)('PostgreSQL', () => {
+  test('with a locked table: what needs it returns 503 in time, and everything else is served at once', async () => {
+    const { gateway, admin, pet } = await useGateway()
+    await admin.query('BEGIN; LOCK TABLE "Order"')
+    const order = { petId: Number(pet.id) }
+    const stuck = Promise.all(
+      Array.from({ length: 12 }, (_, i) => [
+        expectUnavailable(gateway.get(`/store/orders?limit=${i + 1}`)),
+        expectUnavailable(gateway.get(`/store/orders/${i + 1}`)),
+        expectUnavailable(gateway.post('/store/orders', order)),
+        expectUnavailable(gateway.graphql('{ pets { orders { id } } }')),
+        expectUnavailable(
+          gateway.graphql('mutation ($o: NewOrder!) { createOrder(input: $o) { pet { name } } }', { o: order }),
+        ),
+      ]).flat(),
+    )
+    let ended = false
+    const end = () => {
+      ended = true
+    }
+    stuck.then(end, end)
+    await sleep(300)
+    for (let i = 0; i < 3; i++) {
+      for (const path of ['/pets', '/pets/1', '/categories', '/inventory', '/readyz'])
+        expect((await gateway.get(path)).status).toBe(200)
+      expect((await gateway.patch('/inventory/1', { quantity: i })).status).toBe(200)
+      expect((await gateway.post('/categories', { name: `c${i}` })).status).toBe(201)
+    }
+    expect(ended).toBe(false)
+    const partial = await gateway.graphql('{ orders { id } categories(limit: 1) { id } }')
+    expect([partial.status, partial.body.data]).toEqual([200, { orders: null, categories: [{ id: 1 }] }])
+    await stuck
+    await admin.query('ROLLBACK')
+    await expect.poll(async () => (await gateway.get('/store/orders')).status, { timeout: 2_000 }).toBe(200)
+  })
+
+  test('that ends its backends: reads do not notice, and writes return 503 at most', async () => {
+    const { gateway, admin } = await useGateway()
+    let running = true
+    const repeat = async (request: () => Promise<Answer>) => {
+      const seen = new Set<number>()
+      while (running) seen.add((await request()).status)
+      return seen
+    }
+    const reads = ['/pets', '/pets/1', '/categories'].map((path) => repeat(() => gateway.get(path)))
+    const writes = repeat(() => gateway.post('/categories', { name: 'c' }))
+    for (let round = 0; round < 5; round++) {
+      await sleep(50)
+      await admin.query(
+        'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
+      )
+    }
+    running = false
+    for (const seen of await Promise.all(reads)) expect([...seen]).toEqual([200])
+    for (const status of await writes) expect([201, 503]).toContain(status)
+    await gateway.get('/pets')
+    expect((await gateway.get('/readyz', { key: null })).status).toBe(200)
+  })
+
+  test.each([
+    ['a statement', (id: bigint) => [`/pets/${id}`, { categoryId: 2 }] as const],
+    [
+      'a transaction',
+      (id: bigint) =>
+        [
+          '/graphql',
+          { query: `mutation { updatePet(petId: ${id}, input: {categoryId: 2}) { category { id } } }` },
+        ] as const,
+    ],
+  ])('that ends %s because of a deadlock: it is repeated', async (_, request) => {
+    const { gateway, admin, pet } = await useGateway()
+    await gateway.post('/categories', { name: 'Cats' })
+    await admin.query('BEGIN')
+    await admin.query('SELECT 1 FROM "Category" WHERE "id" = 2 FOR UPDATE')
+    const [path, body] = request(pet.id)
+    // It has the lock of the pet and waits for the category.
+    const updated = gateway.call(path === '/graphql' ? 'POST' : 'PATCH', path, { body })
+    await sleep(200)
+    await admin.query(`UPDATE "Pet" SET "name" = 'Max' WHERE "id" = ${pet.id}`)
+    await admin.query('COMMIT')
+    const answer = await updated
+    expect([answer.status, answer.body.errors]).toEqual([200, undefined])
+    expect(await gateway.prisma.pet.findUnique({ where: { id: pet.id } })).toMatchObject({
+      name: 'Max',
+      categoryId: 2n,
+    })
+  })
+})
+
+describe('forged keys', () => {
+  test('reach the database seldom, and good keys behind the same address are served', async () => {
+    const database = await openTestDatabase()
+    const { prisma, statements } = watched(database)
+    const close = () => prisma.$disconnect().then(() => database.close())
+    const gateway = await openGateway({ database: { ...database, prisma, close }, keyTtlMs: 100 })
+    onTestFinished(() => gateway.close())
+    const { key: unseen } = await gateway.createKey()
+    expect((await gateway.get('/quota')).status).toBe(200)
+    statements.length = 0
+
+    const forged = Array.from({ length: 2_000 }, () => createSecret().key)
+    const seen = new Set<number>()
+    const guess = async () => {
+      for (let key = forged.pop(); key; key = forged.pop()) seen.add((await gateway.get('/quota', { key })).status)
+    }
+    const attack = Promise.all(Array.from({ length: 50 }, guess))
+    await sleep(200)
+    for (let i = 0; i < 5; i++) {
+      expect((await gateway.get('/quota')).status).toBe(200)
+      await sleep(20)
+    }
+    const [{ status }, ms] = await timed(gateway.get('/quota', { key: unseen }))
+    expect(status).toBe(200)
+    expect(ms).toBeLessThan(IN_TIME)
+    await Promise.race([attack, sleep(3_000)])
+    expect(statements.filter((sql) => sql.includes('"ApiKey"')).length).toBeLessThan(150)
+    forged.length = 0
+    await attack
+    expect([...seen].sort()).toEqual([401, 429])
+  })
+})

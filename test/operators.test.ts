@@ -1,0 +1,317 @@
+import { readFileSync } from 'node:fs'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { listen } from '../src/http/server.js'
+import { type Call, type Gateway, openGateway, useGateway } from './support/gateway.js'
+import { dataFolder, freePort, runCommand, startGateway } from './support/process.js'
+
+let gateway: Gateway
+beforeAll(async () => {
+  gateway = await openGateway()
+})
+afterAll(() => gateway.close())
+beforeEach(() => {
+  gateway.logged.length = 0
+})
+
+const lines = ({ logged }: Gateway) => logged.map((line) => JSON.parse(line))
+/** The lines of requests at level info. */
+const requestLines = (of: Gateway) => lines(of).filter(({ msg, level }) => msg === 'request' && level === 30)
+
+/** The line of a request. */
+async function logged(method: string, path: string, call?: Call) {
+  gateway.logged.length = 0
+  await gateway.call(method, path, call)
+  const all = requestLines(gateway)
+  expect(all).toHaveLength(1)
+  return all[0]
+}
+
+const query = (text: string, call: Call = {}) => logged('POST', '/graphql', { ...call, body: { query: text } })
+
+describe('the log line of a request', () => {
+  test('has id, surface, operation, key prefix, cost, status and duration, and nothing else', async () => {
+    const { row, key } = await gateway.createKey()
+    const line = await logged('GET', '/pets?limit=1', { key, headers: { 'x-request-id': 'abc' } })
+    expect(line).toEqual({
+      level: 30,
+      time: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      msg: 'request',
+      requestId: 'abc',
+      surface: 'rest',
+      operation: 'listPets',
+      method: 'GET',
+      key: row.prefix,
+      cost: 1,
+      status: 200,
+      durationMs: expect.any(Number),
+    })
+  })
+
+  test.each([
+    ['{ pets { id } }', 'listPets'],
+    ['query Name { a: pet(petId: 1) { id } b: pet(petId: 2) { id } }', 'getPet'],
+    ['{ ...F } fragment F on Query { quota { plan } ... { pets { id } } ...F }', 'getQuota,listPets'],
+    ['mutation { createCategory(input: { name: "Cats" }) { id } }', 'createCategory'],
+    ['{ __schema { description } }', 'introspection'],
+    ['{ __typename }', undefined],
+    ['{ nothing }', undefined],
+    ['subscription { constructor }', undefined],
+    ['{', undefined],
+  ])('names the GraphQL operation %s as the document names it: %s', async (text, operation) => {
+    const line = await query(text)
+    expect([line.surface, line.operation]).toEqual(['graphql', operation])
+  })
+
+  test('says why a request was refused', async () => {
+    expect(await logged('GET', '/pets', { key: null })).toMatchObject({ status: 401, refusal: 'unauthorized', cost: 0 })
+    expect(await logged('GET', '/pets/9999')).toMatchObject({ status: 404, refusal: 'not_found', operation: 'getPet' })
+    expect(await query('{ pet(petId: 9999) { id } }')).toMatchObject({ status: 200, refusal: 'not_found' })
+    const { key } = await gateway.createKey({ bannedUntil: new Date(Date.now() + 60_000) })
+    expect(await logged('GET', '/pets', { key })).toMatchObject({ status: 429, refusal: 'key_banned', cost: 0 })
+  })
+
+  test('is written for malformed HTTP too', async () => {
+    await gateway.app.malformed('127.0.0.1')
+    expect(requestLines(gateway)).toMatchObject([{ surface: 'other', status: 400, refusal: 'invalid_request' }])
+  })
+
+  test('is at level debug for probes, which come every second', async () => {
+    await gateway.get('/healthz')
+    expect(lines(gateway)).toMatchObject([{ msg: 'request', level: 20 }])
+  })
+
+  test('no line holds a secret, wherever the client puts it', async () => {
+    const { key: secret, row } = await gateway.createKey()
+    const places: [string, string, Call][] = [
+      ['GET', '/pets', { key: null, headers: { 'x-api-key': secret } }],
+      ['GET', `/pets?api_key=${secret}`, {}],
+      ['GET', `/pets/${secret}`, {}],
+      ['GET', `/${secret}`, {}],
+      ['POST', '/pets', { body: { name: secret, categoryId: 1 } }],
+      ['POST', '/pets', { body: `${secret} is not JSON` }],
+      ['POST', '/graphql', { body: { query: `query ${secret} { pets { id } }`, operationName: secret } }],
+      ['POST', '/graphql', { body: { query: `{ ${secret}: pets { id } }` } }],
+      ['POST', '/graphql', { body: { query: `{ ${secret} }` } }],
+      ['GET', '/pets', { headers: { cookie: secret, referer: secret, 'user-agent': secret, traceparent: secret } }],
+    ]
+    gateway.logged.length = 0
+    for (const place of places) await gateway.call(...place)
+    expect(requestLines(gateway)).toHaveLength(places.length)
+    expect(gateway.logged.join('')).toContain(row.prefix)
+    expect(gateway.logged.join('')).not.toContain(secret.slice(row.prefix.length))
+    expect(gateway.logged.join('')).not.toContain(row.hash)
+  })
+})
+
+describe('W3C Trace Context', () => {
+  const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
+  const parentId = '00f067aa0ba902b7'
+  const ask = async (traceparent: string, path = '/quota') =>
+    (await gateway.get(path, { headers: { traceparent } })).headers.get('traceparent')
+
+  test.each([
+    ['version 00', `00-${traceId}-${parentId}-01`, '01'],
+    ['a trace that is not sampled', `00-${traceId}-${parentId}-00`, '00'],
+    ['unknown flags, which are not passed on', `00-${traceId}-${parentId}-fd`, '01'],
+    ['a later version', `cc-${traceId}-${parentId}-01`, '01'],
+    ['a later version with more fields', `cc-${traceId}-${parentId}-01-what.the.future.will.be`, '01'],
+  ])('answers %s with the same trace id and a new span id, which are in the log', async (_, given, flags) => {
+    const [, version, trace, span, flag] = /^(..)-(.{32})-(.{16})-(..)$/.exec((await ask(given)) ?? '') ?? []
+    expect([version, trace, flag]).toEqual(['00', traceId, flags])
+    expect(span).toMatch(/^[\da-f]{16}$/)
+    expect(span).not.toBe(parentId)
+    expect(requestLines(gateway)).toMatchObject([{ traceId, spanId: span }])
+  })
+
+  test.each([
+    ['none', ''],
+    ['garbage', 'x'],
+    ['version ff', `ff-${traceId}-${parentId}-01`],
+    ['version 00 with more fields', `00-${traceId}-${parentId}-01-x`],
+    ['capital letters', `00-${traceId.toUpperCase()}-${parentId}-01`],
+    ['a trace id of zeros', `00-${'0'.repeat(32)}-${parentId}-01`],
+    ['a parent id of zeros', `00-${traceId}-${'0'.repeat(16)}-01`],
+    ['a trace id that is too short', `00-${traceId.slice(1)}-${parentId}-01`],
+    ['flags that are too long', `00-${traceId}-${parentId}-011`],
+    ['two of them', `00-${traceId}-${parentId}-01, 00-${traceId}-${parentId}-01`],
+  ])('ignores %s', async (_, given) => {
+    expect(await ask(given)).toBeNull()
+    expect(requestLines(gateway)[0]).not.toHaveProperty('traceId')
+  })
+
+  test('refusals and probes have it too', async () => {
+    for (const path of ['/nowhere', '/pets/x', '/healthz', '/docs'])
+      expect(await ask(`00-${traceId}-${parentId}-01`, path), path).toContain(traceId)
+  })
+})
+
+/** The samples of a metric: its labels and its value. */
+async function samples(of: Gateway, name: string) {
+  const { text } = await of.get('/metrics')
+  return [...text.matchAll(new RegExp(`^${name}(?:\\{(.*)\\})? (\\S+)$`, 'gm'))].map(([, labels = '', value]) => ({
+    ...Object.fromEntries([...labels.matchAll(/(\w+)="([^"]*)"/g)].map(([, label, text]) => [label, text])),
+    value: Number(value),
+  }))
+}
+
+describe('metrics', () => {
+  test('count requests, cost, refusals and bans by the operation names of the log, and by plan', async () => {
+    const own = await useGateway({ env: { BAN_AFTER: '1' } })
+    const { key, row } = await own.createKey()
+    await own.get('/pets', { key })
+    await own.get('/pets/9999', { key })
+    await own.graphql('{ pets { id } }', {}, { key })
+    await own.graphql('{ pets { id } quota { plan } }', {}, { key })
+    await own.get('/pets', { key: null })
+    const by = (surface: string, operation: string, plan: string, status: string) => ({
+      surface,
+      operation,
+      plan,
+      status,
+      value: 1,
+    })
+    expect(await samples(own, 'petstore_requests_total')).toEqual([
+      by('rest', 'listPets', 'Free', '200'),
+      by('rest', 'getPet', 'Free', '404'),
+      by('graphql', 'listPets', 'Free', '200'),
+      by('graphql', 'several', 'Free', '200'),
+      by('rest', 'listPets', 'none', '401'),
+    ])
+    expect(await samples(own, 'petstore_cost_total')).toEqual([
+      { surface: 'rest', plan: 'Free', value: 2 },
+      { surface: 'graphql', plan: 'Free', value: 2 },
+    ])
+    expect(await samples(own, 'petstore_refusals_total')).toEqual([
+      { surface: 'rest', plan: 'Free', reason: 'not_found', value: 1 },
+      { surface: 'rest', plan: 'none', reason: 'unauthorized', value: 1 },
+    ])
+    expect(await samples(own, 'petstore_request_duration_seconds_count')).toContainEqual({
+      surface: 'rest',
+      operation: 'getPet',
+      value: 1,
+    })
+    const refused = async () => (await own.get('/pets', { key })).body.code
+    await expect.poll(refused, { timeout: 60_000, interval: 20 }).toBe('key_banned')
+    expect(await samples(own, 'petstore_bans_total')).toEqual([{ plan: 'Free', value: 1 }])
+    expect((await own.prisma.apiKey.findUniqueOrThrow({ where: { id: row.id } })).plan).toBe('Free')
+  })
+
+  test('report the pool, Redis, and the delay of the event loop', async () => {
+    await gateway.get('/pets')
+    const states = await samples(gateway, 'petstore_database_connections')
+    expect(states).toEqual([
+      { state: 'in_use', value: expect.any(Number) },
+      { state: 'idle', value: expect.any(Number) },
+    ])
+    expect(states.reduce((sum, { value }) => sum + value, 0)).toBeGreaterThan(0)
+    expect(await samples(gateway, 'petstore_database_waiting')).toEqual([{ value: 0 }])
+    expect(await samples(gateway, 'petstore_limits_degraded')).toEqual([{ value: 0 }])
+    expect(await samples(gateway, 'nodejs_eventloop_lag_p99_seconds')).toHaveLength(1)
+  })
+
+  test('have as many series after hundreds of strange requests as after the first ones', async () => {
+    const own = await useGateway()
+    const strange = async (from: number) => {
+      for (let i = from; i < from + 40; i++) {
+        await own.call(i % 2 ? 'PURGE' : 'GET', `/strange-${i}`)
+        await own.get(`/pets/${i + 9000}`)
+        await own.graphql(`query N${i} { a${i}: pets { id } }`)
+        await own.graphql(`{ a: pets { id } ${i % 3 ? 'quota { plan }' : ''} ${i % 5 ? 'orders { id }' : ''} }`)
+        await own.graphql(`{ strange${i} }`)
+      }
+      return (await own.get('/metrics')).text.match(/^petstore_.*\}/gm)?.length
+    }
+    const first = await strange(0)
+    expect(await strange(40)).toBe(first)
+  })
+
+  test('docs/operators.md has every metric of ours, and only metrics that exist', async () => {
+    const page = readFileSync('docs/operators.md', 'utf8')
+    const { text } = await gateway.get('/metrics')
+    const exposed = [...text.matchAll(/^# TYPE (petstore_\w+)/gm)].map(([, name]) => name)
+    const named = [...page.matchAll(/\bpetstore_[a-z_]+/g)].map(([name]) => name.replace(/_(bucket|count|sum)$/, ''))
+    expect([...new Set(named)].sort()).toEqual(exposed.sort())
+  })
+})
+
+describe('ADMIN_PORT', () => {
+  test('moves health and metrics to a port of their own, where nothing else is', async () => {
+    const moved = await useGateway({ env: { ADMIN_PORT: '9000' } })
+    const admin = await listen(moved.app.admin, { port: 0, host: '127.0.0.1' })
+    onTestFinished(() => admin.close())
+    const ask = async (path: string, method = 'GET') => {
+      const response = await fetch(`http://127.0.0.1:${admin.port}${path}`, { method })
+      const marks = [...response.headers.keys()].filter((name) => /ratelimit|access-control/.test(name))
+      expect(marks).toEqual([])
+      return { status: response.status, text: await response.text() }
+    }
+    for (const path of ['/healthz', '/readyz', '/metrics']) {
+      expect((await moved.get(path)).status, path).toBe(404)
+      expect((await moved.get(path, { key: null })).status, path).toBe(401)
+      expect((await ask(path)).status, path).toBe(200)
+      expect(await ask(path, 'HEAD'), path).toEqual({ status: 200, text: '' })
+    }
+    for (const path of ['/', '/pets', '/graphql', '/docs', '/openapi.json'])
+      expect(JSON.parse((await ask(path)).text), path).toMatchObject({ code: 'not_found', status: 404 })
+    expect((await ask('/metrics')).text).toContain('petstore_requests_total')
+    moved.app.drain()
+    expect((await ask('/readyz')).status).toBe(503)
+  })
+
+  test('answers a process’s probes for as long as it serves requests', async () => {
+    const ADMIN_PORT = String(await freePort())
+    const { url, stop } = await startGateway({ DATA_DIR: await dataFolder(), ADMIN_PORT, DRAIN_SECONDS: '1' })
+    const ready = () => fetch(`http://127.0.0.1:${ADMIN_PORT}/readyz`).then(({ status }) => status)
+    expect(await ready()).toBe(200)
+    expect((await fetch(`${url}/readyz`)).status).toBe(401)
+    const ended = stop()
+    await expect.poll(ready, { timeout: 60_000, interval: 20 }).toBe(503)
+    expect((await fetch(`${url}/docs`)).status).toBe(200)
+    expect(await ended).toBe(0)
+  })
+
+  test('that is PORT, or in use, stops the start with a message that names it', async () => {
+    const same = await runCommand(['main'], { PORT: '3999', ADMIN_PORT: '3999' })
+    expect([same.code, same.stderr]).toEqual([
+      1,
+      'ADMIN_PORT is "3999"; it must be a whole number from 1 to 65535 other than PORT\n',
+    ])
+    const { port } = await gateway.listen()
+    const env = { DATA_DIR: await dataFolder(), PORT: String(await freePort()), HOST: '127.0.0.1' }
+    const used = await runCommand(['main'], { ...env, ADMIN_PORT: String(port) })
+    expect([used.code, used.stderr]).toEqual([
+      1,
+      `Cannot listen on 127.0.0.1:${port}: port ${port} is already in use; set ADMIN_PORT to another\n`,
+    ])
+  })
+})
+
+describe('the log of a process', () => {
+  test('is JSON, and is complete when the process has ended', async () => {
+    const { url, child, stop } = await startGateway({ DATA_DIR: await dataFolder(), LOG_LEVEL: 'info' })
+    let written = ''
+    child.stderr?.on('data', (data) => {
+      written += data
+    })
+    await Promise.all(Array.from({ length: 500 }, () => fetch(`${url}/docs`).then((response) => response.text())))
+    expect(await stop()).toBe(0)
+    const parsed = written
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    expect(parsed.filter(({ msg }) => msg === 'request')).toHaveLength(500)
+    expect(parsed.at(-1)).toMatchObject({ msg: 'stopping', reason: 'SIGTERM' })
+  })
+
+  test('that nobody reads stops neither requests nor the end of the process', async () => {
+    const { url, child, stop } = await startGateway({ DATA_DIR: await dataFolder(), LOG_LEVEL: 'info' })
+    child.stderr?.pause()
+    // Longer lines, so that few of them fill the pipe.
+    const headers = { 'x-request-id': 'x'.repeat(128) }
+    for (let i = 0; i < 15; i++) {
+      const answers = Array.from({ length: 100 }, () => fetch(url, { redirect: 'manual', headers }))
+      for (const { status } of await Promise.all(answers)) expect(status).toBe(302)
+    }
+    expect(await stop()).toBe(0)
+  })
+})
