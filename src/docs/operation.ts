@@ -122,9 +122,16 @@ ${parametersOf(described).map((parameter) => input(view, resolve<Parameter>(view
 ${body && html`<label><span>Body</span><textarea name="body" data-type="${body[0]}" rows="${pretty(body[1].example).split('\n').length}" spellcheck="false">${pretty(body[1].example)}</textarea></label>`}
 <p class="send"><button type="submit">Send ${method.toUpperCase()}</button> <span class="keyless">Without a key this returns 401. <button type="button" class="link" popovertarget="key">Add your key</button></span></p>
 </form>
-<div class="answer" role="status"></div>
+<p class="result" role="status"></p>
+<div class="answer"></div>
 </details>`
 }
+
+/** Headers that several operations send are described in one place. */
+const headerLink = ({ document }: View, name: string) =>
+  name in document.components.headers
+    ? html`<a href="#header-${name}"><code>${name}</code></a>`
+    : html`<code>${name}</code>`
 
 const isError = (status: string) => Number(status) >= 400
 
@@ -175,7 +182,7 @@ ${successes.map(success)}
 ${row(
   html`<h5>Errors</h5><ul class="errors">${errors.map(({ status, description, headers }) => {
     const own = Object.keys(difference(headers, common, shown))
-    return html`<li><span class="status">${status}</span><div>${view.markdown.block(description)}${own.length > 0 && html`<p class="bounds">with ${own.map((name, index) => [index > 0 && ', ', html`<a href="#header-${name}"><code>${name}</code></a>`])}</p>`}</div></li>`
+    return html`<li><span class="status">${status}</span><div>${view.markdown.block(description)}${own.length > 0 && html`<p class="bounds">with ${own.map((name, index) => [index > 0 && ', ', headerLink(view, name)])}</p>`}</div></li>`
   })}</ul>`,
   html`<h5>Examples of errors</h5>${refusals.map(
     ({ status, code, value }, index) =>

@@ -84,9 +84,6 @@ function groups(document: OpenApiDocument, operations: Described[]) {
 const links = (items: { href: string; content: Content }[]) =>
   html`<ul>${items.map(({ href, content }) => html`<li><a href="${href}">${content}</a></li>`)}</ul>`
 
-const sectionLinks = (sections: Section[]) =>
-  links(sections.map(({ id, title }) => ({ href: `#${id}`, content: title })))
-
 function schemaSection(view: View, name: string): Markup {
   const schema = view.document.components.schemas[name] ?? {}
   return html`<section id="schema-${name}" class="schema" data-find="Schema" data-title="${name}">
@@ -121,7 +118,10 @@ export function createPage(document: OpenApiDocument, { base, style, script, ico
   const title = `${document.info.title} API`
 
   const navigation = html`<nav id="navigation" popover aria-label="Reference">
-<section><h2>Guides</h2>${sectionLinks([...sections, { id: 'response-headers', title: 'Response headers', content: '' }])}</section>
+<section><h2>Guides</h2>${links([
+    ...sections.map(({ id, title }) => ({ href: `#${id}`, content: title })),
+    { href: '#response-headers', content: 'Response headers' },
+  ])}</section>
 ${tags.map(
   ({ name, resources }) =>
     html`<section><h2>${name}</h2>${resources.map(

@@ -518,39 +518,35 @@ function requestOf(form) {
 
 /** @param {HTMLFormElement} form */
 async function attempt(form) {
-  const answer = /** @type {HTMLElement} */ (form.nextElementSibling)
+  const result = /** @type {HTMLElement} */ (form.nextElementSibling)
+  const answer = /** @type {HTMLElement} */ (result.nextElementSibling)
   const button = /** @type {HTMLButtonElement} */ (form.querySelector('[type=submit]'))
   const { url, curl, ...init } = requestOf(form)
   button.disabled = true
   try {
     const { response, text, ms } = await send(url, init)
-    const status = element(
-      'p',
-      { className: `result ${response.ok ? 'good' : 'bad'}` },
-      element('strong', null, `${response.status} ${response.statusText}`.trim()),
-      ` in ${ms} ms`,
-    )
-    const headers = [...response.headers].map(([name, value]) => `${name}: ${value}`).join('\n')
+    const headers = [...response.headers].map(([name, value]) => `${name}: ${value}`)
+    result.replaceChildren(element('strong', null, `${response.status} ${response.statusText}`.trim()), ` in ${ms} ms`)
+    result.classList.toggle('bad', !response.ok)
     answer.replaceChildren(
-      status,
-      text
-        ? codeBlock('Body', highlight(pretty(text)))
-        : element('p', { className: 'soft' }, 'The answer has no body.'),
+      text ? codeBlock('Body', highlight(pretty(text))) : element('p', null, 'The answer has no body.'),
       element(
         'details',
         null,
-        element('summary', null, `Headers (${[...response.headers].length})`),
-        codeBlock('', headers),
+        element('summary', null, `Headers (${headers.length})`),
+        codeBlock('', headers.join('\n')),
       ),
     )
   } catch (error) {
     const reason =
       error instanceof DOMException && error.name === 'TimeoutError'
         ? 'No answer within 30 seconds.'
-        : error instanceof TypeError && Object.values(init.headers).some((value) => /[^\t -~\u0080-\u00ff]/.test(value))
+        : Object.values(init.headers).some((value) => /[^\t -~\u0080-\u00ff]/.test(value))
           ? 'A header has a character that HTTP does not allow. Nothing was sent.'
           : `No answer: ${server()} cannot be reached from this page.`
-    answer.replaceChildren(element('p', { className: 'result bad' }, reason))
+    result.replaceChildren(reason)
+    result.classList.add('bad')
+    answer.replaceChildren()
   }
   answer.append(codeBlock(key ? 'Sent, with your key in $PETSTORE_KEY' : 'Sent', curl))
   button.disabled = false
