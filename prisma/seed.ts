@@ -31,22 +31,28 @@ const orders = [
   { petId: 8, quantity: 1, complete: false },
 ]
 
-/** Puts sample data into a database that has no category yet, all of it or nothing. Returns whether it did. */
+/** Puts sample data into a database that never had a category, all of it or nothing. Returns whether it did. */
 export const seed = (prisma: PrismaClient): Promise<boolean> =>
-  prisma.$transaction(async (tx) => {
-    if ((await tx.category.count()) > 0) return false
-    const made = await tx.category.createManyAndReturn({ data: [...categories], select: { id: true } })
-    const ids: bigint[] = []
-    // One after the other, so that the ids follow the order above.
-    for (const { name, category, status, stock } of pets) {
-      const categoryId = made[category - 1]?.id ?? 0n
-      const { id } = await tx.pet.create({ data: { name, categoryId, status }, select: { id: true } })
-      // The entry was made with the pet, by the database.
-      if (stock > 0) await tx.inventoryItem.update({ where: { petId: id }, data: { quantity: stock } })
-      ids.push(id)
-    }
-    await tx.order.createMany({
-      data: orders.map(({ petId, ...order }) => ({ ...order, petId: ids[petId - 1] ?? 0n })),
-    })
-    return true
-  })
+  prisma.$transaction(
+    async (tx) => {
+      const [sequence] = await tx.$queryRaw<{ last: bigint | null }[]>`
+        SELECT pg_sequence_last_value('"Category_id_seq"') AS last`
+      if (sequence?.last) return false
+      const made = await tx.category.createManyAndReturn({ data: [...categories], select: { id: true } })
+      const ids: bigint[] = []
+      // One after the other, so that the ids follow the order above.
+      for (const { name, category, status, stock } of pets) {
+        const categoryId = made[category - 1]?.id ?? 0n
+        const { id } = await tx.pet.create({ data: { name, categoryId, status }, select: { id: true } })
+        // The entry was made with the pet, by the database.
+        if (stock > 0) await tx.inventoryItem.update({ where: { petId: id }, data: { quantity: stock } })
+        ids.push(id)
+      }
+      await tx.order.createMany({
+        data: orders.map(({ petId, ...order }) => ({ ...order, petId: ids[petId - 1] ?? 0n })),
+      })
+      return true
+    },
+    // Longer than Prisma's default: a busy machine takes its time.
+    { maxWait: 30_000, timeout: 60_000 },
+  )

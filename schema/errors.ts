@@ -35,7 +35,7 @@ export const catalogue = {
   payload_too_large: {
     status: 413,
     message: 'The body is too large.',
-    description: 'A body over the limit (1 MiB unless set otherwise).',
+    description: 'A body over the limit (128 KiB unless set otherwise).',
   },
   unsupported_media_type: {
     status: 415,
@@ -66,7 +66,7 @@ export const catalogue = {
   unavailable: {
     status: 503,
     message: 'The service cannot answer just now. Try again after the time in Retry-After.',
-    description: 'The database did not answer in time.',
+    description: 'The database did not answer in time, or the service has more requests than it can answer in time.',
   },
 } as const satisfies Record<string, { status: number; message: string; description: string }>
 

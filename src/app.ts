@@ -15,6 +15,8 @@ import { createDocs } from './docs/index.js'
 import { gatherReads } from './execute/gather.js'
 import { createRequestClient } from './execute/request-client.js'
 import { createGraphql } from './graphql/index.js'
+import { ADMISSION_LIMITS, Admissions, leavePlace } from './http/admission.js'
+import { readBody } from './http/body.js'
 import { notHttp, RequestContext, readTarget } from './http/context.js'
 import { preflight, setCorsHeaders } from './http/cors.js'
 import { errorResponse, toApiError } from './http/errors.js'
@@ -22,6 +24,7 @@ import { createHealth } from './http/health.js'
 import { createRequestLog } from './http/request-log.js'
 import { type HttpResponse, send } from './http/response.js'
 import { traceparent } from './http/trace.js'
+import { UnreadAnswers } from './http/unread.js'
 import type { Logger } from './log.js'
 import { createMetrics } from './metrics.js'
 import { type RateLimiter, setRateLimitHeaders } from './rate-limit/index.js'
@@ -39,12 +42,19 @@ export interface Dependencies {
   log: Logger
   /** How long a key's row is trusted (see ApiKeyCache). */
   keyTtlMs?: number
+  /** How many requests may be at work, have their bodies on the way, and be of keys that are refused anyway. */
+  limits?: typeof ADMISSION_LIMITS
   /** Lengths of the windows, where a test cannot wait for a minute. */
   seconds?: typeof windowSeconds
 }
 
+const takesBody = ({ path, method, operation }: RequestContext) =>
+  operation ? operation.body : path === '/graphql' && method === 'POST'
+
 /** The gateway. It neither listens nor reads the environment. */
-export function createApp({ settings, database, rateLimiter, log, keyTtlMs, seconds = windowSeconds }: Dependencies) {
+export function createApp(dependencies: Dependencies) {
+  const { settings, database, rateLimiter, log, keyTtlMs } = dependencies
+  const { limits = ADMISSION_LIMITS, seconds = windowSeconds } = dependencies
   const { BASE_URL: baseUrl, PET_BY_ID_SUNSET: sunset, MAX_BODY_BYTES: maxBodyBytes } = settings
   const basePath = new URL(baseUrl).pathname.replace(/\/$/, '')
   const state = { draining: false }
@@ -55,15 +65,22 @@ export function createApp({ settings, database, rateLimiter, log, keyTtlMs, seco
   })
 
   const apiKeys = new ApiKeyCache({ prisma, log, ttlMs: keyTtlMs })
-  const metrics = createMetrics({ rateLimiter, database })
+  const admissions = new Admissions(limits)
+  const unread = new UnreadAnswers()
+  const metrics = createMetrics({ rateLimiter, database, admissions, unread })
   const logRequest = createRequestLog(log)
   const health = createHealth({ database, rateLimiter, state, metrics: metrics.registry })
   const docs = createDocs({ baseUrl, sunset, schema })
   const authenticate = createAuthentication({ apiKeys, rateLimiter, timeoutMs: database.requestTimeoutMs, seconds })
-  const consume = createQuota({ apiKeys, rateLimiter })
-  const rest = createRest({ consume, createContext: createResolverContext, baseUrl, sunset, maxBodyBytes })
+  const takeQuota = createQuota({ apiKeys, rateLimiter })
+  /** Room first, so that a request which is shed costs nothing. */
+  const consume: typeof takeQuota = (context, ...cost) => {
+    const waiting = admissions.work.enter(context, cost[0])
+    return waiting ? waiting.then(() => takeQuota(context, ...cost)) : takeQuota(context, ...cost)
+  }
+  const rest = createRest({ consume, createContext: createResolverContext, baseUrl, sunset })
   const setDeprecationHeaders = createDeprecations({ baseUrl, sunset })
-  const graphql = createGraphql({ schema, consume, createContext: createResolverContext, maxBodyBytes, log })
+  const graphql = createGraphql({ schema, consume, createContext: createResolverContext, log })
 
   /** The way of a request, until something answers it. */
   async function respond(context: RequestContext): Promise<HttpResponse> {
@@ -72,7 +89,17 @@ export function createApp({ settings, database, rateLimiter, log, keyTtlMs, seco
     const open = preflight(context) ?? (settings.ADMIN_PORT ? undefined : health(context)) ?? docs(context)
     if (open) return open
     await authenticate(context)
-    return context.path === '/graphql' ? graphql(context) : rest(context)
+    if (takesBody(context)) await receiveBody(context)
+    if (context.path !== '/graphql') return rest(context)
+    if (admissions.isRefused(context)) await admissions.refused.enter(context)
+    return graphql(context)
+  }
+
+  /** A request takes no room from the others at work while its body is on the way. */
+  async function receiveBody(context: RequestContext) {
+    await admissions.uploads.enter(context)
+    await readBody(context, maxBodyBytes)
+    leavePlace(context)
   }
 
   /** The way of a request to ADMIN_PORT. */
@@ -103,6 +130,7 @@ export function createApp({ settings, database, rateLimiter, log, keyTtlMs, seco
     // A banned key that reads its quota is not refused: it gets no Retry-After.
     setRateLimitHeaders(headers, context.rateLimit, status === 429)
     setDeprecationHeaders(headers, context)
+    if (status === 429) admissions.noteRefusal(context)
   }
 
   /** Whatever a step throws becomes a response of the surface that was asked. */
@@ -122,8 +150,11 @@ export function createApp({ settings, database, rateLimiter, log, keyTtlMs, seco
         response = await respond(context)
       } catch (error) {
         response = refuse(error, context)
+      } finally {
+        leavePlace(context)
       }
       send(res, await complete(context, response))
+      unread.watch(res, context.subject?.id ?? context.address)
     },
     /** The answer to what is not HTTP at all. It costs nothing, and shows the window of the address. */
     malformed(remoteAddress: string | undefined): Promise<HttpResponse> {
@@ -131,6 +162,8 @@ export function createApp({ settings, database, rateLimiter, log, keyTtlMs, seco
       context.operational = operational
       return complete(context, refuse(notHttp(), context))
     },
+    /** To be called for each new connection. */
+    connected: admissions.work.connected,
   })
 
   return {

@@ -1,18 +1,23 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Database } from './database/index.js'
+import type { Admissions } from './http/admission.js'
 import type { RequestContext } from './http/context.js'
+import type { UnreadAnswers } from './http/unread.js'
 import type { RateLimiter } from './rate-limit/index.js'
 
 export interface MetricsOptions {
   rateLimiter: RateLimiter
   database: Pick<Database, 'pool'>
+  admissions: Admissions
+  unread: UnreadAnswers
 }
 
 /**
  * Metrics for Prometheus. Each value of a label is a time series, so every label takes values of a fixed set, whatever
  * clients send.
  */
-export function createMetrics({ rateLimiter, database }: MetricsOptions) {
+export function createMetrics({ rateLimiter, database, admissions, unread }: MetricsOptions) {
+  const { work, uploads, refused } = admissions
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry })
@@ -72,6 +77,35 @@ export function createMetrics({ rateLimiter, database }: MetricsOptions) {
     registers,
     collect() {
       this.set(database.pool().waiting)
+    },
+  })
+
+  new Counter({
+    name: 'petstore_shed_requests_total',
+    help: 'Requests refused with 503 because there was no room for them in time.',
+    registers,
+    collect() {
+      this.reset()
+      this.inc(work.figures.shed + uploads.figures.shed + refused.figures.shed)
+    },
+  })
+  new Gauge({
+    name: 'petstore_requests',
+    help: 'Requests of keys, by state: uploading (their body), waiting (for room), working.',
+    labelNames: ['state'],
+    registers,
+    collect() {
+      this.set({ state: 'uploading' }, uploads.figures.inside)
+      this.set({ state: 'waiting' }, uploads.figures.waiting + work.figures.waiting + refused.figures.waiting)
+      this.set({ state: 'working' }, work.figures.inside + refused.figures.inside)
+    },
+  })
+  new Gauge({
+    name: 'petstore_unread_bytes',
+    help: 'Bytes of answers that clients have not read yet.',
+    registers,
+    collect() {
+      this.set(unread.bytes)
     },
   })
 

@@ -49,7 +49,7 @@ export const settings = z.object({
     .refine((origins) => origins.every((origin) => origin === '*' || /^https?:\/\/[^/]+$/.test(origin)))
     .default(['*'])
     .describe('*, or origins such as https://app.example.com, separated by commas'),
-  MAX_BODY_BYTES: number(1024, 104_857_600, 1_048_576),
+  MAX_BODY_BYTES: number(1024, 104_857_600, 131_072),
   BAN_AFTER: number(1, 1_000_000, 10),
   BAN_SECONDS: number(1, 86_400, 300),
   PET_BY_ID_SUNSET: z

@@ -98,7 +98,13 @@ describe('npm run keys', () => {
       ['create', '--name', 'x', '--plan', 'Free', '--expires', '2020-01-01'],
       /a date in the future/,
     ],
+    [
+      'a date after the year 9999',
+      ['create', '--name', 'x', '--plan', 'Free', '--expires', '9999-12-31T23:59:59-01:00'],
+      /not after the year 9999/,
+    ],
     ['no name', ['create', '--plan', 'Free'], /--name/],
+    ['an id beyond all ids', ['show', '2147483648'], /no key with the id or prefix "2147483648"/],
     ['an unknown key', ['show', '999999'], /no key with the id or prefix "999999"/],
     ['an unknown command', ['destroy', '1'], /unknown command/],
   ])('rejects %s with one line on stderr and exit code 1, and writes nothing', async (_, args, message) => {

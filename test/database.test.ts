@@ -8,8 +8,10 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
+  truncateSync,
   writeFileSync,
 } from 'node:fs'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
@@ -21,6 +23,8 @@ import { promisify } from 'node:util'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest'
 import { seed } from '../prisma/seed.js'
+import { demoKeys } from '../src/admin/demo-keys.js'
+import { storedSecret } from '../src/auth/index.js'
 import { openEmbedded } from '../src/database/embedded.js'
 import { type Database, type DatabaseOptions, openDatabase } from '../src/database/index.js'
 import { acquireLock, type Lock } from '../src/database/lock.js'
@@ -358,4 +362,23 @@ test('the sample data is inserted once, with ids starting at 1', async () => {
   expect(await prisma.pet.findFirst({ orderBy: { id: 'asc' } })).toMatchObject({ id: 1n, name: 'Rex' })
   expect(await prisma.inventoryItem.count({ where: { quantity: { gt: 0 } } })).toBe(10)
   expect(await prisma.order.count()).toBe(5)
+  await prisma.$executeRaw`TRUNCATE "Category" CASCADE`
+  expect(await seed(prisma)).toBe(false)
+})
+
+test('the demo keys are made once, also if the start that makes them is interrupted', async () => {
+  const folder = dataFolder()
+  const { prisma } = await open(folder)
+  const keys = await demoKeys(prisma, folder)
+  expect(await demoKeys(prisma, folder)).toEqual(keys)
+  // Interrupted after the rows were written, before their file got its name.
+  renameSync(join(folder, 'demo-keys.json'), join(folder, 'demo-keys.json.new'))
+  expect(await demoKeys(prisma, folder)).toEqual(keys)
+  expect(await prisma.apiKey.count()).toBe(4)
+  // Interrupted while the file was written.
+  await prisma.apiKey.deleteMany()
+  renameSync(join(folder, 'demo-keys.json'), join(folder, 'demo-keys.json.new'))
+  truncateSync(join(folder, 'demo-keys.json.new'), 10)
+  const others = await demoKeys(prisma, folder)
+  expect(await prisma.apiKey.count({ where: { hash: storedSecret(others.Free).hash } })).toBe(1)
 })

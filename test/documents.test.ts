@@ -194,7 +194,7 @@ describe('hostile documents', () => {
   )}`
   const spreads = `{ ...F0 } ${chain(180, (i) => `fragment F${i} on Query { ...F${i + 1} ...F${i + 1} }`, 'Query { dog }')}`
   const everyOther = `{ ...F0 } ${repeat(24, (i) => `fragment F${i} on Query { pets { dog } ${repeat(23 - i, (j) => `...F${i + j + 1}`)} }`)}`
-  const MiB = 1_048_576
+  const most = 131_072
 
   test.each([
     ['fragments that double at every level', doubling],
@@ -207,13 +207,13 @@ describe('hostile documents', () => {
     ['equal fields with different arguments', `{ ${repeat(160, (i) => `pet(petId: ${i + 1}) { id }`)} }`],
     ['unknown fields', `{ ${repeat(1990, (i) => `a${i}`)} }`],
     ['deep nesting', `{ ${nest(650, 'id', 'pets', 'category')} }`],
-    ['brackets that never close', '{a'.repeat(500_000)],
-    ['deep lists', `{ pets(id: ${'['.repeat(500_000)}) { id } }`],
+    ['brackets that never close', '{a'.repeat(60_000)],
+    ['deep lists', `{ pets(id: ${'['.repeat(60_000)}) { id } }`],
     ['introspection that multiplies', `{ __schema { types { ${nest(8, 'name', 'fields', 'type')} } } }`],
-    ['a long name', `{ ${'a'.repeat(MiB - 200)} }`],
-    ['a long string', `{ pets(status: "${'a'.repeat(MiB - 200)}") { id } }`],
-    ['a long comment', `# ${'a'.repeat(MiB - 200)}`],
-    ['white space', ' '.repeat(MiB - 200)],
+    ['a long name', `{ ${'a'.repeat(most - 200)} }`],
+    ['a long string', `{ pets(status: "${'a'.repeat(most - 200)}") { id } }`],
+    ['a long comment', `# ${'a'.repeat(most - 200)}`],
+    ['white space', ' '.repeat(most - 200)],
     ['variables', `query (${repeat(240, (i) => `$v${i}: [[[Int]]]`)}) { dog }`],
     ['repeated directives', `{ pets ${repeat(320, () => '@include(if: true)')} { id } }`],
   ])('%s are rejected fast', async (_, query) => {
@@ -230,13 +230,13 @@ describe('hostile documents', () => {
     // The measure is a harmless body of the largest size, taken by turns, so that a busy machine slows both.
     const times: [query: number, harmless: number][] = []
     for (let round = 0; round < 3; round++)
-      times.push([await timeOf(query), await timeOf(`# ${'a'.repeat(MiB - 200)}`)])
+      times.push([await timeOf(query), await timeOf(`# ${'a'.repeat(most - 200)}`)])
     const [fastest, harmless] = [0, 1].map((i) => Math.min(...times.map((pair) => pair[i] as number)))
-    expect(fastest).toBeLessThan(20 * (harmless as number))
+    expect(fastest).toBeLessThan(160 * (harmless as number))
   })
 
   test('a body over the limit returns 413', async () => {
-    const { status, body } = await gateway.graphql(`{ ${'a'.repeat(MiB)} }`)
+    const { status, body } = await gateway.graphql(`{ ${'a'.repeat(most)} }`)
     expect([status, body.errors[0].extensions.code]).toEqual([413, 'payload_too_large'])
   })
 })

@@ -6,6 +6,8 @@ import { plans } from '../schema/plans.js'
 import { EXAMPLE_TIME, exampleWindows } from '../schema/quota.js'
 import { DEFAULT_LIMIT, MAX_LIMIT } from '../schema/validation.js'
 import { addressSubject } from '../src/auth/index.js'
+import { ADMISSION_LIMITS, LARGE_SHARE } from '../src/http/admission.js'
+import { STALL_MS } from '../src/http/unread.js'
 import { guides } from '../src/openapi/guides.js'
 import { stabilities } from '../src/openapi/operation.js'
 import { DAY_MS, GRACE_MS, STRIKES_MS, setRateLimitHeaders } from '../src/rate-limit/index.js'
@@ -166,9 +168,14 @@ describe('the figures in the guides match the code', () => {
     }
     const phrases: Record<string, string[]> = {
       authentication: [`by address, ${addressSubject('').windows[0]?.limit} a minute`, 'within 10 seconds'],
-      limits: ['A REST request costs 1.', `${MAX_BODY_BYTES / 2 ** 20} MiB`],
+      limits: [
+        'A REST request costs 1.',
+        `of one key, ${ADMISSION_LIMITS.work.share} requests`,
+        `no more than ${LARGE_SHARE} together`,
+        `${MAX_BODY_BYTES / 1024} KiB`,
+      ],
       'rate-limit-headers': ['if it is 0'],
-      'backing-off': ['200 calls'],
+      'backing-off': ['200 calls', `${STALL_MS / 1000} seconds may be closed`],
       bans: [
         `more than ${GRACE_MS / 1000} second after`,
         `${BAN_AFTER} strikes within a minute ban the key for ${BAN_SECONDS / 60} minutes`,

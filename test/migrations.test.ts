@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
+import { PrismaPg } from '@prisma/adapter-pg'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { PrismaClient } from '../prisma/generated/client/client.js'
 import { type Embedded, openEmbedded } from '../src/database/embedded.js'
 import { migrate, readMigrations } from '../src/database/migrations.js'
 import { StartupError } from '../src/settings.js'
@@ -94,19 +96,19 @@ describe.each(server ? ['embedded', 'PostgreSQL'] : ['embedded'])('migrations (%
   test('that fail are rolled back, and the next start tries again', async () => {
     const url = await empty(kind)
     const broken = [...ours, { name: '20990101000000_broken', sql: 'CREATE TABLE "Left" (); SELECT nonsense' }]
-    const failed = migrate(url, broken)
+    const failed = migrate(url, { migrations: broken })
     await expect(failed).rejects.toThrow(StartupError)
     await expect(failed).rejects.toThrow(/^the migration 20990101000000_broken failed and was rolled back: .*nonsense/)
     const { rows } = await (await client(url)).query(`SELECT to_regclass('"Left"') AS left`)
     expect(rows).toEqual([{ left: null }])
     expect(await migrate(url)).toEqual([])
-    expect(await migrate(url, [...ours, { name: '20990101000000_broken', sql: 'SELECT 1' }])).toHaveLength(1)
+    const mended = [...ours, { name: '20990101000000_broken', sql: 'SELECT 1' }]
+    expect(await migrate(url, { migrations: mended })).toHaveLength(1)
   })
 
   test.each([
     ['edited', `UPDATE "_prisma_migrations" SET "checksum" = repeat('0', 64)`, 'was edited after'],
     ['failed', `UPDATE "_prisma_migrations" SET "finished_at" = NULL`, 'failed in the database'],
-    ['newer', `UPDATE "_prisma_migrations" SET "migration_name" = '2099_new'`, 'newer than this gateway: it has the'],
   ])('fail if the history has one that is %s', async (_, sql, message) => {
     const url = await empty(kind)
     await migrate(url)
@@ -115,13 +117,131 @@ describe.each(server ? ['embedded', 'PostgreSQL'] : ['embedded'])('migrations (%
     await expect(migrate(url)).rejects.toThrow(message)
   })
 
+  test('of a newer version are left alone and named, and the database is served', async () => {
+    const url = await empty(kind)
+    const newer = [...ours, { name: '20990101000000_newer', sql: 'ALTER TABLE "Pet" ADD COLUMN "chip" TEXT' }]
+    await migrate(url, { migrations: newer })
+    const notices: string[] = []
+    expect(await migrate(url, { onNotice: (message) => notices.push(message) })).toEqual([])
+    expect(notices).toEqual([expect.stringMatching(/migrations of a newer version.*: 20990101000000_newer$/)])
+    const prisma = new PrismaClient({ adapter: new PrismaPg({ connectionString: url }) })
+    onTestFinished(() => prisma.$disconnect())
+    await prisma.category.create({ data: { name: 'Dogs', pets: { create: { name: 'Rex' } } } })
+    expect(await prisma.pet.findMany({ include: { inventory: true } })).toMatchObject([{ name: 'Rex' }])
+  })
+
+  test('bring a database of the first version up to date, with everything in it', async () => {
+    const url = await empty(kind)
+    await migrate(url, { migrations: ours.slice(0, 1) })
+    const db = await client(url)
+    await db.query(`
+      INSERT INTO "Category" ("name", "description") VALUES ('Dogs', 'Of every size.'), ('  Cats ', NULL), (' ', '');
+      INSERT INTO "Pet" ("name", "categoryId", "status") VALUES ('Rex', 1, 'sold'), (E'\tTom\n', 2, 'available');
+      INSERT INTO "Pet" ("id", "name", "categoryId") VALUES (900, '\u3000', 1), (9007199254740991, 'Last', 1);
+      UPDATE "InventoryItem" SET "quantity" = 7 WHERE "petId" = 1;
+      DELETE FROM "InventoryItem" WHERE "petId" = 2;
+      INSERT INTO "Order" ("petId", "quantity", "shipDate", "complete")
+        VALUES (1, 3, '2026-12-24T18:00:00.123Z', true), (900, 1, NULL, false);
+      INSERT INTO "ApiKey" ("name", "plan", "prefix", "hash", "minuteLimit", "dayLimit", "createdAt", "expiresAt")
+        VALUES ('Ann', 'Enterprise', 'petstore_0123abcd', repeat('a', 64), 5, 50, '2026-01-01Z', '2027-01-01Z');
+      INSERT INTO "ApiKey" ("id", "name", "prefix", "hash", "createdAt", "expiresAt", "revokedAt", "bannedUntil", "lastUsedAt")
+        VALUES (0, ' ', '', repeat('b', 64), '-infinity', 'infinity', 'infinity', 'infinity', '0044-03-15 BC')`)
+    expect(await migrate(url)).toEqual(names.slice(1))
+    const rows = async (sql: string) => (await db.query({ text: sql, rowMode: 'array' })).rows
+    expect(await rows('SELECT * FROM "Category" ORDER BY "id"')).toEqual([
+      ['1', 'Dogs', 'Of every size.'],
+      ['2', 'Cats', null],
+      ['3', 'Category 3', ''],
+    ])
+    expect(await rows('SELECT * FROM "Pet" ORDER BY "id"')).toEqual([
+      ['1', 'Rex', '1', 'sold'],
+      ['2', 'Tom', '2', 'available'],
+      ['900', 'Pet 900', '1', 'available'],
+      ['9007199254740991', 'Last', '1', 'available'],
+    ])
+    expect(await rows('SELECT "petId", "quantity" FROM "InventoryItem" ORDER BY "petId"')).toEqual([
+      ['1', 7],
+      ['2', 0],
+      ['900', 0],
+      ['9007199254740991', 0],
+    ])
+    expect(await rows('SELECT "id", "petId", "quantity", "shipDate", "complete" FROM "Order" ORDER BY "id"')).toEqual([
+      ['1', '1', 3, new Date('2026-12-24T18:00:00.123Z'), true],
+      ['2', '900', 1, null, false],
+    ])
+    const [first, end] = [new Date(0), new Date('9999-12-31T23:59:59.999Z')]
+    const [created, expires] = [new Date('2026-01-01'), new Date('2027-01-01')]
+    expect(
+      await rows(`SELECT "id", "name", "prefix", "minuteLimit", "dayLimit", "createdAt", "expiresAt", "revokedAt",
+        "bannedUntil", "lastUsedAt" FROM "ApiKey" ORDER BY "id"`),
+    ).toEqual([
+      [1, 'Ann', 'petstore_0123abcd', 5, 50, created, expires, null, null, null],
+      [2, 'Key 0', 'petstore_00000002', null, null, first, end, end, end, first],
+    ])
+    // New rows get ids after those that admins chose.
+    expect(await rows(`INSERT INTO "Pet" ("name", "categoryId") VALUES ('New', 3) RETURNING "id"`)).toEqual([['901']])
+    expect(await rows(`INSERT INTO "Order" ("petId") VALUES (901) RETURNING "id"`)).toEqual([['3']])
+    expect(await migrate(url)).toEqual([])
+  })
+
   test('have the same checksum with any line endings', async () => {
     const url = await empty(kind)
-    await migrate(
-      url,
-      ours.map(({ name, sql }) => ({ name, sql: sql.replaceAll('\n', '\r\n') })),
-    )
+    await migrate(url, { migrations: ours.map(({ name, sql }) => ({ name, sql: sql.replaceAll('\n', '\r\n') })) })
     expect(await migrate(url)).toEqual([])
+  })
+})
+
+describe.runIf(server)('migrations that have to wait', () => {
+  /** Runs `migrate` with what it says, while another session holds something. */
+  async function waiting(url: string, hold: string, waitMs: number) {
+    const holder = await client(url)
+    await holder.query(hold)
+    const { rows } = await holder.query('SELECT pg_backend_pid() AS pid')
+    const notices: string[] = []
+    const result = migrate(url, { waitMs, onNotice: (message) => notices.push(message) })
+    result.catch(() => {})
+    return { holder, pid: rows[0].pid, notices, result }
+  }
+
+  test('for another migration say so, and go on when it ends, or when nothing is missing anymore', async () => {
+    const url = await empty('PostgreSQL')
+    const { holder, pid, notices, result } = await waiting(url, 'SELECT pg_advisory_lock(72707369)', 60_000)
+    await expect.poll(() => notices, { timeout: 60_000 }).toHaveLength(1)
+    expect(notices[0]).toMatch(
+      `waiting up to 60 seconds for the migration lock, held by process ${pid} of the database`,
+    )
+    await holder.query('SELECT pg_advisory_unlock(72707369)')
+    expect(await result).toEqual(names)
+
+    const other = await empty('PostgreSQL')
+    await migrate(other)
+    await (await client(other)).query('ALTER TABLE "_prisma_migrations" RENAME TO "hidden"')
+    const second = await waiting(other, 'SELECT pg_advisory_lock(72707369)', 60_000)
+    await expect.poll(() => second.notices, { timeout: 60_000 }).toHaveLength(1)
+    await second.holder.query('ALTER TABLE "hidden" RENAME TO "_prisma_migrations"')
+    expect(await second.result).toEqual([])
+  })
+
+  test('fail after a while with one message that says whom to end', async () => {
+    const url = await empty('PostgreSQL')
+    const { pid, result } = await waiting(url, 'SELECT pg_advisory_lock(72707369)', 500)
+    await expect(result).rejects.toThrow(StartupError)
+    await expect(result).rejects.toThrow(
+      new RegExp(`after 0.5 seconds, the migration lock is still held by process ${pid} .*; .* pg_terminate_backend`),
+    )
+  })
+
+  test('for a table let others use it in between, and go on when it is free', async () => {
+    const url = await empty('PostgreSQL')
+    await migrate(url, { migrations: ours.slice(0, 1) })
+    const { holder, pid, notices, result } = await waiting(url, 'BEGIN; SELECT * FROM "Category"', 60_000)
+    await expect.poll(() => notices, { timeout: 60_000 }).toHaveLength(1)
+    expect(notices[0]).toMatch(
+      new RegExp(`for a table that the migration ${names[1]} changes, held by process ${pid} `),
+    )
+    expect((await holder.query('SELECT * FROM "Pet"')).rows).toEqual([])
+    await holder.query('COMMIT')
+    expect(await result).toEqual(names.slice(1))
   })
 })
 

@@ -245,7 +245,7 @@ const provocations: Record<string, (about: Described, shown: Shown) => Provoked>
   gone: (about, shown) => ({ answer: send(about, { ...shown, to: late }) }),
   payload_too_large: (about, shown) => ({
     answer: send(about, { ...shown, body: ' '.repeat(gateway.config.MAX_BODY_BYTES + 1) }),
-    says: /1048576/,
+    says: /131072/,
   }),
   unsupported_media_type: (about, shown) => ({
     answer: send(about, { ...shown, type: 'text/plain' }),

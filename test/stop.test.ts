@@ -1,8 +1,12 @@
 import { once } from 'node:events'
+import { existsSync, readdirSync, statSync } from 'node:fs'
 import { request } from 'node:http'
-import { describe, expect, test } from 'vitest'
+import { type AddressInfo, connect, createServer } from 'node:net'
+import { join } from 'node:path'
+import { Client } from 'pg'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { asAdmin, databaseUrl, testDatabaseUrl } from './support/postgres.js'
-import { dataFolder, startGateway } from './support/process.js'
+import { dataFolder, freePort, spawnGateway, startGateway, temporaryFolder } from './support/process.js'
 
 const demoKey = (output: string) => /petstore_[0-9a-f]{48}/.exec(output)?.[0] as string
 
@@ -37,7 +41,126 @@ describe('SIGTERM', () => {
   })
 })
 
+/** What a signal may have to wait for, in seconds, and what a busy machine may add. */
+const STOPS_WITHIN = 12
+
+/** Sends SIGTERM twice. The process exits with 0 and says nothing on the way. */
+async function expectStop({ child, ended, output }: ReturnType<typeof spawnGateway>) {
+  const start = Date.now()
+  child.kill('SIGTERM')
+  child.kill('SIGTERM')
+  expect([await ended, output.stderr]).toEqual([0, ''])
+  expect(Date.now() - start).toBeLessThan(STOPS_WITHIN * 1000)
+}
+
+describe('SIGTERM at any moment of the first start ends it with 0, and the next start is complete:', () => {
+  /** Says when the program begins to listen to signals: until then, they end any Node process. */
+  const NODE_OPTIONS = `--import=data:text/javascript,process.on('newListener',(name)=>name=='SIGTERM'&&console.log(name))`
+
+  test('at once, while the database is made, migrated, and filled', async () => {
+    const DATA_DIR = await temporaryFolder()
+    let start = 0
+    /** Whether this start, and not the one before it, has written a file. */
+    const wrote = (name: string) => (statSync(join(DATA_DIR, name), { throwIfNoEntry: false })?.mtimeMs ?? 0) > start
+    const moments: ((stdout: string) => boolean)[] = [
+      (stdout) => stdout.includes('SIGTERM'),
+      () => wrote('db.incomplete'),
+      () => wrote('db/PG_VERSION') && !existsSync(join(DATA_DIR, 'db.incomplete')),
+      () => wrote('demo-keys.json.new') || wrote('demo-keys.json'),
+    ]
+    for (const moment of moments) {
+      start = Date.now()
+      const gateway = spawnGateway({ DATA_DIR, PORT: String(await freePort()), LOG_LEVEL: 'error', NODE_OPTIONS })
+      await expect.poll(() => moment(gateway.output.stdout), { timeout: 60_000, interval: 2 }).toBe(true)
+      await expectStop(gateway)
+    }
+    const { url, output, stop } = await startGateway({ DATA_DIR })
+    const headers = { 'x-api-key': demoKey(output) }
+    expect(await (await fetch(`${url}/pets?limit=100`, { headers })).json()).toHaveLength(12)
+    expect(
+      readdirSync(DATA_DIR)
+        .filter((name) => !name.startsWith('lock-'))
+        .sort(),
+    ).toEqual(['db', 'demo-keys.json'])
+    expect(await stop()).toBe(0)
+    // Five starts in a row.
+  }, 300_000)
+})
+
+describe('SIGTERM ends the process with 0 although the database hangs:', () => {
+  /** Accepts connections, and passes them on to the test server until it hangs. */
+  async function hangingServer() {
+    let hanging = testDatabaseUrl === undefined
+    const { hostname, port } = new URL(testDatabaseUrl ?? 'postgresql://127.0.0.1:5432')
+    const server = createServer((client) => {
+      client.on('error', () => {})
+      if (hanging) return
+      const target = connect(Number(port || 5432), hostname).on('error', () => client.destroy())
+      const pass = (from: typeof client, to: typeof client) =>
+        from.on('data', (data) => hanging || to.write(data)).on('close', () => hanging || to.destroy())
+      pass(client, target)
+      pass(target, client)
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    onTestFinished(() => void server.close())
+    const url = new URL(testDatabaseUrl ?? 'postgresql://postgres@127.0.0.1/postgres')
+    url.hostname = '127.0.0.1'
+    url.port = String((server.address() as AddressInfo).port)
+    return {
+      server,
+      url,
+      hang: () => {
+        hanging = true
+      },
+    }
+  }
+
+  test('during the start', async () => {
+    const { server, url, hang } = await hangingServer()
+    hang()
+    const gateway = spawnGateway({ DATABASE_URL: url.href, PORT: String(await freePort()) })
+    await once(server, 'connection')
+    await expectStop(gateway)
+  })
+
+  test.runIf(testDatabaseUrl)('while it serves: the request in flight is answered', async () => {
+    const name = `petstore_stop_${process.pid}`
+    await asAdmin(`CREATE DATABASE ${name}`)
+    onTestFinished(async () => void (await asAdmin(`DROP DATABASE ${name} WITH (FORCE)`)))
+    const { url, hang } = await hangingServer()
+    url.pathname = `/${name}`
+    const started = await startGateway({ DATABASE_URL: url.href, LOG_LEVEL: 'silent' })
+    hang()
+    const pending = fetch(`${started.url}/readyz`)
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    const start = Date.now()
+    expect(await started.stop()).toBe(0)
+    expect(Date.now() - start).toBeLessThan(STOPS_WITHIN * 1000)
+    expect((await pending).status).toBe(503)
+  })
+})
+
 describe.runIf(testDatabaseUrl)('on one PostgreSQL', () => {
+  test('a start that waits for the migrations of another gateway says so, and SIGTERM ends it with 0', async () => {
+    const name = `petstore_wait_${process.pid}`
+    await asAdmin(`CREATE DATABASE ${name}`)
+    const holder = new Client({ connectionString: databaseUrl(name) })
+    await holder.connect()
+    onTestFinished(async () => {
+      await holder.end()
+      await asAdmin(`DROP DATABASE ${name} WITH (FORCE)`)
+    })
+    await holder.query('SELECT pg_advisory_lock(72707369)')
+    const gateway = spawnGateway({ DATABASE_URL: databaseUrl(name), PORT: String(await freePort()) })
+    await expect
+      .poll(() => gateway.output.stderr, { timeout: 60_000 })
+      .toMatch(/waiting up to 60 seconds for the migration/)
+    gateway.output.stderr = ''
+    await expectStop(gateway)
+    const tables = await holder.query(`SELECT FROM pg_tables WHERE schemaname = 'public'`)
+    expect(tables.rowCount).toBe(0)
+  })
+
   test('four gateways can start at the same time on an empty database', async () => {
     const name = `petstore_start_${process.pid}`
     await asAdmin(`CREATE DATABASE ${name}`)

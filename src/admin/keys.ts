@@ -12,6 +12,7 @@ import { bar, type Fields, print, text } from './table.js'
 
 const DAY_SECONDS = 86_400
 const MAX_INT = 2_147_483_647
+const MAX_DATE = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
 
 const count = (text: string) => {
   if (!/^\d+$/.test(text) || Number(text) < 1 || Number(text) > MAX_INT)
@@ -21,8 +22,15 @@ const count = (text: string) => {
 
 const date = (text: string) => {
   const value = new Date(text)
-  if (!/^\d{4}-\d{2}-\d{2}/.test(text) || Number.isNaN(value.getTime()) || value.getTime() <= Date.now())
-    throw new InvalidArgumentError('must be a date in the future, such as 2027-01-31 or 2027-01-31T12:00:00Z.')
+  if (
+    !/^\d{4}-\d{2}-\d{2}/.test(text) ||
+    Number.isNaN(value.getTime()) ||
+    value.getTime() <= Date.now() ||
+    value.getTime() > MAX_DATE
+  )
+    throw new InvalidArgumentError(
+      'must be a date in the future, such as 2027-01-31 or 2027-01-31T12:00:00Z, and not after the year 9999.',
+    )
   return value
 }
 
@@ -72,9 +80,10 @@ function printable(key: ApiKey): Fields {
 
 /** Finds a key by its id or its prefix. */
 async function find({ prisma }: Database, idOrPrefix: string): Promise<ApiKey> {
-  const byId = /^\d{1,9}$/.test(idOrPrefix)
-    ? await prisma.apiKey.findUnique({ where: { id: Number(idOrPrefix) } })
-    : null
+  const byId =
+    /^\d{1,10}$/.test(idOrPrefix) && Number(idOrPrefix) <= MAX_INT
+      ? await prisma.apiKey.findUnique({ where: { id: Number(idOrPrefix) } })
+      : null
   const prefix = /^petstore_[0-9a-f]+$/.test(idOrPrefix) ? idOrPrefix.slice(0, 17) : `petstore_${idOrPrefix}`
   const key =
     byId ?? (/^petstore_[0-9a-f]{8}$/.test(prefix) ? await prisma.apiKey.findUnique({ where: { prefix } }) : null)
@@ -206,9 +215,13 @@ function run(name: string) {
   return async (...args: unknown[]) => {
     const command = args.at(-1) as Command
     const [idOrPrefix = '', plan = ''] = command.processedArgs as string[]
-    // Only the first key may begin a database.
-    const mustExist = name !== 'create'
-    const database = await openDatabase(readSettings(), { join: true, mustExist, timeoutMs: PATIENT_MS })
+    const database = await openDatabase(readSettings(), {
+      join: true,
+      // Only the first key may begin a database.
+      mustExist: name !== 'create',
+      timeoutMs: PATIENT_MS,
+      onNotice: (message) => void process.stderr.write(`${message}\n`),
+    })
     try {
       if (!command.opts().json) process.stderr.write(`Database: ${database.name}\n`)
       await commands[name]?.(database, command.opts(), idOrPrefix, plan)

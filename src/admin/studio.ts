@@ -7,7 +7,11 @@ import { readSettings, StartupError } from '../settings.js'
 // `npm run studio`: opens Prisma Studio on the configured database, whether the service runs or not.
 
 async function studio() {
-  const database = await openDatabase(readSettings(), { join: true, mustExist: true })
+  const database = await openDatabase(readSettings(), {
+    join: true,
+    mustExist: true,
+    onNotice: (message) => void process.stderr.write(`${message}\n`),
+  })
   process.stderr.write(`Prisma Studio on the database: ${database.name}\n`)
   const require = createRequire(import.meta.url)
   const prisma = join(dirname(require.resolve('prisma/package.json')), 'build/index.js')

@@ -16,8 +16,11 @@ const checksum = (text: string) => crc32(text).toString(16).padStart(8, '0')
 export function createSecret() {
   const random = `petstore_${randomBytes(20).toString('hex')}`
   const key = random + checksum(random)
-  return { key, prefix: key.slice(0, 17), hash: hashSecret(key) }
+  return { key, ...storedSecret(key) }
 }
+
+/** What the database stores of a secret. */
+export const storedSecret = (key: string) => ({ prefix: key.slice(0, 17), hash: hashSecret(key) })
 
 export const hashSecret = (secret: string) => hash('sha256', secret, 'hex')
 

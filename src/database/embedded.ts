@@ -15,6 +15,8 @@ export interface EmbeddedOptions {
   inMemory?: boolean
   /** For commands: if another process serves the database, connect to it. */
   join?: boolean
+  /** Fills a new database. Until it has, the folder holds none; it must be empty, and is as it was if this fails. */
+  fill?: (url: string) => Promise<void>
   /** Called if the database ends without `close`. */
   onLost?: (error: Error) => void
 }
@@ -41,10 +43,15 @@ const urlOf = (port: number) => `postgresql://postgres:postgres@127.0.0.1:${port
 export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> {
   if (options.inMemory) return start('memory://', options)
   const folder = resolve(options.dataDir)
-  await unlessUnusable(folder, () => mkdirSync(folder, { recursive: true, mode: 0o700 }))
+  const made = await unlessUnusable(folder, () => mkdirSync(folder, { recursive: true, mode: 0o700 }))
   for (const end = Date.now() + JOIN_TIMEOUT; ; await sleep(100)) {
     const lock = await unlessUnusable(folder, () => acquireLock(folder))
-    if ('release' in lock) return openLocked(folder, lock, options)
+    if ('release' in lock) {
+      return openLocked(folder, lock, options).catch((error) => {
+        if (options.fill && made) rmSync(made, { recursive: true, force: true })
+        throw error
+      })
+    }
     const { pid, port } = lock.owner
     if (options.join && port) return { url: urlOf(port), port, close: async () => {} }
     if (options.join && Date.now() < end) continue
@@ -58,8 +65,8 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> 
 
 async function openLocked(folder: string, lock: Lock, options: EmbeddedOptions): Promise<Embedded> {
   try {
-    const finish = await unlessUnusable(folder, () => prepare(folder))
-    const database = await start(join(folder, 'db'), options)
+    const finish = await unlessUnusable(folder, () => prepare(folder, options.fill !== undefined))
+    const database = await fillNew(folder, options)
     finish()
     if (!options.join) lock.owner.port = database.port
     return { ...database, close: () => database.close().finally(lock.release) }
@@ -69,14 +76,35 @@ async function openLocked(folder: string, lock: Lock, options: EmbeddedOptions):
   }
 }
 
+/** What a restore writes. The marker is the last to go. */
+const RESTORED = ['demo-keys.json', 'db', 'db.incomplete']
+
+async function fillNew(folder: string, options: EmbeddedOptions): Promise<Embedded> {
+  const { fill } = options
+  if (!fill) return start(join(folder, 'db'), options)
+  try {
+    const database = await start(join(folder, 'db'), options)
+    await fill(database.url).catch((error) => database.close().then(() => Promise.reject(error)))
+    return database
+  } catch (error) {
+    for (const name of RESTORED) rmSync(join(folder, name), { recursive: true, force: true })
+    throw error
+  }
+}
+
 /**
  * Creates the folder of the database, and a marker file that the returned function deletes when the database is complete.
  * If the marker exists, the first start was killed before it acknowledged any write, so the folder is created again.
  */
-function prepare(folder: string): () => void {
+function prepare(folder: string, mustBeEmpty: boolean): () => void {
   const directory = join(folder, 'db')
   const marker = join(folder, 'db.incomplete')
-  if (existsSync(marker)) rmSync(directory, { recursive: true, force: true })
+  if (existsSync(marker)) for (const name of RESTORED) rmSync(join(folder, name), { recursive: true, force: true })
+  const names = readdirSync(folder).filter((name) => !name.startsWith('lock-'))
+  if (mustBeEmpty && names.length > 0)
+    throw new StartupError(
+      `DATA_DIR ${folder} is not empty: it has ${names.join(', ')}; set DATA_DIR to an empty folder`,
+    )
   if (existsSync(directory) && readdirSync(directory).length > 0) {
     if (!existsSync(join(directory, 'PG_VERSION')))
       throw new StartupError(

@@ -39,6 +39,8 @@ export interface DatabaseOptions {
   onLost?: (error: Error) => void
   /** Gets a line when the database, or a part of it, goes away and when it is back. */
   log?: Logger
+  /** Called with what a start waits for, and with what it finds that an operator should know. */
+  onNotice?: (message: string) => void
 }
 
 type DatabaseSettings = Pick<Settings, 'DATABASE_URL' | 'DATA_DIR' | 'EMBEDDED_DB_PORT'>
@@ -50,14 +52,14 @@ type DatabaseSettings = Pick<Settings, 'DATABASE_URL' | 'DATA_DIR' | 'EMBEDDED_D
  */
 export async function openDatabase(config: DatabaseSettings, options: DatabaseOptions = {}): Promise<Database> {
   const { DATABASE_URL: url, DATA_DIR: dataDir, EMBEDDED_DB_PORT } = config
-  const { mustExist, onLost } = options
+  const { mustExist, onLost, onNotice } = options
   if (url) {
     const name = databaseName(url)
     const exists = async () => {
       if (mustExist && !(await hasTables(url))) throw new Error('it has no pet store; is it the right one?')
     }
     await exists()
-      .then(() => migrate(url))
+      .then(() => migrate(url, { onNotice }))
       .catch((error) => {
         throw startupError(error, name)
       })
@@ -69,7 +71,7 @@ export async function openDatabase(config: DatabaseSettings, options: DatabaseOp
   const port = options.join ? 0 : EMBEDDED_DB_PORT
   const embedded = await openEmbedded({ dataDir, port, join: options.join, onLost })
   try {
-    await migrate(embedded.url)
+    await migrate(embedded.url, { onNotice })
     const name = `embedded, in ${dataDir}`
     if (options.prepare) {
       const { prisma } = connect(embedded.url, name, { timeoutMs: PATIENT_MS }, embedded)

@@ -2,6 +2,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { StartupError } from '../settings.js'
 
@@ -10,6 +11,17 @@ const folder = join(dirname(createRequire(import.meta.url).resolve('#package.jso
 
 /** Shorter than the timeouts of usual clients and load balancers, so that they get our error. */
 const CONNECT_TIMEOUT = 3000
+
+/** How long a server may take to say which migrations it has. */
+const READ_TIMEOUT = 10_000
+
+/** How long a start waits for another migration, and for tables in use. */
+const WAIT_MS = 60_000
+
+const LOCK_NOT_AVAILABLE = '55P03'
+
+/** How long a migration itself waits for a table: everybody who needs that table waits behind it. */
+const TABLE_WAIT_MS = 2_000
 
 /** The key of Prisma Migrate's advisory lock, so that it and the gateways exclude each other. */
 const LOCK = 72707369
@@ -44,47 +56,56 @@ export function readMigrations(from = folder): Migration[] {
     .map((name) => ({ name, sql: readFileSync(join(from, name, 'migration.sql'), 'utf8') }))
 }
 
-/**
- * The migrations that the database lacks.
- *
- * @throws StartupError if its history contains a migration that is unknown, failed or edited
- */
-async function pending(client: pg.Client, migrations: Migration[]): Promise<Migration[]> {
-  const { rows } = await client
-    .query<{ name: string; checksum: string; finished: boolean }>(
-      `SELECT "migration_name" AS "name", "checksum", "finished_at" IS NOT NULL AS "finished"
-       FROM "_prisma_migrations" WHERE "rolled_back_at" IS NULL`,
-    )
-    .catch((error) => {
-      if (error.code === '42P01') return { rows: [] }
-      throw error
-    })
-  for (const { name, checksum, finished } of rows) {
-    const ours = migrations.find((migration) => migration.name === name)
-    if (!ours)
-      throw new StartupError(
-        `the database is newer than this gateway: it has the migration ${name}; update the gateway`,
-      )
-    if (!finished)
-      throw new StartupError(
-        `the migration ${name} failed in the database; resolve it with: npx prisma migrate resolve`,
-      )
-    if (!matches(ours, checksum))
-      throw new StartupError(
-        `the migration ${name} was edited after it was applied to the database; restore the original file`,
-      )
-  }
-  return migrations.filter(({ name }) => !rows.some((row) => row.name === name))
+interface Applied {
+  name: string
+  checksum: string
+  finished: boolean
 }
 
-/** Applies and records one migration, or does neither. Returns false if another client was faster. */
-async function apply(client: pg.Client, migrations: Migration[], { name, sql }: Migration): Promise<boolean> {
+async function readHistory(client: pg.Client): Promise<Applied[]> {
+  const text = `SELECT "migration_name" AS "name", "checksum", "finished_at" IS NOT NULL AS "finished"
+    FROM "_prisma_migrations" WHERE "rolled_back_at" IS NULL`
+  const query: pg.QueryConfig & { query_timeout: number } = { text, query_timeout: READ_TIMEOUT }
+  const { rows } = await client.query<Applied>(query).catch((error) => {
+    if (error.code === '42P01') return { rows: [] }
+    throw error
+  })
+  return rows
+}
+
+/**
+ * The migrations that the database lacks or has not finished. It may have others: migrations only add, so that the
+ * version before them can serve the database too.
+ *
+ * @throws StartupError if one of ours was edited
+ */
+function pending(history: Applied[], migrations: Migration[]): Migration[] {
+  return migrations.filter((ours) => {
+    const row = history.find(({ name }) => name === ours.name)
+    if (row && !matches(ours, row.checksum))
+      throw new StartupError(
+        `the migration ${ours.name} was edited after it was applied to the database; restore the original file`,
+      )
+    return !row?.finished
+  })
+}
+
+/**
+ * Applies and records one migration, or does neither. Returns false if another client was faster, and undefined if a
+ * table is in use.
+ */
+async function apply(client: pg.Client, { name, sql }: Migration): Promise<boolean | undefined> {
   await client.query('BEGIN')
   try {
     // Checked again inside the transaction: clients of the embedded database share one session, so the advisory lock
     // does not exclude them.
-    const needed = (await pending(client, migrations)).some((migration) => migration.name === name)
-    if (needed) {
+    const row = (await readHistory(client)).find((row) => row.name === name)
+    if (row && !row.finished)
+      throw new StartupError(
+        `the migration ${name} failed in the database; resolve it with: npx prisma migrate resolve`,
+      )
+    if (!row) {
+      await client.query(`SET LOCAL lock_timeout = ${TABLE_WAIT_MS}`)
       await client.query(sql)
       await client.query(
         `INSERT INTO "_prisma_migrations" ("id", "checksum", "migration_name", "finished_at", "applied_steps_count")
@@ -93,31 +114,87 @@ async function apply(client: pg.Client, migrations: Migration[], { name, sql }: 
       )
     }
     await client.query('COMMIT')
-    return needed
+    return !row
   } catch (error) {
     await client.query('ROLLBACK').catch(() => {})
-    if (error instanceof pg.DatabaseError)
-      throw new StartupError(`the migration ${name} failed and was rolled back: ${error.message}`)
-    throw error
+    if (!(error instanceof pg.DatabaseError)) throw error
+    if (error.code === LOCK_NOT_AVAILABLE) return undefined
+    throw new StartupError(`the migration ${name} failed and was rolled back: ${error.message}`)
   }
+}
+
+/** Sessions that keep a migration waiting, for a message: those that match a condition on pg_stat_activity. */
+async function sessions(client: pg.Client, condition: string): Promise<string> {
+  const { rows } = await client.query<{ session: string }>(
+    `SELECT format('process %s of the database server (%s%s, %s for %s seconds)', pid,
+       coalesce(nullif(application_name, ''), 'unnamed'), ' from ' || host(client_addr), coalesce(state, 'active'),
+       greatest(0, round(extract(epoch FROM clock_timestamp() - state_change)))) AS session
+     FROM pg_stat_activity
+     WHERE datname = current_database() AND pid <> pg_backend_pid() AND ${condition} ORDER BY pid LIMIT 3`,
+  )
+  return rows.map(({ session }) => session).join(' and ') || 'another session'
+}
+
+const lockHolders = `pid IN (SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND objid = ${LOCK} AND granted)`
+const openTransactions = `xact_start < now() - interval '${TABLE_WAIT_MS} milliseconds'`
+
+export interface MigrateOptions {
+  migrations?: Migration[]
+  /** Called with what an operator should know: what a start waits for, and migrations of a newer version. */
+  onNotice?: (message: string) => void
+  /** How long to wait for another migration, and for tables in use. */
+  waitMs?: number
 }
 
 /**
  * Applies missing migrations and returns their names. Any number of gateways may do this at once. If none is missing, it
  * only reads, so the role needs no right to create anything.
+ *
+ * @throws StartupError if a migration failed or was edited, or if the wait is over
  */
-export async function migrate(url: string, migrations = readMigrations()): Promise<string[]> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: CONNECT_TIMEOUT })
+export async function migrate(url: string, options: MigrateOptions = {}): Promise<string[]> {
+  const { migrations = readMigrations(), onNotice = () => {}, waitMs = WAIT_MS } = options
+  const client = new pg.Client({
+    connectionString: url,
+    connectionTimeoutMillis: CONNECT_TIMEOUT,
+    application_name: 'petstore migrations',
+  })
   client.on('error', () => {})
+  const deadline = Date.now() + waitMs
+  const missing = async () => pending(await readHistory(client), migrations)
+  /** Repeats an attempt until it returns a value, and says once what it waits for. */
+  async function until<T>(what: string, holders: string, attempt: () => Promise<T | undefined>): Promise<T> {
+    for (let said = false; ; said = true) {
+      const result = await attempt()
+      if (result !== undefined) return result
+      const holder = await sessions(client, holders)
+      if (Date.now() > deadline)
+        throw new StartupError(
+          `after ${waitMs / 1000} seconds, ${what} is still held by ${holder}; if that is no running migration, end it: SELECT pg_terminate_backend(<process>)`,
+        )
+      if (!said) onNotice(`waiting up to ${waitMs / 1000} seconds for ${what}, held by ${holder}`)
+      await sleep(250)
+    }
+  }
   try {
     await client.connect()
-    if ((await pending(client, migrations)).length === 0) return []
-    await client.query('SELECT pg_advisory_lock($1)', [LOCK])
+    const history = await readHistory(client)
+    const unknown = history.map(({ name }) => name).filter((name) => !migrations.some((ours) => ours.name === name))
+    if (unknown.length > 0)
+      onNotice(`the database has migrations of a newer version, which it can be served without: ${unknown.join(', ')}`)
+    const lock = await until('the migration lock', lockHolders, async () => {
+      if ((await missing()).length === 0) return 'not needed'
+      const { rows } = await client.query('SELECT pg_try_advisory_lock($1) AS locked', [LOCK])
+      return rows[0].locked ? 'locked' : undefined
+    })
+    if (lock === 'not needed') return []
     try {
       await client.query(TABLE)
       const applied: string[] = []
-      for (const migration of await pending(client, migrations)) {
-        if (await apply(client, migrations, migration)) applied.push(migration.name)
+      for (const migration of await missing()) {
+        const attempt = () => apply(client, migration)
+        const done = await until(`a table that the migration ${migration.name} changes`, openTransactions, attempt)
+        if (done) applied.push(migration.name)
       }
       return applied
     } finally {

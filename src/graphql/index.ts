@@ -14,7 +14,6 @@ export interface GraphqlOptions {
   schema: GraphQLSchema
   consume: (context: RequestContext, cost: number, answersBanned?: boolean) => Promise<void>
   createContext: (context: RequestContext) => Context
-  maxBodyBytes: number
   log: Logger
 }
 
@@ -42,7 +41,7 @@ const useKnownDocuments = (
 })
 
 /** The GraphQL surface: Yoga executes parameters that have been read and whose cost is paid. */
-export function createGraphql({ schema, consume, createContext, maxBodyBytes, log }: GraphqlOptions) {
+export function createGraphql({ schema, consume, createContext, log }: GraphqlOptions) {
   const documents = createDocuments(schema)
   const yoga = createYoga<object, Context>({
     schema,
@@ -89,7 +88,7 @@ export function createGraphql({ schema, consume, createContext, maxBodyBytes, lo
     let cost = DEFAULT_COST
     let failure: unknown
     try {
-      parameters = await readParameters(context, maxBodyBytes)
+      parameters = readParameters(context)
       const operation = documents.memo(parameters.query).operation(parameters.operationName)
       context.operationName = operation?.name
       cost = operation?.cost(parameters.variables) ?? cost

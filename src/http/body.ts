@@ -1,29 +1,41 @@
 import type { IncomingMessage } from 'node:http'
 import { parse as parseLossless } from 'lossless-json'
 import { ApiError } from '../../schema/errors.js'
+import type { RequestContext, RequestHead } from './context.js'
 
 const tooLarge = (max: number) =>
   // The rest of the body is not read, so the connection cannot serve another request.
   new ApiError('payload_too_large', `The body must not be larger than ${max} bytes.`, { connection: 'close' })
 
-/** The bytes of a body, counted whether or not it declares a length. */
-function readBytes(req: IncomingMessage, max: number): Promise<Buffer> {
-  if (Number(req.headers['content-length']) > max) return Promise.reject(tooLarge(max))
-  return new Promise((resolve, reject) => {
+/**
+ * Collects the body of a request, counted whether or not it declares a length. What is wrong with it is kept for the step
+ * that needs it, because a refusal of the key comes first.
+ */
+export function readBody(context: RequestContext, max: number): Promise<void> | undefined {
+  const req = context.head as IncomingMessage
+  if (Number(req.headers['content-length']) > max) {
+    context.body = tooLarge(max)
+    return undefined
+  }
+  return new Promise((resolve) => {
     const chunks: Buffer[] = []
     let size = 0
+    const finish = (body: Buffer | ApiError) => {
+      context.body = body
+      resolve()
+    }
     // Every request closes, nearly all after their end, and an error that nobody sees is slow to make.
     const incomplete = () => {
-      if (!req.readableEnded) reject(new ApiError('invalid_request', 'The body could not be read to its end.'))
+      if (!req.readableEnded) finish(new ApiError('invalid_request', 'The body could not be read to its end.'))
     }
-    req.on('data', (chunk: Buffer) => {
+    req.on('data', function collect(chunk: Buffer) {
       size += chunk.length
       chunks.push(chunk)
       if (size <= max) return
-      req.pause()
-      reject(tooLarge(max))
+      req.off('data', collect).off('error', incomplete).off('close', incomplete).pause()
+      finish(tooLarge(max))
     })
-    req.on('end', () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)))
+    req.on('end', () => finish(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)))
     req.on('error', incomplete)
     req.on('close', incomplete)
   })
@@ -48,7 +60,7 @@ export function parseJson(text: string): unknown {
 }
 
 /** @throws ApiError unsupported_media_type, invalid_request */
-function assertJson({ headers }: IncomingMessage, empty: boolean, types: readonly string[]) {
+function assertJson({ headers }: RequestHead, empty: boolean, types: readonly string[]) {
   const contentType = headers['content-type'] ?? ''
   if (!types.includes(contentType)) {
     const [type = '', ...parameters] = contentType.toLowerCase().split(';')
@@ -63,16 +75,16 @@ function assertJson({ headers }: IncomingMessage, empty: boolean, types: readonl
 }
 
 /**
- * The JSON body of a request.
+ * The JSON in the body of a request.
  *
  * @param types the media types that are accepted
  * @throws ApiError payload_too_large, unsupported_media_type, invalid_request
  */
-export async function readJson(req: IncomingMessage, max: number, types: readonly string[]): Promise<unknown> {
-  const bytes = await readBytes(req, max)
-  assertJson(req, bytes.length === 0, types)
+export function readJson({ head, body }: RequestContext, types: readonly string[]): unknown {
+  if (body instanceof ApiError) throw body
+  assertJson(head, body.length === 0, types)
   try {
-    return parseJson(utf8.decode(bytes))
+    return parseJson(utf8.decode(body))
   } catch (error) {
     if (error instanceof RangeError) throw new ApiError('invalid_request', 'The body is nested too deeply.')
     const reason = error instanceof SyntaxError ? error.message : 'it is not UTF-8 text'

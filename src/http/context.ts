@@ -5,6 +5,7 @@ import type { ApiKey } from '../../prisma/generated/client/client.js'
 import { ApiError, type ErrorCode } from '../../schema/errors.js'
 import type { RateLimitResult, Subject } from '../rate-limit/index.js'
 import type { Operation } from '../rest/operations.js'
+import type { Place } from './admission.js'
 import { readTrace, type Trace } from './trace.js'
 
 /** The head of a request: as much of Node's IncomingMessage as the steps read. */
@@ -15,9 +16,10 @@ export interface RequestHead {
   headers: IncomingHttpHeaders
   /** Names and values in turn, as they arrived: here a header that was sent twice is seen twice. */
   rawHeaders: string[]
-  socket: { remoteAddress?: string }
+  socket: { remoteAddress?: string; destroyed?: boolean }
 }
 
+const noBody = Buffer.alloc(0)
 const printable = /^[\x21-\x7e]{1,128}$/
 
 /** What is known of one request. The steps in app.ts fill it in, in their order. */
@@ -47,6 +49,10 @@ export class RequestContext {
   operationName: string | undefined = undefined
   key: ApiKey | undefined = undefined
   subject: Subject | undefined = undefined
+  /** The bytes of the body, or why there are none. Empty where nothing reads a body. */
+  body: Buffer | ApiError = noBody
+  /** What it occupies while it is at work (see Admission). */
+  place: Place | undefined = undefined
   rateLimit: RateLimitResult | undefined = undefined
   /** How long the request has waited for its key, in milliseconds. */
   waitedMs = 0

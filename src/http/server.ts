@@ -1,4 +1,4 @@
-import { createServer, STATUS_CODES } from 'node:http'
+import { createServer, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { App } from '../app.js'
 import { StartupError } from '../settings.js'
@@ -8,7 +8,27 @@ const GRACE_MS = 10_000
 /** How often connections are looked at that keep a stop waiting. */
 const IDLE_MS = 50
 
-type Handlers = Pick<App, 'handle' | 'malformed'>
+type Handlers = Pick<App['admin'], 'handle' | 'malformed' | 'connected'>
+
+/** Connections that may wait to be accepted: as many clients may come at once, after a restart for example. */
+const BACKLOG = 4_096
+/** Beyond these, idle connections are closed to make room for new ones. */
+const MAX_CONNECTIONS = 10_000
+
+/** Requests that may wait on a connection for the answer to the one before. */
+const MAX_PIPELINED = 100
+const pipelined = new WeakMap<Socket, number>()
+
+/** Answers when the answers to the connection's earlier requests are written. */
+function pipeline(socket: Socket, res: ServerResponse, answer: () => void) {
+  const waiting = pipelined.get(socket) ?? 0
+  if (waiting >= MAX_PIPELINED) return socket.destroy()
+  pipelined.set(socket, waiting + 1)
+  res.once('socket', () => {
+    pipelined.set(socket, (pipelined.get(socket) ?? 0) - 1)
+    answer()
+  })
+}
 
 /** Answers what Node refuses by itself, in the shape and with the headers of every other refusal. */
 async function refuseMalformed(app: Handlers, socket: Socket) {
@@ -32,9 +52,25 @@ export async function listen(
 ): Promise<Server> {
   const server = createServer(
     // A missing Host is refused here instead, with the headers that every response carries.
-    { requireHostHeader: false, requestTimeout: 30_000, headersTimeout: 15_000, keepAliveTimeout: 65_000 },
-    (req, res) => void app.handle(req, res).catch(() => req.socket.destroy()),
+    {
+      requireHostHeader: false,
+      headersTimeout: 10_000,
+      requestTimeout: 30_000,
+      keepAliveTimeout: 65_000,
+      connectionsCheckingInterval: 1_000,
+    },
+    (req, res) => {
+      const answer = () => void app.handle(req, res).catch(() => req.socket.destroy())
+      // A client that reuses the connection learns now that it will close.
+      if (!server.listening) res.shouldKeepAlive = false
+      // An answer has no socket while the one before it is not written: a connection has one request at work.
+      if (res.socket) answer()
+      else pipeline(req.socket, res, answer)
+    },
   )
+  server.on('connection', app.connected)
+  server.maxConnections = MAX_CONNECTIONS
+  server.on('drop', () => server.closeIdleConnections())
   server.on(
     'clientError',
     (_error, socket) => void refuseMalformed(app, socket as Socket).catch(() => socket.destroy()),
@@ -51,7 +87,7 @@ export async function listen(
           : `${error.message}; see HOST and ${setting}`
       reject(new StartupError(`Cannot listen on ${host}:${port}: ${reason}`))
     })
-    server.listen(port, host, resolve)
+    server.listen({ port, host, backlog: BACKLOG }, resolve)
   })
   const address = server.address()
   return {

@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http'
 import findMyWay from 'find-my-way'
 import { getOperationAST, type OperationDefinitionNode } from 'graphql'
 import type { Context } from '../../schema/builder.js'
@@ -17,7 +16,6 @@ export interface RestOptions {
   createContext: (context: RequestContext) => Context
   baseUrl: string
   sunset: Date
-  maxBodyBytes: number
 }
 
 const router = findMyWay({ caseSensitive: true, ignoreTrailingSlash: false, maxParamLength: 16_384 })
@@ -66,7 +64,7 @@ function refuse({ path, allow }: RequestContext): never {
 }
 
 /** The REST surface: an operation's arguments are read, its prepared document is executed, its result is written. */
-export function createRest({ consume, createContext, baseUrl, sunset, maxBodyBytes }: RestOptions) {
+export function createRest({ consume, createContext, baseUrl, sunset }: RestOptions) {
   /** The arguments of the operation, read and coerced once. */
   function readArguments({ body, queryArguments, pathArguments }: Operation, context: RequestContext, json: unknown) {
     const args: Record<string, unknown> = {}
@@ -86,7 +84,7 @@ export function createRest({ consume, createContext, baseUrl, sunset, maxBodyByt
     if (rest.deprecation && Date.now() >= sunset.getTime()) throw new ApiError('gone')
 
     const types = MEDIA_TYPES[rest.method] ?? []
-    const json = operation.body && (await readJson(context.head as IncomingMessage, maxBodyBytes, types))
+    const json = operation.body && readJson(context, types)
     const coerced = readArguments(operation, context, json)
     const contextValue = createContext(context)
     const { data, errors } = await execute({ contextValue, variables: { coerced } })

@@ -161,32 +161,34 @@ export interface GatewayOptions {
   redisUrl?: string
   keyPrefix?: string
   keyTtlMs?: number
+  /** How many requests may be at work, and how many bodies may arrive. */
+  limits?: Parameters<typeof createApp>[0]['limits']
   /** Lengths of the windows. */
   seconds?: Parameters<typeof createApp>[0]['seconds']
 }
 
 /** Opens a gateway with its own database (unless one is given), and with TEST_REDIS_URL if it is set. */
 export async function openGateway(options: GatewayOptions = {}): Promise<Gateway> {
-  const { env = {}, redisUrl = testRedisUrl, keyPrefix = `test-${randomUUID()}`, keyTtlMs, seconds } = options
+  const { env = {}, redisUrl = testRedisUrl, keyPrefix = `test-${randomUUID()}`, keyTtlMs, limits, seconds } = options
   const config = readSettings(env)
   const database = options.database ?? (await openTestDatabase())
   const logged: string[] = []
   const log = createLog('debug', { write: (line) => void logged.push(line) })
-  const limits = await openRateLimiter({
+  const rateLimiter = await openRateLimiter({
     redisUrl,
     banAfter: config.BAN_AFTER,
     banSeconds: config.BAN_SECONDS,
     log,
     keyPrefix,
   })
-  const app = createApp({ settings: config, database, rateLimiter: limits, log, keyTtlMs, seconds })
+  const app = createApp({ settings: config, database, rateLimiter, log, keyTtlMs, limits, seconds })
   const { key } = await createKey(database, {
     name: 'unlimited',
     plan: 'Enterprise',
     minuteLimit: 2_000_000_000,
     dayLimit: 2_000_000_000,
   })
-  return new Gateway({ config, app, database, limits, logged, key })
+  return new Gateway({ config, app, database, limits: rateLimiter, logged, key })
 }
 
 /** Opens a gateway that closes when the test ends. */

@@ -65,6 +65,19 @@ export function spawnScript(name: string, env: Environment) {
   return { child, output: () => output }
 }
 
+/** Starts a gateway and does not wait for anything. */
+export function spawnGateway(env: Environment, cwd?: string) {
+  const child = spawn(process.execPath, [built('main')], { cwd, env: clean(env), stdio: ['ignore', 'pipe', 'pipe'] })
+  const ended = once(child, 'exit').then(([code]) => code as number | null)
+  const output = { stdout: '', stderr: '' }
+  for (const name of ['stdout', 'stderr'] as const)
+    child[name].on('data', (data) => {
+      output[name] += data
+    })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  return { child, ended, output }
+}
+
 export interface Started {
   child: ChildProcess
   url: string

@@ -1,0 +1,47 @@
+import { Command } from 'commander'
+import { backUp, inspect, restore, type Summary } from '../database/backup.js'
+import { readSettings, StartupError } from '../settings.js'
+
+// `npm run backup` and `npm run restore`: for the embedded database, whether the service runs or not.
+
+function dataDirectory(): string {
+  const { DATABASE_URL, DATA_DIR } = readSettings()
+  if (DATABASE_URL)
+    throw new StartupError(
+      'DATABASE_URL is set, and this command is for the embedded database; for PostgreSQL use pg_dump and pg_restore, see docs/operators.md',
+    )
+  return DATA_DIR
+}
+
+const say = (message: string) => process.stdout.write(`${message}\n`)
+const rows = ({ rows: { _prisma_migrations, ...tables } }: Summary) =>
+  Object.entries(tables)
+    .map(([table, count]) => `${table}: ${count}`)
+    .join(', ')
+
+const program = new Command('backup').description('Backs up and restores the embedded database in DATA_DIR.')
+program
+  .command('create <file>')
+  .description('write a backup into a new file')
+  .action(async (file: string) => {
+    const dataDir = dataDirectory()
+    const summary = await backUp(dataDir, file, (message) => void process.stderr.write(`${message}\n`))
+    say(
+      `Wrote ${file} from ${dataDir} (${rows(summary)}). Keep it as safe as ${dataDir}: it has all keys' hashes${summary.demoKeys ? ' and the demo keys' : ''}.`,
+    )
+  })
+program
+  .command('restore <file>')
+  .description('restore a backup into DATA_DIR, which must be empty or not exist')
+  .action(async (file: string) => {
+    const dataDir = dataDirectory()
+    const summary = await inspect(file)
+    say(`Restoring ${file}, made at ${summary.createdAt}, into ${dataDir} (${rows(summary)}) …`)
+    await restore(file, summary, dataDir)
+    say(`Restored. Start the service with DATA_DIR=${dataDir}.`)
+  })
+
+program.parseAsync().catch((error) => {
+  process.stderr.write(`${error instanceof StartupError ? error.message : (error?.stack ?? error)}\n`)
+  process.exitCode = 1
+})

@@ -1,0 +1,97 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { type DemoKeys, demoKeys } from './admin/demo-keys.js'
+import { createApp } from './app.js'
+import { openDatabase } from './database/index.js'
+import { listen } from './http/server.js'
+import { createLog } from './log.js'
+import { openRateLimiter } from './rate-limit/index.js'
+import { readSettings, StartupError } from './settings.js'
+
+/** How long closing may take once no request is in flight, which takes 10 seconds at most (see http/server.ts). */
+const CLOSE_MS = 1_700
+
+/**
+ * Starts the gateway. The process ends with 1 if that fails. The function that it returns ends the process with 0, whatever
+ * hangs; called again, it changes nothing.
+ */
+export function start(): (reason: string) => void {
+  // Closes everything that was opened, the last first.
+  const closers: (() => unknown)[] = []
+  let stopServing = async () => {}
+  // Until the settings say how much to log.
+  let log = createLog('silent')
+  let ending = false
+  async function end(code: number): Promise<void> {
+    if (ending) return
+    ending = true
+    await stopServing()
+    // A database that hangs cannot be closed. The embedded one survives that, as it survives kill -9.
+    setTimeout(() => process.exit(code), CLOSE_MS)
+    try {
+      for (const close of closers.reverse()) await close()
+    } finally {
+      process.exit(code)
+    }
+  }
+
+  async function open(): Promise<void> {
+    const settings = readSettings()
+    log = createLog(settings.LOG_LEVEL)
+    let demo = undefined as DemoKeys | undefined
+    const database = await openDatabase(settings, {
+      log,
+      async prepare(prisma) {
+        demo = await demoKeys(prisma, settings.DATA_DIR)
+      },
+      onNotice: (message) => log.warn(message),
+      onLost: (error) => {
+        log.fatal({ err: error }, 'the database is lost')
+        void end(1)
+      },
+    })
+    closers.push(() => database.close())
+    const rateLimiter = await openRateLimiter({
+      redisUrl: settings.REDIS_URL,
+      banAfter: settings.BAN_AFTER,
+      banSeconds: settings.BAN_SECONDS,
+      log,
+    })
+    closers.push(() => rateLimiter.close())
+
+    const app = createApp({ settings, database, rateLimiter, log })
+    closers.push(() => app.close())
+    const { PORT, ADMIN_PORT, HOST } = settings
+    const server = await listen(app, { port: PORT, host: HOST })
+    stopServing = async () => {
+      app.drain()
+      await delay(settings.DRAIN_SECONDS * 1000)
+      await server.close()
+    }
+    if (ADMIN_PORT) {
+      const admin = await listen(app.admin, { port: ADMIN_PORT, host: HOST, setting: 'ADMIN_PORT' })
+      // After the server, so that probes and metrics have answers for as long as requests have.
+      closers.push(() => admin.close())
+    }
+
+    const base = settings.BASE_URL
+    const lines = [`Pet Store at ${base}`, `  reference  ${base}/docs`, `  GraphiQL   ${base}/graphql`]
+    lines.push(`  database   ${database.name}`)
+    if (rateLimiter.state === 'memory')
+      lines.push('  counters   in memory: they start at zero with each process (set REDIS_URL to keep and share them)')
+    if (demo) lines.push('', 'Try it:', '', `curl -H "Authorization: Bearer ${demo.Free}" "${base}/pets?limit=3"`)
+    else if ((await database.prisma.apiKey.count()) === 0)
+      lines.push('', 'There are no keys yet. Create the first one: npm run keys -- create --name NAME --plan Free')
+    process.stdout.write(`${lines.join('\n')}\n`)
+  }
+
+  open().catch((error) => {
+    // What a stop has closed fails the start that is under way.
+    if (ending) return
+    process.stderr.write(`${error instanceof StartupError ? error.message : (error?.stack ?? error)}\n`)
+    return end(1)
+  })
+  return (reason) => {
+    if (!ending) log.info({ reason }, 'stopping')
+    void end(0)
+  }
+}

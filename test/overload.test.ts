@@ -1,0 +1,169 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { type Gateway, openGateway, useGateway } from './support/gateway.js'
+
+const work = { room: 4, share: 2, waiting: 8, stuckLeave: true }
+const uploads = { room: 4, share: 2, waiting: 8 }
+const refusals = { room: 4, share: 1, waiting: 8 }
+
+/** A connection that ends with the test. */
+async function dial(gateway: Gateway): Promise<Socket> {
+  const socket = connect((await gateway.listen()).port, '127.0.0.1')
+  onTestFinished(() => void socket.destroy())
+  socket.on('error', () => {})
+  await once(socket, 'connect')
+  return socket
+}
+
+const head = (line: string, key: string, headers = '') =>
+  `${line} HTTP/1.1\r\nHost: a\r\nX-API-Key: ${key}\r\n${headers}\r\n`
+
+/** The statuses of all answers until the connection closes. */
+async function statuses(socket: Socket): Promise<number[]> {
+  let text = ''
+  for await (const chunk of socket) text += chunk
+  return [...text.matchAll(/HTTP\/1\.1 (\d+) /g)].map(([, status]) => Number(status))
+}
+
+describe('more requests than there is room for', () => {
+  test('wait and are answered, as long as only few wait', async () => {
+    const gateway = await useGateway({ limits: { work, uploads, refusals } })
+    const answers = await Promise.all(Array.from({ length: 5 }, () => gateway.get('/pets')))
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200])
+  })
+
+  test.each([
+    ['REST', (gateway: Gateway, key: string) => gateway.get('/pets', { key })],
+    ['GraphQL', (gateway: Gateway, key: string) => gateway.graphql('{ pets { id } }', {}, { key })],
+  ])(
+    'return 503 with Retry-After and all headers, cost nothing, and do not shut out other keys: %s',
+    async (_, call) => {
+      const gateway = await useGateway({ limits: { work, uploads, refusals } })
+      const [ann, bob] = [await gateway.createKey({ plan: 'Pro' }), await gateway.createKey()]
+      // Two at work, four wait: half of the places.
+      const many = Promise.all(Array.from({ length: 20 }, () => call(gateway, ann.key)))
+      const other = await call(gateway, bob.key)
+      const answers = await many
+      const shed = answers.filter(({ status }) => status === 503)
+      expect(other.status).toBe(200)
+      expect(shed).toHaveLength(14)
+      expect(answers.filter(({ status }) => status === 200)).toHaveLength(6)
+      for (const { headers, body } of shed) {
+        const { code } = body.errors?.[0].extensions ?? body
+        expect([code, headers.get('retry-after'), headers.get('x-ratelimit-limit')]).toEqual([
+          'unavailable',
+          '1',
+          '300',
+        ])
+      }
+      expect((await gateway.get('/quota', { key: ann.key })).body.minute.remaining).toBe(294)
+      const metrics = (await gateway.get('/metrics')).text
+      expect(metrics).toMatch(/^petstore_shed_requests_total 14$/m)
+      expect(metrics).toMatch(/^petstore_requests\{state="working"\} 0$/m)
+    },
+  )
+
+  test('leave the operational endpoints and the pages alone', async () => {
+    const gateway = await useGateway({ limits: { work: { room: 0, share: 0, waiting: 0 }, uploads, refusals } })
+    expect((await gateway.get('/pets')).status).toBe(503)
+    for (const path of ['/healthz', '/readyz', '/metrics', '/openapi.json'])
+      expect((await gateway.get(path, { key: null })).status).toBe(200)
+  })
+
+  test('are refused within two seconds if no place becomes free', async () => {
+    const gateway = await useGateway({ limits: { work: { room: 0, share: 0, waiting: 8 }, uploads, refusals } })
+    const started = performance.now()
+    expect((await gateway.get('/pets')).status).toBe(503)
+    expect(performance.now() - started).toBeLessThan(3_500)
+  })
+
+  test('GraphQL requests of a key that is refused anyway are judged one by one, with the same answer', async () => {
+    const gateway = await useGateway({ limits: { work, uploads, refusals } })
+    const bannedUntil = new Date(Date.now() + 600_000)
+    const { key } = await gateway.createKey({ plan: 'Pro', bannedUntil })
+    const answers = await Promise.all(
+      ['{ pets { id } }', '{ quota { plan } }', '{ pets { id } }'].map((query) => gateway.graphql(query, {}, { key })),
+    )
+    expect(answers.map(({ status }) => status)).toEqual([429, 200, 429])
+    expect((await gateway.get('/metrics')).text).toMatch(/^petstore_requests\{state="working"\} 0$/m)
+  })
+
+  test('large GraphQL operations wait for each other or are refused, and do not delay small ones', async () => {
+    const gateway = await useGateway({
+      limits: { work: { ...work, room: 40, share: 30, waiting: 40 }, uploads, refusals },
+    })
+    const large = `{ ${Array.from({ length: 60 }, (_, i) => `a${i}: pet(petId: ${i + 1}) { id }`).join(' ')} }`
+    const answers = Promise.all(Array.from({ length: 5 }, () => gateway.graphql(large)))
+    expect((await gateway.graphql('{ pets { id } }')).status).toBe(200)
+    for (const { status } of await answers) expect([200, 503]).toContain(status)
+  })
+
+  test('are refused at once with 429 when the quota of their key is used up', async () => {
+    const gateway = await useGateway({ limits: { work: { ...work, waiting: 200 }, uploads, refusals } })
+    const { key } = await gateway.createKey({ plan: 'Enterprise', minuteLimit: 3, dayLimit: 3 })
+    const answers = await Promise.all(Array.from({ length: 90 }, () => gateway.get('/pets', { key })))
+    const counts = [200, 429].map((status) => answers.filter((answer) => answer.status === status).length)
+    expect(counts).toEqual([3, 87])
+    expect((await gateway.get('/metrics')).text).toMatch(/^petstore_requests\{state="working"\} 0$/m)
+  })
+})
+
+describe('clients that are slow', () => {
+  let gateway: Gateway
+  beforeAll(async () => {
+    gateway = await openGateway({ limits: { work, uploads, refusals } })
+    return () => gateway.close()
+  })
+
+  test('keep no place from the others while they send their bodies', async () => {
+    const { key } = await gateway.createKey()
+    const json = 'Content-Type: application/json\r\n'
+    for (let i = 0; i < 2; i++)
+      (await dial(gateway)).write(`${head('POST /categories', key, `${json}Content-Length: 20\r\n`)}{`)
+    for (let i = 0; i < 3; i++)
+      (await dial(gateway)).write(`${head('POST /graphql', key, `${json}Transfer-Encoding: chunked\r\n`)}1\r\n{\r\n`)
+    const figures = async () => (await gateway.get('/metrics', { key: null })).text
+    await expect.poll(figures, { timeout: 60_000 }).toMatch(/^petstore_requests\{state="uploading"\} 2$/m)
+    // The same key can still read; its uploads are full, those of others are not.
+    expect((await gateway.get('/pets', { key })).status).toBe(200)
+    expect((await gateway.post('/categories', { name: 'Cats' })).status).toBe(201)
+    const { status, headers } = await gateway.post('/categories', { name: 'Cats' }, { key })
+    expect([status, headers.get('retry-after')]).toEqual([503, '1'])
+  })
+
+  test('are not waited for when they have gone', async () => {
+    const { key } = await gateway.createKey()
+    for (let i = 0; i < 5; i++) {
+      const socket = await dial(gateway)
+      socket.write(`${head('POST /categories', key, 'Content-Type: application/json\r\nContent-Length: 20\r\n')}{`)
+      await sleep(20)
+      socket.destroy()
+    }
+    const post = async () => (await gateway.post('/categories', { name: 'Cats' }, { key })).status
+    await expect.poll(post, { timeout: 60_000 }).toBe(201)
+  })
+})
+
+describe('pipelined requests', () => {
+  let gateway: Gateway
+  beforeAll(async () => {
+    gateway = await openGateway()
+    return () => gateway.close()
+  })
+  const get = (headers = '') => head('GET /pets', gateway.key, headers)
+
+  test('are answered one after another, in order', async () => {
+    const socket = await dial(gateway)
+    socket.write(get().repeat(99) + head('GET /nowhere', gateway.key, 'Connection: close\r\n'))
+    expect(await statuses(socket)).toEqual([...Array(99).fill(200), 404])
+  })
+
+  test('end the connection if more than 100 wait for the one before', async () => {
+    const socket = await dial(gateway)
+    socket.write(get().repeat(102))
+    expect((await statuses(socket).catch(() => [])).length).toBeLessThan(102)
+    expect((await gateway.get('/pets')).status).toBe(200)
+  })
+})
