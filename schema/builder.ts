@@ -73,6 +73,7 @@ export const inputArg = <Shape>(arg: ArgBuilder, type: InputRef<Shape>, descript
 export const graphqlOnly = { subGraphs: [] }
 
 builder.queryType({
-  description: 'What can be read. A root field that is refused is null; the others keep their data.',
+  description:
+    'What can be read. A root field that is refused is null; the others keep their data. An operation costs its root fields or, if that is more, the objects that it may return divided by 100, rounded up.',
 })
 builder.mutationType({ description: 'What can be changed. Root fields run one after the other.' })

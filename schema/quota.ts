@@ -54,7 +54,7 @@ builder.queryFields((t) => ({
   quota: t.field({
     type: Quota,
     description:
-      "The calling key's plan and what is left of it. It costs nothing, and answers a limited or banned key too.",
+      "The calling key's plan and what is left of it. It costs nothing, 600 times a minute, and answers a limited or banned key too.",
     rest: { method: 'GET', path: '/quota', tag: 'Store', summary: 'Get your quota', cost: 0 },
     resolve: (_root, _args, { quota }) => quota(),
   }),

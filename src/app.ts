@@ -46,6 +46,8 @@ export interface Dependencies {
   limits?: typeof ADMISSION_LIMITS
   /** Lengths of the windows, where a test cannot wait for a minute. */
   seconds?: typeof windowSeconds
+  /** How long an execution of GraphQL may take; default: 10 s. */
+  deadlineMs?: number
 }
 
 const takesBody = ({ path, method, operation }: RequestContext) =>
@@ -53,7 +55,7 @@ const takesBody = ({ path, method, operation }: RequestContext) =>
 
 /** The gateway. It neither listens nor reads the environment. */
 export function createApp(dependencies: Dependencies) {
-  const { settings, database, rateLimiter, log, keyTtlMs } = dependencies
+  const { settings, database, rateLimiter, log, keyTtlMs, deadlineMs } = dependencies
   const { limits = ADMISSION_LIMITS, seconds = windowSeconds } = dependencies
   const { BASE_URL: baseUrl, PET_BY_ID_SUNSET: sunset, MAX_BODY_BYTES: maxBodyBytes } = settings
   const basePath = new URL(baseUrl).pathname.replace(/\/$/, '')
@@ -80,7 +82,7 @@ export function createApp(dependencies: Dependencies) {
   }
   const rest = createRest({ consume, createContext: createResolverContext, baseUrl, sunset })
   const setDeprecationHeaders = createDeprecations({ baseUrl, sunset })
-  const graphql = createGraphql({ schema, consume, createContext: createResolverContext, log })
+  const graphql = createGraphql({ schema, consume, createContext: createResolverContext, log, deadlineMs })
 
   /** The way of a request, until something answers it. */
   async function respond(context: RequestContext): Promise<HttpResponse> {
@@ -145,6 +147,7 @@ export function createApp(dependencies: Dependencies) {
     async handle(req: IncomingMessage, res: ServerResponse): Promise<void> {
       const context = new RequestContext(req, settings.TRUST_PROXY)
       context.operational = operational
+      context.response = res
       let response: HttpResponse
       try {
         response = await respond(context)

@@ -142,7 +142,8 @@ class Run {
       prev.push([at.key, at.typename, known === undefined || known === at])
     }
     this.paths.set(key, path)
-    const nodes = fieldNodes.map(({ loc }) => loc?.start)
+    // Equal fields are merged into one node.
+    const nodes = fieldNodes[0]?.loc?.start
     const same = [info.schema === schema, info.rootValue === this.root, operation.kind, Object.keys(fragments)]
     const rest = [Object.keys(info).toSorted(), path.typename, prev, nodes, same, variableValues]
     this.log.push(JSON.stringify([key, args, fieldName, returnType, parentType, ...rest]))

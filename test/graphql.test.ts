@@ -320,3 +320,41 @@ describe('an unreachable database', () => {
     for (let i = 0; i < 2; i++) expect((await gateway.get('/quota')).status).toBe(200)
   })
 })
+
+describe('an execution', () => {
+  /** A gateway on whose database the queries of categories take a while. */
+  async function useSlowGateway(ms: number, deadlineMs?: number) {
+    const wait = async <Args, Result>({ args, query }: { args: Args; query: (args: Args) => Promise<Result> }) => {
+      await sleep(ms)
+      return query(args)
+    }
+    const prisma = database.prisma.$extends({ query: { category: { findMany: wait, create: wait } } })
+    return useGateway({
+      database: { ...database, prisma: prisma as unknown as typeof database.prisma, close: async () => {} },
+      deadlineMs,
+    })
+  }
+
+  test('that takes longer than its deadline returns 503 with Retry-After', async () => {
+    const slow = await useSlowGateway(1_000, 100)
+    const { status, body, headers } = await slow.graphql('{ categories { id } }')
+    expect([status, body.errors[0].extensions]).toEqual([503, { code: 'unavailable', status: 503 }])
+    expect([body.data, headers.get('retry-after')]).toEqual([undefined, expect.stringMatching(/^[1-9]\d*$/)])
+    expect((await slow.graphql('{ pets { id } }')).status).toBe(200)
+  })
+
+  test('ends when its client has gone', async () => {
+    const slow = await useSlowGateway(300)
+    const { url } = await slow.listen()
+    const create = (alias: string) => `${alias}: createCategory(input: { name: "Gone ${alias}" }) { id }`
+    const request = fetch(`${url}/graphql`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${slow.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ query: `mutation { ${create('a')} ${create('b')} ${create('c')} }` }),
+      signal: AbortSignal.timeout(150),
+    })
+    await expect(request).rejects.toThrow()
+    await sleep(1_200)
+    expect(await slow.prisma.category.count({ where: { name: { startsWith: 'Gone' } } })).toBeLessThan(3)
+  })
+})

@@ -56,8 +56,9 @@ const requests: Sent[] = [
   post('/store/orders', '{"petId":999999}', 422),
   { path: '/quota', cost: 0, status: 200, quota: true },
   { ...graphql('{ quota { plan } }', 0), quota: true },
-  graphql('{ __typename }', 0),
+  { ...graphql('{ __typename }', 0), quota: true },
   ...[1, 2, 3, 4, 5].map((count) => graphql(fields(count), count)),
+  graphql('{ categories(limit: 100) { pets(limit: 1) { id } } }', 2),
   { ...graphql('{ pets {', 1), headers: { ...json, accept: 'application/graphql-response+json' }, status: 400 },
   post('/graphql', 'x'.repeat(2000), 413),
   { path: '/schema.graphql', keyless: true, cost: 0, status: 200 },
@@ -140,6 +141,7 @@ describe.each([
       expect(headers.get(name), name).toMatch(/^\d+$/)
       return Number(headers.get(name))
     }
+    expect(number('x-ratelimit-cost')).toBe(outcome === 'allowed' ? sent.cost : 0)
     const shown = {
       limit: number('x-ratelimit-limit'),
       remaining: number('x-ratelimit-remaining'),
@@ -195,9 +197,10 @@ describe.each([
       const now = [began, Date.now()] as const
       await response.arrayBuffer()
       const tooDear = sent.cost > narrowest
-      const expected = account.consume(tooDear ? 0 : sent.cost, now)
+      const cost = tooDear ? 1 : sent.cost
+      const expected = account.consume(cost, now)
       const status = tooDear ? 400 : sent.status
-      const shown = judge(response, { ...sent, status }, expected, now)
+      const shown = judge(response, { ...sent, cost, status }, expected, now)
 
       const banned = expected.outcome === 'banned'
       if (shown.binding.length === 1) account.saw(banned ? undefined : shown.binding[0]?.name, shown.reset)

@@ -27,18 +27,21 @@ const day = (remaining: number, resetAt = now + 3_600_000): WindowState => ({
 const allowed = (...windows: WindowState[]): RateLimitResult => ({
   at: now,
   outcome: 'allowed',
+  cost: 1,
   windows,
   refusedBy: [],
 })
 const limited = (refusedBy: ('minute' | 'day')[], ...windows: WindowState[]): RateLimitResult => ({
   at: now,
   outcome: 'limited',
+  cost: 0,
   windows,
   refusedBy,
 })
 const banned = (bannedUntil: number, ...windows: WindowState[]): RateLimitResult => ({
   at: now,
   outcome: 'banned',
+  cost: 0,
   windows,
   refusedBy: [],
   bannedUntil,
@@ -70,6 +73,7 @@ describe('rate limit headers', () => {
       'x-ratelimit-limit': '60',
       'x-ratelimit-remaining': '59',
       'x-ratelimit-reset': '1800000060',
+      'x-ratelimit-cost': '1',
       'ratelimit-policy': '"minute";q=60;w=60, "day";q=1000;w=86400',
       ratelimit: '"minute";r=59;t=60, "day";r=999;t=3600',
     })
@@ -92,6 +96,7 @@ describe('rate limit headers', () => {
       'x-ratelimit-limit': '60',
       'x-ratelimit-remaining': '0',
       'x-ratelimit-reset': '1800000300',
+      'x-ratelimit-cost': '0',
       'ratelimit-policy': '"minute";q=60;w=60, "day";q=1000;w=86400',
       ratelimit: '"minute";r=0;t=300, "day";r=0;t=300',
       'retry-after': '300',
@@ -109,13 +114,20 @@ describe('rate limit headers', () => {
       })
     const result = fc.tuple(window('minute'), window('day')).chain((windows) =>
       fc.oneof(
-        fc.constant<RateLimitResult>({ at: now, outcome: 'allowed', windows, refusedBy: [] }),
+        fc.constant<RateLimitResult>({ at: now, outcome: 'allowed', cost: 1, windows, refusedBy: [] }),
         fc
           .subarray(['minute', 'day'] as const, { minLength: 1 })
-          .map((refusedBy): RateLimitResult => ({ at: now, outcome: 'limited', windows, refusedBy })),
-        fc
-          .integer({ min: now, max: now + 86_400_000 })
-          .map((bannedUntil): RateLimitResult => ({ at: now, outcome: 'banned', windows, refusedBy: [], bannedUntil })),
+          .map((refusedBy): RateLimitResult => ({ at: now, outcome: 'limited', cost: 0, windows, refusedBy })),
+        fc.integer({ min: now, max: now + 86_400_000 }).map(
+          (bannedUntil): RateLimitResult => ({
+            at: now,
+            outcome: 'banned',
+            cost: 0,
+            windows,
+            refusedBy: [],
+            bannedUntil,
+          }),
+        ),
       ),
     )
     fc.assert(

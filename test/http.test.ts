@@ -119,6 +119,23 @@ describe('invalid HTTP', () => {
     await new Promise((closed) => socket.on('close', closed))
     expect(seen.join('').match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 400'])
   })
+
+  test.each([
+    ['garbage', 'GET /pets HTTP/1.1', 'nonsense\r\n\r\n', [200, 400]],
+    ['a broken body', 'GET /pets HTTP/1.1', 'POST /pets HTTP/1.1\r\nHost: localhost\r\nKEY\r\nBAD BODY', [200, 400]],
+    [
+      'one that is refused already',
+      'GET /pets HTTP/1.1',
+      'POST /pets HTTP/1.1\r\nHost: localhost\r\nBAD BODY',
+      [200, expect.toBeOneOf([400, 401])],
+    ],
+    ['a request after the last one', 'GET /pets HTTP/1.0', 'GET /pets HTTP/1.1\r\nHost: localhost\r\n\r\n', [200]],
+  ])('a request that arrives together with %s keeps its response', async (_, line, next, statuses) => {
+    const key = `X-API-Key: ${gateway.key}`
+    const second = next.replace('KEY', key).replace('BAD BODY', 'Transfer-Encoding: chunked\r\n\r\nxyz\r\n')
+    const responses = await send(`${line}\r\nHost: localhost\r\n${key}\r\n\r\n${second}`)
+    expect(responses.map(({ status }) => status)).toEqual(statuses)
+  })
 })
 
 describe('the request target', () => {

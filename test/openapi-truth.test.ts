@@ -175,6 +175,7 @@ const configured = new Set(['Vary'])
 // Headers that differ between requests.
 const moments: Record<string, RegExp> = {
   'X-RateLimit-Reset': /^\d+$/,
+  'X-RateLimit-Cost': /^\d+$/,
   'X-Request-Id': /^[0-9a-f-]{36}$/,
   RateLimit: /t=\d+/g,
   Location: /\d+$/,

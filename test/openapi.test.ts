@@ -283,6 +283,7 @@ describe.each(operations)('$name', (described) => {
         'X-RateLimit-Limit',
         'X-RateLimit-Remaining',
         'X-RateLimit-Reset',
+        'X-RateLimit-Cost',
         'RateLimit',
         'RateLimit-Policy',
       ]
@@ -381,7 +382,13 @@ describe('the single operations of the specification', () => {
   })
 
   test('the rate limit headers are integers', () => {
-    for (const name of ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset', 'Retry-After'])
+    for (const name of [
+      'X-RateLimit-Limit',
+      'X-RateLimit-Remaining',
+      'X-RateLimit-Reset',
+      'X-RateLimit-Cost',
+      'Retry-After',
+    ])
       expect(headers[name]).toMatchObject({ schema: { type: 'integer' }, example: expect.any(Number) })
   })
 

@@ -29,7 +29,7 @@ async function statuses(socket: Socket): Promise<number[]> {
 
 describe('more requests than there is room for', () => {
   test('wait and are answered, as long as only few wait', async () => {
-    const gateway = await useGateway({ limits: { work, uploads, refusals } })
+    const gateway = await useGateway({ limits: { work, uploads, refused: refusals } })
     const answers = await Promise.all(Array.from({ length: 5 }, () => gateway.get('/pets')))
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200])
   })
@@ -40,7 +40,7 @@ describe('more requests than there is room for', () => {
   ])(
     'return 503 with Retry-After and all headers, cost nothing, and do not shut out other keys: %s',
     async (_, call) => {
-      const gateway = await useGateway({ limits: { work, uploads, refusals } })
+      const gateway = await useGateway({ limits: { work, uploads, refused: refusals } })
       const [ann, bob] = [await gateway.createKey({ plan: 'Pro' }), await gateway.createKey()]
       // Two at work, four wait: half of the places.
       const many = Promise.all(Array.from({ length: 20 }, () => call(gateway, ann.key)))
@@ -66,21 +66,25 @@ describe('more requests than there is room for', () => {
   )
 
   test('leave the operational endpoints and the pages alone', async () => {
-    const gateway = await useGateway({ limits: { work: { room: 0, share: 0, waiting: 0 }, uploads, refusals } })
+    const gateway = await useGateway({
+      limits: { work: { room: 0, share: 0, waiting: 0 }, uploads, refused: refusals },
+    })
     expect((await gateway.get('/pets')).status).toBe(503)
     for (const path of ['/healthz', '/readyz', '/metrics', '/openapi.json'])
       expect((await gateway.get(path, { key: null })).status).toBe(200)
   })
 
   test('are refused within two seconds if no place becomes free', async () => {
-    const gateway = await useGateway({ limits: { work: { room: 0, share: 0, waiting: 8 }, uploads, refusals } })
+    const gateway = await useGateway({
+      limits: { work: { room: 0, share: 0, waiting: 8 }, uploads, refused: refusals },
+    })
     const started = performance.now()
     expect((await gateway.get('/pets')).status).toBe(503)
     expect(performance.now() - started).toBeLessThan(3_500)
   })
 
   test('GraphQL requests of a key that is refused anyway are judged one by one, with the same answer', async () => {
-    const gateway = await useGateway({ limits: { work, uploads, refusals } })
+    const gateway = await useGateway({ limits: { work, uploads, refused: refusals } })
     const bannedUntil = new Date(Date.now() + 600_000)
     const { key } = await gateway.createKey({ plan: 'Pro', bannedUntil })
     const answers = await Promise.all(
@@ -92,7 +96,7 @@ describe('more requests than there is room for', () => {
 
   test('large GraphQL operations wait for each other or are refused, and do not delay small ones', async () => {
     const gateway = await useGateway({
-      limits: { work: { ...work, room: 40, share: 30, waiting: 40 }, uploads, refusals },
+      limits: { work: { ...work, room: 40, share: 30, waiting: 40 }, uploads, refused: refusals },
     })
     const large = `{ ${Array.from({ length: 60 }, (_, i) => `a${i}: pet(petId: ${i + 1}) { id }`).join(' ')} }`
     const answers = Promise.all(Array.from({ length: 5 }, () => gateway.graphql(large)))
@@ -101,7 +105,7 @@ describe('more requests than there is room for', () => {
   })
 
   test('are refused at once with 429 when the quota of their key is used up', async () => {
-    const gateway = await useGateway({ limits: { work: { ...work, waiting: 200 }, uploads, refusals } })
+    const gateway = await useGateway({ limits: { work: { ...work, waiting: 200 }, uploads, refused: refusals } })
     const { key } = await gateway.createKey({ plan: 'Enterprise', minuteLimit: 3, dayLimit: 3 })
     const answers = await Promise.all(Array.from({ length: 90 }, () => gateway.get('/pets', { key })))
     const counts = [200, 429].map((status) => answers.filter((answer) => answer.status === status).length)
@@ -113,7 +117,7 @@ describe('more requests than there is room for', () => {
 describe('clients that are slow', () => {
   let gateway: Gateway
   beforeAll(async () => {
-    gateway = await openGateway({ limits: { work, uploads, refusals } })
+    gateway = await openGateway({ limits: { work, uploads, refused: refusals } })
     return () => gateway.close()
   })
 

@@ -129,6 +129,22 @@ describe.each([
     expect(rest.headers.get('x-ratelimit-reset')).toBe(String(rest.body.minute.reset))
   })
 
+  test('free requests of both surfaces are at most 600 a minute for each key', async () => {
+    const other = await useGateway({ redisUrl })
+    const [{ key }, { key: another }] = [await other.createKey(), await other.createKey()]
+    const free = (i: number) =>
+      i % 2 ? other.get('/quota', { key }) : other.graphql('{ quota { plan } }', {}, { key })
+    for (let i = 0; i < 600; i += 50)
+      expect((await Promise.all(times(50, free))).map(({ status }) => status)).toEqual(times(50, () => 200))
+    for (const { status, headers, body } of await Promise.all(times(2, free))) {
+      expect([status, (body.errors?.[0] ?? body).message]).toEqual([429, expect.stringContaining('600 free requests')])
+      expect(Number(headers.get('retry-after'))).toBeGreaterThan(50)
+    }
+    expect((await other.get('/quota', { key: another })).status).toBe(200)
+    const paid = await other.get('/pets', { key })
+    expect([paid.status, left(paid)]).toEqual([200, [59, 999]])
+  })
+
   test('a client that continues after 429 is banned, and the row stores the end of the ban', async () => {
     const other = await useGateway({ redisUrl, env: { BAN_AFTER: '3', BAN_SECONDS: '600' } })
     const { key, row } = await other.createKey({ plan: 'Enterprise', minuteLimit: 1, dayLimit: 100 })
@@ -348,7 +364,8 @@ describe('every response', () => {
     const answer = await ask()
     const header = (name: string) => answer.headers.get(name) ?? ''
     expect(answer.status).toBe(status)
-    for (const name of ['limit', 'remaining', 'reset']) expect(header(`x-ratelimit-${name}`), name).toMatch(/^\d+$/)
+    for (const name of ['limit', 'remaining', 'reset', 'cost'])
+      expect(header(`x-ratelimit-${name}`), name).toMatch(/^\d+$/)
     expect(header('x-ratelimit-reset')).toHaveLength(10)
     expect(header('ratelimit-policy')).toMatch(/^("minute";q=\d+;w=60, "day";q=\d+;w=86400|"address";q=60;w=60)$/)
     expect(header('ratelimit')).toMatch(/^("minute";r=\d+;t=\d+, "day";r=\d+;t=\d+|"address";r=\d+;t=\d+)$/)
@@ -359,6 +376,7 @@ describe('every response', () => {
       'x-ratelimit-limit',
       'x-ratelimit-remaining',
       'x-ratelimit-reset',
+      'x-ratelimit-cost',
       'ratelimit',
       'ratelimit-policy',
       'retry-after',

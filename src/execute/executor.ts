@@ -12,6 +12,9 @@ import {
   visit,
 } from 'graphql'
 import { collectFields } from 'graphql/execution/collectFields.js'
+
+export { AnswerTooLong } from './fields.js'
+
 import {
   addError,
   type Data,
@@ -19,12 +22,13 @@ import {
   executeFields,
   executeSerially,
   isPromise,
+  Plan,
   type PreparedField,
   prepareFields,
 } from './fields.js'
 
 // Each combination of the variables in @skip and @include has its own selection; this bounds the memory of a document.
-const MAX_SELECTIONS = 16
+const MAX_PLANS = 4
 
 export interface ExecutionRequest {
   /** `raw`: JSON values from the client, which are coerced. `coerced`: already coerced and validated, used as they are. */
@@ -33,6 +37,8 @@ export interface ExecutionRequest {
   rootValue?: unknown
   /** When aborted, the execution throws or rejects with the signal's reason and calls no further resolvers. */
   signal?: AbortSignal
+  /** The most characters of the keys and texts of the result. What comes after them fails with AnswerTooLong. */
+  maxLength?: number
 }
 
 /**
@@ -69,14 +75,15 @@ export function prepare(
       fields = prepareFields(
         rootType,
         collectFields(schema, fragments, variableValues, rootType, operation.selectionSet),
+        new Plan(),
       )
-      if (selections.size === MAX_SELECTIONS) selections.clear()
+      if (selections.size === MAX_PLANS) selections.clear()
       selections.set(key, fields)
     }
     return fields
   }
 
-  return ({ variables, contextValue, rootValue, signal }) => {
+  return ({ variables, contextValue, rootValue, signal, maxLength: room = Number.MAX_SAFE_INTEGER }) => {
     signal?.throwIfAborted()
     // graphql-js' execute() has the same limit on errors.
     const { errors, coerced: variableValues } = (
@@ -85,7 +92,7 @@ export function prepare(
         : getVariableValues(schema, operation.variableDefinitions ?? [], variables.raw ?? {}, { maxErrors: 50 })
     ) as { errors?: GraphQLError[]; coerced: Data }
     if (errors) return { errors }
-    const execution: Execution = { ...shared, rootValue, contextValue, variableValues, signal }
+    const execution: Execution = { ...shared, rootValue, contextValue, variableValues, signal, room }
     try {
       const fields = selectionFor(variableValues)
       const data = isSerial

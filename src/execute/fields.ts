@@ -27,10 +27,14 @@ import {
 } from 'graphql'
 import { collectSubfields } from 'graphql/execution/collectFields.js'
 import { inspect } from 'graphql/jsutils/inspect.js'
+import { ApiError } from '../../schema/errors.js'
 
 type Path = GraphQLResolveInfo['path']
 type Complete = (execution: Execution, value: unknown, info?: GraphQLResolveInfo, path?: Path) => unknown
 export type Data = Record<string, unknown>
+
+/** Places of a document that an error names. Each is found by a walk over the lines before it. */
+const MAX_LOCATIONS = 10
 
 /** What all fields of one execution share. */
 export interface Execution
@@ -38,8 +42,17 @@ export interface Execution
   contextValue: unknown
   signal: AbortSignal | undefined
   omitNulls: boolean
+  /** Characters that the keys and texts of the result may still have. */
+  room: number
   /** Errors by the position that each one set to null; `undefined` is the position of the whole data. */
   errors: Map<Path | undefined, GraphQLError> | undefined
+}
+
+/** The result is longer than the request allows. */
+export class AnswerTooLong extends ApiError {
+  constructor() {
+    super('invalid_request', 'The answer is too long. Ask for smaller pages or fewer fields.')
+  }
 }
 
 /** A place that a value is completed for: a field, or the items of its list. */
@@ -62,6 +75,9 @@ export interface PreparedField extends Slot {
   /** The value is a property of the parent: there is no resolver, no argument that can fail, no use of `info`. */
   isProperty: boolean
   isLeaf: boolean
+  plan: Plan
+  /** The nodes that its resolver gets (see Plan). */
+  merged?: readonly FieldNode[]
 }
 type Field = Omit<PreparedField, 'complete'>
 
@@ -84,18 +100,78 @@ const metaFields: Record<string, GraphQLField<unknown, unknown>> = {
   __typename: TypeNameMetaFieldDef,
 }
 
-/** Prepares the collected fields of an object type. The selection below a field is prepared with its first value. */
-export function prepareFields(parentType: GraphQLObjectType, collected: Map<string, readonly FieldNode[]>) {
+const definitionOf = (parentType: GraphQLObjectType, { name }: FieldNode) =>
+  (parentType.getFields()[name.value] ?? metaFields[name.value]) as GraphQLField<unknown, unknown>
+
+/** The selections of an operation that have been prepared: each once, however many paths lead to it. */
+export class Plan {
+  readonly #numbers = new Map<FieldNode, number>()
+  readonly #selections = new Map<string, PreparedField[]>()
+  readonly #merged = new Map<string, readonly FieldNode[]>()
+
+  /** The selection below the nodes of a field, which is prepared with its first value. */
+  below({ schema, fragments, variableValues }: Execution, type: GraphQLObjectType, nodes: readonly FieldNode[]) {
+    const key = this.#keyOf(type, nodes)
+    const fields =
+      this.#selections.get(key) ??
+      prepareFields(type, collectSubfields(schema, fragments, variableValues, type, nodes as FieldNode[]), this)
+    this.#selections.set(key, fields)
+    return fields
+  }
+
+  /**
+   * The nodes of a field for its resolver: equal fields as one node, fragments expanded, and without what is skipped.
+   * Pothos walks them path by path, and would walk a fragment in a fragment in a fragment as often as it is spread.
+   */
+  merge(execution: Execution, type: GraphQLOutputType, nodes: readonly FieldNode[]): readonly FieldNode[] {
+    const { schema, fragments, variableValues } = execution
+    const named = getNamedType(type)
+    if (isAbstractType(named)) return nodes
+    if (!isObjectType(named)) return nodes.slice(0, 1)
+    const key = this.#keyOf(named, nodes)
+    const known = this.#merged.get(key)
+    if (known) return known
+    const selections: FieldNode[] = []
+    try {
+      const fields = collectSubfields(schema, fragments, variableValues, named, nodes as FieldNode[])
+      for (const group of fields.values())
+        selections.push(...this.merge(execution, definitionOf(named, group[0] as FieldNode).type, group))
+    } catch {
+      // @skip or @include got null: every value of this field will report it.
+    }
+    const [first] = nodes as [FieldNode]
+    const merged = [{ ...first, directives: [], selectionSet: { kind: Kind.SELECTION_SET, selections } } as FieldNode]
+    this.#merged.set(key, merged)
+    return merged
+  }
+
+  #keyOf(type: GraphQLObjectType, nodes: readonly FieldNode[]) {
+    return `${type.name}:${nodes.map((node) => this.#numberOf(node))}`
+  }
+
+  #numberOf(node: FieldNode) {
+    const number = this.#numbers.get(node) ?? this.#numbers.size
+    this.#numbers.set(node, number)
+    return number
+  }
+}
+
+/** Prepares the collected fields of an object type. */
+export function prepareFields(
+  parentType: GraphQLObjectType,
+  collected: Map<string, readonly FieldNode[]>,
+  plan: Plan,
+): PreparedField[] {
   return Array.from(collected, ([key, nodes]): PreparedField => {
     const node = nodes[0] as FieldNode
     const name = node.name.value
-    const definition = (parentType.getFields()[name] ?? metaFields[name]) as GraphQLField<unknown, unknown>
+    const definition = definitionOf(parentType, node)
     const { type } = definition
     const args = constantArguments(definition, node)
     const isProperty = !definition.resolve && args !== undefined && isLeafType(getNamedType(type))
     const argsOf = args ? undefined : variableArguments(definition, node)
     const isLeaf = isLeafType(getNullableType(type))
-    const field: Field = { key, name, type, nodes, parentType, definition, args, argsOf, isProperty, isLeaf }
+    const field: Field = { key, name, type, nodes, parentType, definition, args, argsOf, isProperty, isLeaf, plan }
     return { ...field, complete: completerOf(type, field) }
   })
 }
@@ -142,13 +218,15 @@ export function addError(execution: Execution, path: Path | undefined, error: Gr
 
 /** Records the error and returns null; if the type does not allow null, throws the error for the parent to handle. */
 function fail(execution: Execution, { type, nodes }: Slot, path: Path, error: unknown) {
-  const located = locatedError(error, nodes, responsePathAsArray(path))
+  const located = locatedError(error, nodes.slice(0, MAX_LOCATIONS), responsePathAsArray(path))
   if (isNonNullType(type)) throw located
   addError(execution, path, located)
   return null
 }
 
 function setKey(execution: Execution, result: Data, key: string, value: unknown) {
+  execution.room -= typeof value === 'string' ? key.length + value.length : key.length
+  if (execution.room < 0) throw new AnswerTooLong()
   if (value !== null || !execution.omitNulls) result[key] = value
   else if (key in result) delete result[key] // the placeholder of an asynchronous value
 }
@@ -234,9 +312,10 @@ function executeField(execution: Execution, field: PreparedField, source: unknow
 const pathOf = ({ key, parentType }: Field, prev: Path | undefined): Path => ({ prev, key, typename: parentType.name })
 
 function resolveInfo(execution: Execution, field: Field, path: Path): GraphQLResolveInfo {
+  field.merged ??= field.plan.merge(execution, field.type, field.nodes)
   return {
     fieldName: field.name,
-    fieldNodes: field.nodes,
+    fieldNodes: field.merged,
     returnType: field.type,
     parentType: field.parentType,
     path,
@@ -329,18 +408,17 @@ function ignoreRejections(value: unknown): void {
   else if (Array.isArray(value)) value.forEach(ignoreRejections)
 }
 
-function objectCompleter(type: GraphQLObjectType, { nodes }: Field): Complete {
+function objectCompleter(type: GraphQLObjectType, { nodes, plan }: Field): Complete {
   let fields: PreparedField[] | undefined
   return (execution, value, info, path) => {
-    const { schema, fragments, variableValues, contextValue } = execution
-    fields ??= prepareFields(type, collectSubfields(schema, fragments, variableValues, type, nodes))
+    fields ??= plan.below(execution, type, nodes)
     if (!type.isTypeOf) return executeFields(execution, fields, value, path)
     const prepared = fields
     const executeIf = (isTypeOf: boolean) => {
       if (isTypeOf) return executeFields(execution, prepared, value, path)
       throw new GraphQLError(`Expected value of type "${type.name}" but got: ${inspect(value)}.`, { nodes })
     }
-    const isTypeOf = type.isTypeOf(value, contextValue, info as GraphQLResolveInfo)
+    const isTypeOf = type.isTypeOf(value, execution.contextValue, info as GraphQLResolveInfo)
     return isPromise(isTypeOf) ? isTypeOf.then(executeIf) : executeIf(isTypeOf)
   }
 }

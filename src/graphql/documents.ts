@@ -1,113 +1,128 @@
 import {
-  type ASTNode,
-  BREAK,
   type DocumentNode,
-  type GraphQLError,
   type GraphQLSchema,
   getOperationAST,
   type OperationDefinitionNode,
   parse,
-  validate,
-  visit,
+  type Token,
 } from 'graphql'
 import { LRUCache } from 'lru-cache'
 import { ApiError } from '../../schema/errors.js'
-import { type PreparedOperation, prepare } from '../execute/executor.js'
-import { assertWithinLimits, costOf, MAX_TOKENS, type Variables } from './limits.js'
+import { type ExecutionRequest, prepare } from '../execute/executor.js'
+import { type Cost, costOf, fittingLimit, type Variables } from './cost.js'
+import { assertWithinLimits, MAX_BYTES, MAX_TOKENS } from './limits.js'
 import { operationName } from './operation-name.js'
+import { type Validation, validateDocument } from './validate.js'
 
-/** Text of all documents in the cache, in characters. */
-const MAX_CACHED = 8_388_608
+const invalid = (message: string) => new ApiError('invalid_request', message)
 
-/** A parsed document, with everything that can be known of it before it runs. Each fact is computed once. */
+/** Errors in longer documents name no lines: each is found by a walk over all lines before it. */
+const MAX_LOCATED_LINES = 1_000
+
+const countLines = (source: string) => source.match(/[\n\r]/g)?.length ?? 0
+
+function parseWithinLimits(source: string): DocumentNode {
+  const bytes = Buffer.byteLength(source)
+  if (bytes > MAX_BYTES) throw invalid(`The document has ${bytes} bytes; at most ${MAX_BYTES} are allowed.`)
+  try {
+    return parse(source, { maxTokens: MAX_TOKENS, noLocation: countLines(source) > MAX_LOCATED_LINES })
+  } catch (error) {
+    // Refused like any other limit: with 400, whatever media type the client accepts.
+    if ((error as Error).message.startsWith('Syntax Error: Document contains more'))
+      throw invalid(`The document has more than ${MAX_TOKENS} tokens, which is the most allowed.`)
+    throw error
+  }
+}
+
+/** A document within the limits, with everything that can be known of it before it runs. Each fact is computed once. */
 export class KnownDocument {
-  readonly #operations = new Map<string | undefined, ReturnType<typeof knowOperation>>()
-  #errors?: readonly GraphQLError[]
+  readonly node: DocumentNode
+  readonly #operations = new Map<string | undefined, KnownOperation>()
+  #validation?: Validation
 
+  /** @throws ApiError invalid_request (a limit), GraphQLError (a syntax error) */
   constructor(
     readonly schema: GraphQLSchema,
-    readonly node: DocumentNode,
-  ) {}
-
-  /** Validation errors; empty for a valid document. */
-  get errors(): readonly GraphQLError[] {
-    this.#errors ??= validate(this.schema, this.node)
-    return this.#errors
+    source: string,
+  ) {
+    this.node = parseWithinLimits(source)
+    assertWithinLimits(this.node)
   }
 
-  /** The operation that a request names; undefined where the name is wrong, or missing among several. */
-  operation(name?: string) {
+  get #validated(): Validation {
+    this.#validation ??= validateDocument(this.schema, this.node)
+    return this.#validation
+  }
+
+  /** Validation errors; empty for a valid document. */
+  get errors() {
+    return this.#validated.errors
+  }
+
+  /** What it holds, in bytes: its text, its tokens with its syntax tree, and the plan of its execution. */
+  get weight(): number {
+    const { loc } = this.node
+    let tokens = loc ? 0 : MAX_TOKENS
+    for (let token: Token | null | undefined = loc?.startToken; token; token = token.next) tokens++
+    const text = 2 * (loc?.source.body.length ?? 0)
+    return text + BYTES_PER_TOKEN * tokens + BYTES_PER_SELECTION * this.#validated.expanded
+  }
+
+  /** @throws ApiError invalid_request (the name is wrong, or missing among several) */
+  operation(name?: string): KnownOperation {
     const known = this.#operations.get(name)
-    const definition = known ? undefined : getOperationAST(this.node, name)
-    if (!definition) return known
-    const operation = knowOperation(this, definition)
+    if (known) return known
+    const definition = getOperationAST(this.node, name)
+    if (!definition) throw invalid('Could not determine what operation to execute.')
+    const operation = new KnownOperation(this, definition)
     this.#operations.set(name, operation)
     return operation
   }
 }
 
-/** One operation of a document, with everything that can be known of it before it runs. */
-function knowOperation(document: KnownDocument, definition: OperationDefinitionNode) {
-  const { schema, node } = document
-  const isConstant = !readsVariables(node)
-  const once = <Result>(compute: (variables: Variables) => Result) => {
-    let known: { result: Result } | undefined
-    return (variables: Variables): Result => {
-      const { result } = known ?? { result: compute(variables) }
-      if (isConstant) known ??= { result }
-      return result
-    }
-  }
-  let prepared: PreparedOperation | undefined
-  return {
-    definition,
-    name: operationName(schema, node, definition),
-    cost: once((variables) => costOf(schema, document, definition, variables)),
-    /** @throws ApiError invalid_request */
-    assertWithinLimits: once((variables) => assertWithinLimits(schema, node, definition, variables)),
-    execute: ((request) => {
-      prepared ??= prepare(schema, node, definition)
-      return prepared(request)
-    }) satisfies PreparedOperation,
-  }
-}
+/** One operation of a document. */
+export class KnownOperation {
+  readonly #document: KnownDocument
+  readonly definition: OperationDefinitionNode
+  /** For logs and metrics. */
+  readonly name: string | undefined
+  #cost?: Cost
+  #prepared?: ReturnType<typeof prepare>
 
-/** Whether cost and limits depend on variables: those in directives and in the arguments that size a list. */
-function readsVariables(document: DocumentNode): boolean {
-  let found = false
-  const look = (node: ASTNode) =>
-    void visit(node, {
-      Variable() {
-        found = true
-        return BREAK
-      },
-    })
-  visit(document, {
-    Directive: look,
-    Argument: (node) => (node.name.value === 'limit' || node.name.value === 'id' ? look(node) : undefined),
-  })
-  return found
-}
+  constructor(document: KnownDocument, definition: OperationDefinitionNode) {
+    this.#document = document
+    this.definition = definition
+    this.name = operationName(document.schema, document.node, definition)
+  }
 
-function parseWithinLimits(source: string): DocumentNode {
-  try {
-    return parse(source, { maxTokens: MAX_TOKENS })
-  } catch (error) {
-    // Refused like any other limit: with 400, whatever media type the client accepts.
-    if ((error as Error).message.startsWith('Syntax Error: Document contains more'))
-      throw new ApiError('invalid_request', `The document has more than ${MAX_TOKENS} tokens.`)
-    throw error
+  cost(variables: Variables): Cost {
+    const { schema, node } = this.#document
+    const cost = this.#cost ?? costOf(schema, node, this.definition, variables)
+    if (cost.isConstant) this.#cost = cost
+    return cost
+  }
+
+  /** Which `limit` in every list makes the operation fit, as a sentence. */
+  fittingLimit(variables: Variables, fits: (cost: Cost) => boolean): string {
+    const { schema, node } = this.#document
+    return fittingLimit((limit) => fits(costOf(schema, node, this.definition, variables, limit)))
+  }
+
+  execute(request: ExecutionRequest) {
+    this.#prepared ??= prepare(this.#document.schema, this.#document.node, this.definition)
+    return this.#prepared(request)
   }
 }
 
-/**
- * The documents that clients send again and again, each parsed once. `memo` gives the document of a text.
- *
- * @throws ApiError invalid_request (too many tokens), GraphQLError (a syntax error)
- */
-export const createDocuments = (schema: GraphQLSchema) =>
+// Measured; see test/hostile-documents.test.ts.
+const BYTES_PER_TOKEN = 700
+const BYTES_PER_SELECTION = 1_000
+/** What the documents in the cache may hold, in bytes. */
+const MAX_CACHED_BYTES = 67_108_864
+
+/** The documents that clients send again and again, each parsed once. */
+export const createDocumentCache = () =>
   new LRUCache<string, KnownDocument>({
-    maxSize: MAX_CACHED,
-    sizeCalculation: (_document, source) => source.length + 1,
-    memoMethod: (source) => new KnownDocument(schema, parseWithinLimits(source)),
+    maxSize: MAX_CACHED_BYTES,
+    sizeCalculation: (document) => document.weight,
   })

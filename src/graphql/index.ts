@@ -1,51 +1,85 @@
-import { type ExecutionResult, GraphQLError, type GraphQLSchema } from 'graphql'
+import { type ExecutionResult, GraphQLError, type GraphQLFormattedError, type GraphQLSchema } from 'graphql'
 import { createYoga, type Plugin } from 'graphql-yoga'
 import type { Context } from '../../schema/builder.js'
 import { ApiError } from '../../schema/errors.js'
+import { AnswerTooLong } from '../execute/executor.js'
 import type { RequestContext } from '../http/context.js'
 import { graphqlMediaType, toApiError, unavailable } from '../http/errors.js'
 import { type HttpResponse, jsonResponse } from '../http/response.js'
 import type { Logger } from '../log.js'
-import { createDocuments } from './documents.js'
-import { DEFAULT_COST } from './limits.js'
+import { DEFAULT_COST, MAX_OBJECTS } from './cost.js'
+import { createDocumentCache, KnownDocument, type KnownOperation } from './documents.js'
 import { type GraphqlParameters, readParameters } from './parameters.js'
+
+/** The longest answer, in bytes. A mutation has happened, so that its answer is cut off much later, field by field. */
+const MAX_ANSWER = 8_388_608
+const MAX_MUTATION_ANSWER = 8 * MAX_ANSWER
+/** Errors that an answer lists. */
+const MAX_ERRORS = 100
+/** How long an execution may take. */
+const DEADLINE_MS = 10_000
 
 export interface GraphqlOptions {
   schema: GraphQLSchema
-  consume: (context: RequestContext, cost: number, answersBanned?: boolean) => Promise<void>
+  consume: (context: RequestContext, cost: number, advice?: (units: number) => string) => Promise<void>
   createContext: (context: RequestContext) => Context
   log: Logger
+  deadlineMs?: number
+}
+
+const answerTooLong = (figure = '') =>
+  new ApiError(
+    'invalid_request',
+    `The answer is longer than ${MAX_ANSWER} bytes, which is the most allowed${figure}. Ask for smaller pages or fewer fields.`,
+  )
+
+/** A request whose cost is known. */
+interface KnownRequest {
+  parameters: GraphqlParameters
+  document: KnownDocument
+  operation: KnownOperation
 }
 
 /** An error as GraphQL shows it: where it happened, and the catalogue's code and status. */
-function publicError(error: GraphQLError, log: Logger, context: RequestContext) {
+function publicError(error: GraphQLError, log: Logger, context: RequestContext): GraphQLFormattedError {
   const { message, code, status } = toApiError(error, log, context)
   context.refusal ??= code
-  const { nodes, source, positions, path } = error
-  return new GraphQLError(message, { nodes, source, positions, path, extensions: { code, status } })
+  const { locations, path } = error
+  return { message, locations, path, extensions: { code, status } }
 }
 
-/** Replaces Yoga's own parsing, validation and execution by what is known of the document. */
-const useKnownDocuments = (
-  documents: ReturnType<typeof createDocuments>,
-): Plugin<Context & { params: GraphqlParameters }> => ({
-  onParse: ({ setParseFn }) => setParseFn((source) => documents.memo(String(source)).node),
-  onValidate: ({ context, setResult }) => setResult(documents.memo(context.params.query).errors),
-  onExecute: ({ args, context, setExecuteFn }) => {
-    const operation = documents.memo(context.params.query).operation(args.operationName ?? undefined)
-    if (operation)
-      setExecuteFn((run) =>
-        operation.execute({ contextValue: run.contextValue, variables: { raw: run.variableValues } }),
-      )
-  },
-})
+/** The first errors, and how many more there are. */
+function publicErrors(errors: readonly GraphQLError[], log: Logger, context: RequestContext) {
+  const shown = errors.slice(0, MAX_ERRORS).map((error) => publicError(error, log, context))
+  const { code, status } = { code: 'invalid_request', status: 400 }
+  const more = errors.length - shown.length
+  return more > 0 ? [...shown, { message: `${more} more fields failed.`, extensions: { code, status } }] : shown
+}
 
-/** The GraphQL surface: Yoga executes parameters that have been read and whose cost is paid. */
-export function createGraphql({ schema, consume, createContext, log }: GraphqlOptions) {
-  const documents = createDocuments(schema)
+const isMutation = ({ operation }: KnownRequest) => operation.definition.operation === 'mutation'
+
+/** Replaces Yoga's own parsing, validation and execution by what is known of the document. */
+const useKnownDocuments: Plugin<Context & { known: KnownRequest; signal: AbortSignal }> = {
+  onParse: ({ context: { known }, setParseFn }) => setParseFn(() => known.document.node),
+  onValidate: ({ context: { known }, setResult }) => setResult(known.document.errors),
+  onExecute: ({ context: { known, signal }, setExecuteFn }) =>
+    setExecuteFn(({ contextValue, variableValues }) =>
+      known.operation.execute({
+        contextValue,
+        variables: { raw: variableValues },
+        signal,
+        maxLength: isMutation(known) ? MAX_MUTATION_ANSWER : MAX_ANSWER,
+      }),
+    ),
+}
+
+/** The GraphQL surface: Yoga executes documents that are within the limits and paid for. */
+export function createGraphql(options: GraphqlOptions) {
+  const { schema, consume, createContext, log, deadlineMs = DEADLINE_MS } = options
+  const documents = createDocumentCache()
   const yoga = createYoga<object, Context>({
     schema,
-    plugins: [useKnownDocuments(documents)],
+    plugins: [useKnownDocuments],
     parserAndValidationCache: false,
     // What Yoga would add here, the steps in app.ts do for both surfaces.
     maskedErrors: false,
@@ -57,21 +91,68 @@ export function createGraphql({ schema, consume, createContext, log }: GraphqlOp
     logging: false,
   })
 
-  /** Refuses what the document itself shows to be wrong, once its cost is paid. */
-  function assertOperation(parameters: GraphqlParameters, method: string) {
-    const document = documents.memo(parameters.query)
+  function readRequest(context: RequestContext): KnownRequest {
+    const parameters = readParameters(context)
+    const document = documents.get(parameters.query) ?? new KnownDocument(schema, parameters.query)
     const operation = document.operation(parameters.operationName)
-    if (!operation) throw new ApiError('invalid_request', 'Could not determine what operation to execute.')
-    if (operation.definition.operation === 'mutation' && method === 'GET')
-      throw new ApiError('method_not_allowed', 'A mutation must be sent by POST.', { allow: 'POST' })
-    if (document.errors.length === 0) operation.assertWithinLimits(parameters.variables)
+    context.operationName = operation.name
+    return { parameters, document, operation }
+  }
+
+  /** What has no cost of its own, or is refused before the quota, is charged one unit if there is one left. */
+  async function chargeRefused(context: RequestContext): Promise<void> {
+    await consume(context, DEFAULT_COST.units).catch((error) => {
+      if (!(error instanceof ApiError) || error.status !== 429) throw error
+    })
+  }
+
+  /** Takes the cost of the operation out of the quota. What is refused here costs one unit. */
+  async function pay(context: RequestContext, request: KnownRequest): Promise<void> {
+    const { document, operation } = request
+    const { query, variables } = request.parameters
+    const { units, objects } = operation.cost(variables)
+    if (objects > MAX_OBJECTS) {
+      await chargeRefused(context)
+      const fitting = operation.fittingLimit(variables, (cost) => cost.objects <= MAX_OBJECTS)
+      throw new ApiError(
+        'invalid_request',
+        `The operation could return ${objects} objects; at most ${MAX_OBJECTS} are allowed. ${fitting}`,
+      )
+    }
+    await consume(context, units, (most) => operation.fittingLimit(variables, (cost) => cost.units <= most))
+    const isValid = document.errors.length === 0
+    // Only what can run is free.
+    if (units === 0 && !isValid) await consume(context, DEFAULT_COST.units)
+    if (units > 0 && isValid && !documents.has(query)) documents.set(query, document)
+  }
+
+  /** Executes until the deadline, or until the client has gone. */
+  async function execute(request: KnownRequest, context: RequestContext) {
+    const controller = new AbortController()
+    const stop = (message: string) => controller.abort(new ApiError('unavailable', message, unavailable().headers))
+    const onDeadline = () => stop(`The operation took longer than ${deadlineMs / 1000} seconds. Ask for less at once.`)
+    const onClose = () => stop('The client has gone.')
+    const deadline = setTimeout(onDeadline, deadlineMs)
+    context.response?.once('close', onClose)
+    try {
+      const result = await yoga.getResultForParams(
+        // No plugin in use reads Yoga's own request.
+        { params: request.parameters, request: undefined as unknown as Request },
+        Object.assign(createContext(context), { known: request, signal: controller.signal }),
+      )
+      controller.signal.throwIfAborted()
+      return result as ExecutionResult
+    } finally {
+      clearTimeout(deadline)
+      context.response?.off('close', onClose)
+    }
   }
 
   function respond({ errors, ...result }: ExecutionResult, context: RequestContext): HttpResponse {
     const mediaType = graphqlMediaType(context)
     const headers: Record<string, string> = { 'content-type': `${mediaType}; charset=utf-8` }
-    const shown = errors?.map((error) => publicError(error, log, context))
-    const missing = shown?.filter(({ extensions }) => extensions.code === 'unavailable') ?? []
+    const shown = errors && publicErrors(errors, log, context)
+    const missing = shown?.filter(({ extensions }) => extensions?.code === 'unavailable') ?? []
     if (missing.length > 0) {
       Object.assign(headers, unavailable().headers)
       // Nothing could be answered: neither a value nor another error.
@@ -84,27 +165,23 @@ export function createGraphql({ schema, consume, createContext, log }: GraphqlOp
   }
 
   return async function answer(context: RequestContext): Promise<HttpResponse> {
-    let parameters: GraphqlParameters | undefined
-    let cost = DEFAULT_COST
-    let failure: unknown
+    let request: KnownRequest
     try {
-      parameters = readParameters(context)
-      const operation = documents.memo(parameters.query).operation(parameters.operationName)
-      context.operationName = operation?.name
-      cost = operation?.cost(parameters.variables) ?? cost
+      request = readRequest(context)
     } catch (error) {
-      failure = error
+      await chargeRefused(context)
+      if (error instanceof GraphQLError && !(error instanceof ApiError)) return respond({ errors: [error] }, context)
+      throw error
     }
-    await consume(context, cost.cost, cost.onlyQuota)
-    if (failure instanceof GraphQLError && !(failure instanceof ApiError))
-      return respond({ errors: [failure] }, context)
-    if (failure || !parameters) throw failure
-    assertOperation(parameters, context.method)
-    const result = await yoga.getResultForParams(
-      // No plugin in use reads the request.
-      { params: parameters, request: undefined as unknown as Request },
-      createContext(context),
-    )
-    return respond(result as ExecutionResult, context)
+    await pay(context, request)
+    if (isMutation(request) && context.method === 'GET')
+      throw new ApiError('method_not_allowed', 'A mutation must be sent by POST.', { allow: 'POST' })
+    const result = await execute(request, context)
+    if (isMutation(request)) return respond(result, context)
+    if (result.errors?.some(({ originalError }) => originalError instanceof AnswerTooLong)) throw answerTooLong()
+    const response = respond(result, context)
+    const bytes = Buffer.byteLength(response.body as string)
+    if (bytes > MAX_ANSWER) throw answerTooLong(` (it has ${bytes})`)
+    return response
   }
 }

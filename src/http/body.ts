@@ -64,7 +64,7 @@ function assertJson({ headers }: RequestHead, empty: boolean, types: readonly st
   const contentType = headers['content-type'] ?? ''
   if (!types.includes(contentType)) {
     const [type = '', ...parameters] = contentType.toLowerCase().split(';')
-    const charset = parameters.map((parameter) => /^\s*charset="?([^"]*?)"?\s*$/.exec(parameter)?.[1]).find(Boolean)
+    const charset = parameters.map((parameter) => /^charset="?([^"]*)/.exec(parameter.trim())?.[1]).find(Boolean)
     if (empty && !type) throw new ApiError('invalid_request', 'A JSON body is required.')
     if (!types.includes(type.trim()) || (charset && charset !== 'utf-8' && charset !== 'utf8'))
       throw new ApiError('unsupported_media_type', `The Content-Type must be ${types.join(' or ')}, in UTF-8.`)

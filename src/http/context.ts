@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { IncomingHttpHeaders } from 'node:http'
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import ipaddr from 'ipaddr.js'
 import type { ApiKey } from '../../prisma/generated/client/client.js'
 import { ApiError, type ErrorCode } from '../../schema/errors.js'
@@ -54,10 +54,10 @@ export class RequestContext {
   /** What it occupies while it is at work (see Admission). */
   place: Place | undefined = undefined
   rateLimit: RateLimitResult | undefined = undefined
+  /** Emits `close` when it is written, and before that if the client has gone. */
+  response: Pick<ServerResponse, 'once' | 'off'> | undefined = undefined
   /** How long the request has waited for its key, in milliseconds. */
   waitedMs = 0
-  /** What was taken out of the key's quota. */
-  cost = 0
   /** Why the request was refused: the code of its first error. */
   refusal: ErrorCode | undefined = undefined
   readonly #trustProxy: number
@@ -73,6 +73,11 @@ export class RequestContext {
 
   get surface(): 'rest' | 'graphql' | 'other' {
     return this.path === '/graphql' ? 'graphql' : this.operation ? 'rest' : 'other'
+  }
+
+  /** What was taken out of the quota. */
+  get cost(): number {
+    return this.rateLimit?.cost ?? 0
   }
 
   /** Milliseconds since the head of the request arrived. */

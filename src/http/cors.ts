@@ -6,6 +6,7 @@ export const EXPOSED = [
   'X-RateLimit-Limit',
   'X-RateLimit-Remaining',
   'X-RateLimit-Reset',
+  'X-RateLimit-Cost',
   'RateLimit',
   'RateLimit-Policy',
   'Retry-After',

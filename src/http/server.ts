@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { createServer, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { App } from '../app.js'
@@ -30,8 +31,18 @@ function pipeline(socket: Socket, res: ServerResponse, answer: () => void) {
   })
 }
 
+/** The responses to the last two requests of each connection. */
+const responses = new WeakMap<Socket, [latest: ServerResponse, previous?: ServerResponse]>()
+
 /** Answers what Node refuses by itself, in the shape and with the headers of every other refusal. */
 async function refuseMalformed(app: Handlers, socket: Socket) {
+  const [latest, previous] = responses.get(socket) ?? []
+  const isWhole = latest?.req.complete
+  // Whole requests get their responses first: the client would take this refusal for the next one.
+  const before = isWhole ? latest : previous
+  if (before && !before.writableFinished) await Promise.race([once(before, 'close'), once(socket, 'close')])
+  // The connection is ending anyway, or the broken request has its response already.
+  if (socket.writableEnded || (!isWhole && latest?.headersSent)) return socket.destroySoon()
   if (!socket.writable || socket.writableLength > 0) return socket.destroy()
   const { status, headers, body = '' } = await app.malformed(socket.remoteAddress)
   headers['content-length'] = String(Buffer.byteLength(body))
@@ -60,6 +71,7 @@ export async function listen(
       connectionsCheckingInterval: 1_000,
     },
     (req, res) => {
+      responses.set(req.socket, [res, responses.get(req.socket)?.[0]])
       const answer = () => void app.handle(req, res).catch(() => req.socket.destroy())
       // A client that reuses the connection learns now that it will close.
       if (!server.listening) res.shouldKeepAlive = false

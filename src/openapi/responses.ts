@@ -6,7 +6,11 @@ import { setRateLimitHeaders } from '../rate-limit/index.js'
 import { type Header, type ResponseObject, type Schema, schemaRef } from './document.js'
 
 const examples: Record<string, string> = {}
-setRateLimitHeaders(examples, { at: EXAMPLE_TIME, outcome: 'allowed', windows: exampleWindows, refusedBy: [] }, false)
+setRateLimitHeaders(
+  examples,
+  { at: EXAMPLE_TIME, outcome: 'allowed', cost: 1, windows: exampleWindows, refusedBy: [] },
+  false,
+)
 
 /** Node takes no longer head of a request (its own default), so nothing that is made of one is longer than that allows. */
 export const MAX_HEAD = 16_384
@@ -53,6 +57,12 @@ const common: Record<string, Header> = {
     examples['x-ratelimit-reset'],
     0,
     LAST_SECOND,
+  ),
+  'X-RateLimit-Cost': integer(
+    'What the request took out of each window: 1 for a request of REST; 0 if it was refused, or is free.',
+    examples['x-ratelimit-cost'],
+    0,
+    MAX_INT,
   ),
   RateLimit: text(
     'What is left of each window (`r`), and in how many seconds it resets (`t`): draft-ietf-httpapi-ratelimit-headers-10.',

@@ -32,8 +32,8 @@ function remaining({ windows, at }: RateLimitResult, banEnd: number | undefined)
 }
 
 /**
- * Sets the specification's X-RateLimit-* of the binding window (reset in Unix seconds, rounded up) and the headers of
- * the draft. A refusal has Retry-After too, which counts from the store's clock and ends with the reset.
+ * Sets the specification's X-RateLimit-* of the binding window (reset in Unix seconds, rounded up) and what the
+ * request has cost, and the headers of the draft. A refusal has Retry-After too, which counts from the store's clock and ends with the reset.
  */
 export function setRateLimitHeaders(headers: Record<string, string>, result: RateLimitResult, refused: boolean): void {
   const binding = bindingWindow(result)
@@ -43,6 +43,9 @@ export function setRateLimitHeaders(headers: Record<string, string>, result: Rat
   headers['x-ratelimit-remaining'] = String(banEnd ? 0 : binding.remaining)
   headers['x-ratelimit-reset'] = String(reset)
   headers['ratelimit-policy'] = policy(result)
+  headers['x-ratelimit-cost'] = String(result.cost)
   headers.ratelimit = remaining(result, banEnd)
-  if (refused) headers['retry-after'] = String(Math.max(1, Math.ceil(reset - result.at / 1000)))
+  // A refusal may know of a longer wait.
+  const wait = Math.max(1, Math.ceil(reset - result.at / 1000), Number(headers['retry-after'] ?? 0))
+  if (refused) headers['retry-after'] = String(wait)
 }

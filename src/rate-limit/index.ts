@@ -7,6 +7,11 @@ export { DAY_MS, GRACE_MS, STRIKES_MS } from './bans.js'
 export { bindingWindow, setRateLimitHeaders } from './headers.js'
 export type { RateLimiter, RateLimiterOptions, RateLimitResult, Subject, WindowName, WindowState } from './result.js'
 
+/** Counts in this process alone, and bans nobody. */
+export function createMemoryRateLimiter(): Pick<RateLimiter, 'consume'> {
+  return new MemoryStore({ banAfter: 0, banSeconds: 1, banCarrySeconds: 0 }, '')
+}
+
 /** Never rejects: without a reachable Redis, counting begins in memory and moves to Redis when it appears. */
 export const openRateLimiter = async (options: RateLimiterOptions): Promise<RateLimiter> => {
   const { redisUrl, log, keyPrefix = 'petstore', redisTimeoutMs = 100 } = options

@@ -21,6 +21,8 @@ export interface WindowState {
 
 export interface RateLimitResult {
   outcome: 'allowed' | 'limited' | 'banned'
+  /** What was taken from every window; 0 after a refusal. */
+  cost: number
   /** Time of the decision in epoch milliseconds, by the clock of the store, which may differ from this machine's. */
   at: number
   windows: WindowState[]
@@ -52,8 +54,9 @@ export function storeResult(
     const { used, resetAt } = counters[i] ?? NOT_BEGUN
     return { name, limit, seconds, remaining: Math.max(0, limit - used), resetAt: resetAt || at + seconds * 1000 }
   })
+  const taken = outcome === 'allowed' ? cost : 0
   const refusing = outcome === 'limited' ? states.filter(({ remaining }) => remaining < cost) : []
-  return { outcome, at, windows: states, refusedBy: refusing.map(({ name }) => name) }
+  return { outcome, cost: taken, at, windows: states, refusedBy: refusing.map(({ name }) => name) }
 }
 
 export interface RateLimiter {

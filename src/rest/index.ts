@@ -12,7 +12,7 @@ import { fill, MEDIA_TYPES, type Operation, operations } from './operations.js'
 import { documents, routePath } from './sofa.js'
 
 export interface RestOptions {
-  consume: (context: RequestContext, cost: number, answersBanned?: boolean) => Promise<void>
+  consume: (context: RequestContext, cost: number) => Promise<void>
   createContext: (context: RequestContext) => Context
   baseUrl: string
   sunset: Date
@@ -77,7 +77,7 @@ export function createRest({ consume, createContext, baseUrl, sunset }: RestOpti
 
   return async function answer(context: RequestContext): Promise<HttpResponse> {
     const { operation } = context
-    await consume(context, operation?.rest.cost ?? 1, operation?.rest.cost === 0)
+    await consume(context, operation?.rest.cost ?? 1)
     const execute = operation && prepared.get(operation)
     if (!execute) return refuse(context)
     const { rest, name } = operation

@@ -10,11 +10,16 @@ const STOP_TIMEOUT_MS = 15_000
 /** A line of pino at level warn or above. */
 const WARNING = /^\{"level":(?:[4-9]|\d\d)\d[^\n]*/gm
 
-/** Starts a process that does not outlive the benchmark. */
-export function startProcess(command: string, args: string[], env: Record<string, string> = {}): ChildProcess {
+/** Starts a process that does not outlive the benchmark. Only root can give it to another owner. */
+export function startProcess(
+  command: string,
+  args: string[],
+  env: Record<string, string> = {},
+  owner: { uid?: number; gid?: number } = {},
+): ChildProcess {
   // Nothing of the caller's own settings: LOG_LEVEL and the like would change what is measured.
   const { PATH = '', HOME = '' } = process.env
-  const child = spawn(command, args, { env: { PATH, HOME, ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(command, args, { env: { PATH, HOME, ...env }, stdio: ['ignore', 'pipe', 'pipe'], ...owner })
   atEnd(() => child.kill('SIGKILL'))
   return child
 }
@@ -22,8 +27,8 @@ export function startProcess(command: string, args: string[], env: Record<string
 const hasEnded = (child: ChildProcess) => child.exitCode !== null || child.signalCode !== null
 
 /** Runs a command to its end and returns its standard output. */
-export async function runCommand(command: string, args: string[]): Promise<string> {
-  const child = startProcess(command, args)
+export async function runCommand(command: string, args: string[], owner = {}): Promise<string> {
+  const child = startProcess(command, args, {}, owner)
   const output = { stdout: '', stderr: '' }
   for (const name of ['stdout', 'stderr'] as const)
     child[name]?.setEncoding('utf8').on('data', (text) => {
@@ -75,6 +80,7 @@ export async function startServer(args: string[], env: Record<string, string>) {
   const pid = child.pid as number
   return {
     url,
+    child,
     /** Log lines of level warn and above. */
     warnings,
     cpuSeconds: () => cpuSeconds(pid),

@@ -165,11 +165,12 @@ export interface GatewayOptions {
   limits?: Parameters<typeof createApp>[0]['limits']
   /** Lengths of the windows. */
   seconds?: Parameters<typeof createApp>[0]['seconds']
+  deadlineMs?: number
 }
 
 /** Opens a gateway with its own database (unless one is given), and with TEST_REDIS_URL if it is set. */
 export async function openGateway(options: GatewayOptions = {}): Promise<Gateway> {
-  const { env = {}, redisUrl = testRedisUrl, keyPrefix = `test-${randomUUID()}`, keyTtlMs, limits, seconds } = options
+  const { env = {}, redisUrl = testRedisUrl, keyPrefix = `test-${randomUUID()}`, keyTtlMs, seconds } = options
   const config = readSettings(env)
   const database = options.database ?? (await openTestDatabase())
   const logged: string[] = []
@@ -181,7 +182,8 @@ export async function openGateway(options: GatewayOptions = {}): Promise<Gateway
     log,
     keyPrefix,
   })
-  const app = createApp({ settings: config, database, rateLimiter, log, keyTtlMs, limits, seconds })
+  const { limits, deadlineMs } = options
+  const app = createApp({ settings: config, database, rateLimiter, log, keyTtlMs, limits, seconds, deadlineMs })
   const { key } = await createKey(database, {
     name: 'unlimited',
     plan: 'Enterprise',

@@ -1,0 +1,156 @@
+import {
+  type DocumentNode,
+  type FieldNode,
+  type GraphQLField,
+  type GraphQLSchema,
+  getNamedType,
+  getNullableType,
+  isCompositeType,
+  isListType,
+  Kind,
+  type OperationDefinitionNode,
+  type SelectionNode,
+  type ValueNode,
+} from 'graphql'
+import { DEFAULT_LIMIT, MAX_LIMIT } from '../../schema/validation.js'
+import { operations } from '../rest/operations.js'
+import { definitionOf, fragmentsOf, MergedSelections, type SelectedField, subselections } from './selection.js'
+
+export const MAX_OBJECTS = 10_000
+/** The weight of objects that a unit of the quota buys. */
+const OBJECTS_PER_UNIT = 100
+const SCALARS_PER_WEIGHT = 10
+
+const freeFields = new Set(['__typename'])
+for (const { name, rest } of operations) if (rest.cost === 0) freeFields.add(name)
+
+const isLimit = (value: unknown): value is number =>
+  Number.isInteger(value) && (value as number) >= 1 && (value as number) <= MAX_LIMIT
+
+export type Variables = Record<string, unknown> | undefined
+
+export interface Cost {
+  /** Units of the quota. 0 if the operation selects nothing but what is free. */
+  units: number
+  /** The objects that it may return. */
+  objects: number
+  /** No variable has a part in it. */
+  isConstant: boolean
+}
+
+/** The cost of what is refused, or has no cost of its own. */
+export const DEFAULT_COST: Cost = { units: 1, objects: 0, isConstant: true }
+
+interface Measured {
+  /** What the objects of the selection weigh, each. */
+  own: number
+  /** Objects below each object, and their weight. */
+  objects: number
+  weight: number
+}
+
+/**
+ * What an operation costs: its distinct root response keys, or a hundredth of the weight of the objects that it may return,
+ * whichever is more.
+ *
+ * The document need not be valid, but within the limits (see limits.ts). Of the variables only those count that skip
+ * fields or size lists. They are read as their types would coerce them; what is wrong with them shows at execution.
+ *
+ * @param cap the most that any `limit` counts for, to find limits that would fit
+ * @throws ApiError invalid_request (its fragments make too much of it)
+ */
+export function costOf(
+  schema: GraphQLSchema,
+  document: DocumentNode,
+  operation: OperationDefinitionNode,
+  values: Variables = {},
+  cap = MAX_LIMIT,
+): Cost {
+  const root = schema.getRootType(operation.operation)
+  if (!root) return DEFAULT_COST
+  let isConstant = true
+
+  function read(node: ValueNode | undefined): unknown {
+    switch (node?.kind) {
+      case Kind.INT:
+        return Number(node.value)
+      case Kind.BOOLEAN:
+        return node.value
+      case Kind.LIST:
+        return node.values
+      case Kind.VARIABLE: {
+        isConstant = false
+        const { value: name } = node.name
+        if (Object.hasOwn(values, name)) return values[name]
+        return read(operation.variableDefinitions?.find(({ variable }) => variable.name.value === name)?.defaultValue)
+      }
+      default:
+        // Any other value sizes nothing, but is there.
+        return node && null
+    }
+  }
+
+  const argument = ({ arguments: given }: Pick<FieldNode, 'arguments'>, name: string) =>
+    read(given?.find((node) => node.name.value === name)?.value)
+
+  const includes = ({ directives }: SelectionNode) =>
+    !directives?.some(
+      (directive) =>
+        (directive.name.value === 'skip' && argument(directive, 'if') === true) ||
+        (directive.name.value === 'include' && argument(directive, 'if') === false),
+    )
+
+  /** How many items a list may return. */
+  function pageSize(definition: GraphQLField<unknown, unknown>, node: FieldNode) {
+    const [limit, id] = [argument(node, 'limit'), argument(node, 'id')]
+    const ids = id == null ? undefined : Array.isArray(id) ? id.length : 1
+    const standard = definition.args.find(({ name }) => name === 'limit')?.defaultValue ?? DEFAULT_LIMIT
+    const asked = limit === undefined ? standard : limit
+    const size = isLimit(asked) ? asked : MAX_LIMIT
+    return Math.max(1, Math.min(ids ?? size, cap))
+  }
+
+  const measured = new MergedSelections(fragmentsOf(document), (fields) => measure(fields.values()), includes)
+
+  function measure(fields: Iterable<SelectedField[]>): Measured {
+    const sum = { own: 1, objects: 0, weight: 0 }
+    let scalars = 0
+    for (const selected of fields) {
+      const { node } = selected[0] as SelectedField
+      const definition = definitionOf(schema, selected[0] as SelectedField)
+      if (!definition || !isCompositeType(getNamedType(definition.type))) {
+        scalars++
+        continue
+      }
+      // The objects of introspection are not counted: its limits bound them.
+      if (definition.name.startsWith('__')) continue
+      const isList = isListType(getNullableType(definition.type))
+      const size = isList ? pageSize(definition, node) : 1
+      const below = measured.of(subselections(schema, selected))
+      sum.objects += size * (1 + below.objects)
+      sum.weight += size * (below.own + below.weight)
+    }
+    sum.own = Math.max(1, Math.ceil(scalars / SCALARS_PER_WEIGHT))
+    return sum
+  }
+
+  const fields = [...measured.expand([{ set: operation.selectionSet, type: root.name }]).values()]
+  const paid = fields.filter(([field]) => !freeFields.has((field as SelectedField).node.name.value))
+  const { objects, weight } = measure(paid)
+  const units = Math.max(paid.length, Math.ceil(weight / OBJECTS_PER_UNIT))
+  // A selection of nothing is not free: it is paid like a selection of one.
+  return { units: paid.length === 0 && fields.length > 0 ? 0 : Math.max(1, units), objects, isConstant }
+}
+
+/** Which `limit` in every list makes an operation fit, as a sentence. */
+export function fittingLimit(fits: (limit: number) => boolean): string {
+  let [fitting, over] = [0, MAX_LIMIT]
+  while (over - fitting > 1) {
+    const limit = Math.floor((fitting + over) / 2)
+    if (fits(limit)) fitting = limit
+    else over = limit
+  }
+  return fitting > 0
+    ? `With a limit of ${fitting} in every list it would fit.`
+    : 'No limit of its lists would make it fit: select fewer fields.'
+}

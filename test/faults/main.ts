@@ -1,0 +1,136 @@
+import { spawnSync } from 'node:child_process'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import Table from 'cli-table3'
+import { Refusal, runProgram } from '../bench/lifecycle.js'
+import { buildGateway } from '../bench/servers.js'
+import { type Fault, faults } from './faults.js'
+import { countFound, type Sample, startLoad } from './load.js'
+import { createWorld, type World } from './world.js'
+
+// `npm run test:faults`: every fault under a steady load, and whether the gateways keep their promises.
+
+/** The promises. */
+const SLOWEST_MS = 3_500
+const RECOVERY_MS = 2_000
+
+const CALM_MS = 500
+/** Longer than a request may wait for the database. */
+const HOLD_MS = 4_500
+/** How long the load goes on after the repair: longer than a recovery may take, to see that it lasts. */
+const AFTER_MS = RECOVERY_MS + 1_500
+
+const usage = `npm run test:faults -- [options]
+  --quick        a part of the faults, about 90 seconds
+  --only NAME    faults whose name contains NAME; may be repeated
+Faults: ${faults.map(({ name }) => name).join(', ')}`
+
+function selectFaults(): Fault[] {
+  const options = { quick: { type: 'boolean' }, only: { type: 'string', multiple: true } } as const
+  const { quick, only } = parseArgs({ options }).values
+  const selected = faults.filter(
+    (fault) => (!quick || fault.quick) && (!only || only.some((name) => fault.name.includes(name))),
+  )
+  if (selected.length === 0) throw new Refusal(`No fault has such a name.\n${usage}`)
+  return selected
+}
+
+interface Row {
+  answered: number
+  refused: number
+  failed: number
+  cut: number
+  slowest: number
+  recovery: number
+  acknowledged: number
+  found: number
+  /** Promises that were broken. */
+  broken: string[]
+}
+
+async function measure(fault: Fault, world: World): Promise<Row> {
+  await world.introduceKeys()
+  const load = startLoad(world)
+  await sleep(CALM_MS)
+  const began = performance.now()
+  const repair = await fault.start(world)
+  await sleep(fault.holdMs ?? HOLD_MS)
+  const repairing = performance.now()
+  await repair()
+  const repaired = performance.now()
+  await sleep(AFTER_MS)
+  await load.stop()
+  const ended = await world.replaceEnded()
+
+  const samples = load.samples.filter(({ at, ms }) => at + ms >= began)
+  const count = (outcome: Sample['outcome']) => samples.filter((sample) => sample.outcome === outcome).length
+  const writes = load.samples.flatMap(({ write }) => write ?? [])
+  const lastBad = Math.max(0, ...samples.filter(({ outcome }) => outcome !== 'answered').map(({ at }) => at))
+  const during = load.readiness.filter(({ at }) => at >= began && at < repairing)
+  const row = {
+    answered: count('answered'),
+    refused: count('refused'),
+    failed: count('failed'),
+    cut: count('cut'),
+    slowest: Math.max(0, ...samples.map(({ ms }) => ms)),
+    recovery: Math.max(0, lastBad - repaired),
+    acknowledged: writes.length,
+    found: await countFound(world, writes),
+    broken: [] as string[],
+  }
+  const promise = (kept: boolean, text: string) => kept || row.broken.push(text)
+  const firstOf = (test: (sample: Sample) => boolean) => {
+    const first = samples.find(test)
+    return first && `${first.kind.name}: ${first.detail} after ${Math.round(first.ms)} ms`
+  }
+  const serves = fault.serves ?? (({ needs }: Sample['kind']) => needs === undefined)
+  const slowestMs = fault.slowestMs ?? SLOWEST_MS
+  const failed = ({ outcome }: Sample) => outcome === 'failed'
+  const wronged = ({ kind, outcome }: Sample) => outcome === 'refused' && serves(kind)
+  const statuses = [...new Set(during.map(({ status }) => status))]
+  promise(row.failed === 0, `${row.failed} requests failed; the first: ${firstOf(failed)}`)
+  promise(
+    !samples.some(wronged),
+    `${samples.filter(wronged).length} requests were refused that it does not touch; the first: ${firstOf(wronged)}`,
+  )
+  promise(row.slowest <= slowestMs, `slowest: ${firstOf(({ ms }) => ms === row.slowest)}`)
+  promise(row.recovery <= RECOVERY_MS, `recovered after ${Math.round(row.recovery)} ms`)
+  promise(row.found === row.acknowledged, `${row.acknowledged - row.found} acknowledged writes are lost`)
+  promise(row.answered > 0, 'nothing was answered')
+  const [seen] = world.broken.splice(0)
+  promise(seen === undefined, `${seen}`)
+  promise(ended === 0, `${ended} gateways ended by themselves`)
+  const told = fault.readyz === 503 ? statuses.includes(503) : statuses.every((status) => status === fault.readyz)
+  promise(told || fault.readyz === undefined, `/readyz returned ${statuses.join(' and ')}, not ${fault.readyz}`)
+  return row
+}
+
+function show(rows: [string, Row][]) {
+  const columns = ['answered', 'refused', 'failed', 'cut', 'slowest', 'recovery', 'acknowledged', 'found'] as const
+  const table = new Table({ head: ['fault', ...columns, ''], style: { head: [], border: [] } })
+  for (const [name, row] of rows)
+    table.push([name, ...columns.map((column) => Math.round(row[column])), row.broken.length ? 'BROKEN' : 'kept'])
+  console.log(table.toString())
+  console.log('slowest and recovery in milliseconds; cut: connections that a killed process took with it')
+  for (const [name, { broken }] of rows) for (const text of broken) console.log(`${name}: ${text}`)
+}
+
+await runProgram(async () => {
+  const selected = selectFaults()
+  // It prints a warning if the build is missing or old.
+  const { output } = spawnSync(process.execPath, ['--import', './src/built.mjs', '--eval', ''], { encoding: 'utf8' })
+  if (output.join('') !== '') await buildGateway()
+  const rows: [string, Row][] = []
+  for (const failsOver of [false, true]) {
+    const group = selected.filter((fault) => Boolean(fault.failsOver) === failsOver)
+    if (group.length === 0) continue
+    const world = await createWorld({ failsOver })
+    for (const fault of group) {
+      console.log(`${fault.name} …`)
+      rows.push([fault.name, await measure(fault, world)])
+    }
+    await world.stop()
+  }
+  show(rows)
+  if (rows.some(([, { broken }]) => broken.length > 0)) process.exitCode = 1
+})
