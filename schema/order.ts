@@ -47,7 +47,7 @@ builder.queryFields((t) => ({
       path: '/store/orders',
       tag: 'Store',
       summary: 'List orders',
-      noTryIt: 'The specification disables interactive testing for this operation.',
+      noTryIt: 'Trying this operation in the reference is turned off. It works as described in your own code.',
     },
     args: {
       ...pageArgs(t.arg),

@@ -1,19 +1,33 @@
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { brotliDecompressSync } from 'node:zlib'
+import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { catalogue } from '../schema/errors.js'
+import { createPage } from '../src/docs/page.js'
+import { createOpenApi } from '../src/openapi/index.js'
 import { type Gateway, inject, openGateway } from './support/gateway.js'
+
+const baseUrl = 'https://api.example.com/v1'
 
 let gateway: Gateway
 let port: number
 beforeAll(async () => {
-  gateway = await openGateway({ env: { BASE_URL: 'https://api.example.com/v1' } })
+  gateway = await openGateway({ env: { BASE_URL: baseUrl } })
   port = (await gateway.listen()).port
 })
 afterAll(() => gateway.close())
 
-const assets = ['swagger-ui-bundle.js', 'reference.js', 'reference.css']
+const assets = {
+  'reference.css': 'text/css; charset=utf-8',
+  'reference.js': 'text/javascript; charset=utf-8',
+  'favicon.svg': 'image/svg+xml',
+}
 const get = (path: string, headers = {}) => fetch(`http://127.0.0.1:${port}/v1${path}`, { headers })
+const page = async () => (await get('/docs')).text()
+
+/** All values of an attribute. */
+const values = (html: string, attribute: string) =>
+  [...html.matchAll(new RegExp(` ${attribute}="([^"]*)"`, 'g'))].map(([, value]) => value ?? '')
 
 /** The status of a request whose target is sent unchanged; fetch would normalize it. */
 async function statusOf(target: string) {
@@ -26,50 +40,135 @@ describe('the reference', () => {
   test('has a policy that allows only what the gateway serves, and requests to the API', async () => {
     const { status, headers } = await get('/docs')
     expect(status).toBe(200)
-    const policy = headers.get('content-security-policy')?.split('; ')
-    expect(policy).toEqual([
+    const policy = headers.get('content-security-policy')
+    expect(policy?.split('; ')).toEqual([
       "default-src 'none'",
       "script-src 'self'",
       "style-src 'self'",
-      "img-src 'self' data:",
+      "img-src 'self'",
       "connect-src 'self' https://api.example.com",
       "base-uri 'none'",
       "form-action 'none'",
       "frame-ancestors 'none'",
+      "require-trusted-types-for 'script'",
+      "trusted-types 'none'",
     ])
     expect(headers.get('x-content-type-options')).toBe('nosniff')
     expect(headers.get('referrer-policy')).toBe('no-referrer')
   })
 
-  test('uses only assets below the base path, and all of them exist', async () => {
-    const html = await (await get('/docs')).text()
-    const named = [...html.matchAll(/(?:src|href)="(?!data:)([^"]*)"/g)].map(([, url]) => url)
-    expect(named.sort()).toEqual([...assets.map((name) => `/v1/docs/${name}`), '/v1/openapi.yaml'].sort())
-    for (const asset of assets) {
-      const { status, headers } = await get(`/docs/${asset}`)
+  test('has every operation, parameter, schema field, header, error code and guide as text, without a script', async () => {
+    const html = await page()
+    const ids = values(html, 'id')
+    expect(new Set(ids).size).toBe(ids.length)
+    const document = createOpenApi({ baseUrl, sunset: gateway.config.PET_BY_ID_SUNSET })
+    const { schemas, headers } = document.components
+    const expected = [
+      ...Object.values(document.paths).flatMap((methods) =>
+        Object.values(methods).flatMap(({ operationId, parameters = [] }) => [
+          `operation-${operationId}`,
+          ...parameters.map(({ name }) => `${operationId}.${name}`),
+        ]),
+      ),
+      ...Object.entries(schemas).flatMap(([name, { properties = {} }]) => [
+        `schema-${name}`,
+        ...Object.keys(properties).map((field) => `schema-${name}.${field}`),
+      ]),
+      ...Object.keys(headers).map((name) => `header-${name}`),
+      ...Object.keys(catalogue).map((code) => `error-${code}`),
+    ]
+    expect(expected.length).toBeGreaterThan(120)
+    expect(ids).toEqual(expect.arrayContaining(expected))
+    for (const [, heading] of document.info.description.matchAll(/^##+ (.+)$/gm))
+      expect(html).toContain(`>${heading}</a>`)
+  })
+
+  test('has a target for every link within it', async () => {
+    const html = await page()
+    const ids = new Set(values(html, 'id'))
+    const broken = values(html, 'href').filter((href) => href.startsWith('#') && !ids.has(href.slice(1)))
+    expect(broken).toEqual([])
+  })
+
+  test('shows markup in texts of the document and of the settings as text, and links only to web addresses', () => {
+    const hostile = '<img src=x onerror=alert(1)> [link](javascript:alert(1)) ![image](x) `<b>` <!-- -->'
+    const document = createOpenApi({ baseUrl: `https://api.example.com/'><script>/"`, sunset: new Date() })
+    const poisoned = JSON.parse(JSON.stringify(document), (key, value) =>
+      ['description', 'summary', 'source', 'message', 'x-stability', 'x-no-try-it-reason', 'label'].includes(key)
+        ? `${key === 'description' ? value : ''} ${hostile}`
+        : value,
+    )
+    const html = createPage(poisoned, { base: "/'><script>", style: '">', script: '">', icon: '">' })
+    const elements = [...html.matchAll(/<!?([a-z-]+)/gi)].map(([, name]) => name)
+    expect(elements.filter((name) => name === 'script')).toHaveLength(1)
+    expect(elements.filter((name) => name === 'img')).toHaveLength(1)
+    expect(elements).not.toContain('b')
+    expect(html).not.toMatch(/<!--|href="javascript/i)
+    expect(html.replace(/"[^"]*"/g, '')).not.toMatch(/<[^>]* on\w+=/i)
+    expect(html).toContain('&lt;img src=x onerror=alert(1)&gt;')
+  })
+
+  test('loads assets below the base path, whose addresses change with their content, so that they are kept for good', async () => {
+    const html = await page()
+    const named = [...values(html, 'src'), ...values(html, 'href')].filter((url) => url.startsWith('/v1/docs/'))
+    expect([...new Set(named.map((url) => url.replace(/\?.*/, '')))].sort()).toEqual(
+      Object.keys(assets)
+        .map((name) => `/v1/docs/${name}`)
+        .sort(),
+    )
+    for (const url of new Set(named)) {
+      const { status, headers } = await get(url.slice('/v1'.length))
+      const type = assets[/\/([\w.]+)\?/.exec(url)?.[1] as keyof typeof assets]
       expect([status, headers.get('content-type'), headers.get('x-content-type-options')]).toEqual([
         200,
-        `text/${asset.endsWith('css') ? 'css' : 'javascript'}; charset=utf-8`,
+        type,
         'nosniff',
       ])
+      expect(headers.get('cache-control')).toBe('public, max-age=31536000, immutable')
     }
   })
 
-  test.each(['', ...assets.map((name) => `/${name}`)])(
+  test.each(['', '?', '?of-another-version'])(
+    'an asset with the address "%s" is served too, but must be revalidated',
+    async (search) => {
+      const { status, headers } = await get(`/docs/reference.css${search}`)
+      expect([status, headers.get('cache-control')]).toEqual([200, 'public, no-cache'])
+    },
+  )
+
+  test.each(['', ...Object.keys(assets).map((name) => `/${name}`)])(
     '/docs%s is compressed, and is not sent again if it is unchanged',
     async (path) => {
       const first = await get(`/docs${path}`, { 'accept-encoding': 'identity' })
+      const text = await first.text()
       const etag = first.headers.get('etag') ?? ''
       expect((await get(`/docs${path}`, { 'if-none-match': etag })).status).toBe(304)
       expect((await get(`/docs${path}`, { 'if-none-match': '"another"' })).status).toBe(200)
-      const compressed = await inject(
-        gateway.app,
-        new Request(`https://api.example.com/v1/docs${path}`, { headers: { 'accept-encoding': 'br' } }),
-      )
-      expect(compressed.headers.get('content-encoding')).toBe('br')
-      expect(brotliDecompressSync(await compressed.arrayBuffer()).toString()).toBe(await first.text())
+      for (const [encoding, decompress] of [
+        ['br', brotliDecompressSync],
+        ['gzip', gunzipSync],
+      ] as const) {
+        const compressed = await inject(
+          gateway.app,
+          new Request(`${baseUrl}/docs${path}`, { headers: { 'accept-encoding': encoding } }),
+        )
+        expect(compressed.headers.get('content-encoding')).toBe(encoding)
+        expect(decompress(await compressed.arrayBuffer()).toString()).toBe(text)
+      }
     },
   )
+
+  test('an address below it that names nothing says where the reference is', async () => {
+    const response = await get('/docs/nothing')
+    expect([response.status, await response.json()]).toEqual([
+      404,
+      {
+        code: 'not_found',
+        message: `There is no page at this address. The reference is at ${baseUrl}/docs.`,
+        status: 404,
+      },
+    ])
+  })
 })
 
 describe('an asset path outside of the folder', () => {

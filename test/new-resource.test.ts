@@ -168,3 +168,16 @@ test('it is in the OpenAPI document and in the GraphQL schema, with its examples
   const sdl = await (await fetch(`${gateway.url}/schema.graphql`)).text()
   expect(sdl).toContain('createSupplier(')
 })
+
+test('it is in the reference, under its name, with its stability', async () => {
+  const html = await (await fetch(`${gateway.url}/docs`)).text()
+  for (const id of [
+    'operation-listSuppliers',
+    'operation-createSupplier',
+    'schema-NewSupplier.name',
+    'store-suppliers',
+  ])
+    expect(html).toContain(`id="${id}"`)
+  expect(html).toContain('<h3>Suppliers</h3>')
+  expect(html).toMatch(/href="#operation-getSupplier"><span>Get a supplier <span class="mark beta">/)
+})

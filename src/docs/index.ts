@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import { createRequire } from 'node:module'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import { type GraphQLSchema, printSchema } from 'graphql'
 import { ApiError } from '../../schema/errors.js'
-import type { RequestContext, RequestHead } from '../http/context.js'
+import type { RequestContext } from '../http/context.js'
 import type { HttpResponse } from '../http/response.js'
 import type { Options } from '../openapi/index.js'
 import { projectPath } from '../project.js'
@@ -22,6 +21,8 @@ export interface DocumentsOptions extends Options {
 }
 
 const HOUR = 'public, max-age=3600'
+// For an address that names the version of its content.
+const FOREVER = 'public, max-age=31536000, immutable'
 // May be cached, but must be revalidated; the ETag makes that cheap.
 const REVALIDATE = 'public, no-cache'
 
@@ -32,41 +33,23 @@ async function page(text: string | Uint8Array, type: string, headers: Record<str
     promisify(brotliCompress)(identity, { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } }),
     promisify(gzip)(identity),
   ])
-  const etag = `"${createHash('sha256').update(identity).digest('base64url').slice(0, 27)}"`
   return {
     type,
-    etag,
+    etag: `"${digest(identity)}"`,
     headers: { 'cache-control': REVALIDATE, 'x-content-type-options': 'nosniff', ...headers },
     bodies: { br, gzip: zipped, identity },
   }
 }
 
-const require = createRequire(import.meta.url)
 const assets = {
-  // Swagger UI without its style sheet: reference.css replaces it.
-  'swagger-ui-bundle.js': { file: require.resolve('swagger-ui-dist/swagger-ui-bundle.js'), type: 'text/javascript' },
-  'reference.js': { file: projectPath('src/docs/reference.js'), type: 'text/javascript' },
-  'reference.css': { file: projectPath('src/docs/reference.css'), type: 'text/css' },
+  'reference.css': 'text/css; charset=utf-8',
+  'reference.js': 'text/javascript; charset=utf-8',
+  'favicon.svg': 'image/svg+xml',
 }
 
-const docsPage = (base: string) => `<!doctype html>
-<html lang="en">
-<head>
-  <meta charset="utf-8">
-  <meta name="viewport" content="width=device-width, initial-scale=1">
-  <meta name="color-scheme" content="light dark">
-  <title>Pet Store API reference</title>
-  <link rel="icon" href="data:,">
-  <link rel="stylesheet" href="${base}/docs/reference.css">
-  <script src="${base}/docs/swagger-ui-bundle.js" defer></script>
-  <script src="${base}/docs/reference.js" type="module"></script>
-</head>
-<body>
-  <div id="reference"></div>
-  <noscript>This page needs JavaScript. The same document is at <a href="${base}/openapi.yaml">openapi.yaml</a>.</noscript>
-</body>
-</html>
-`
+const readAsset = (name: string) => readFile(projectPath(`src/docs/${name}`))
+
+const digest = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('base64url').slice(0, 27)
 
 /** The page loads only what the gateway serves, and sends requests only to the API. */
 const docsHeaders = (baseUrl: string) => ({
@@ -74,11 +57,14 @@ const docsHeaders = (baseUrl: string) => ({
     "default-src 'none'",
     "script-src 'self'",
     "style-src 'self'",
-    "img-src 'self' data:",
+    "img-src 'self'",
     `connect-src 'self' ${new URL(baseUrl).origin}`,
     "base-uri 'none'",
     "form-action 'none'",
     "frame-ancestors 'none'",
+    // No text can become markup, whatever the script does with it.
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
   ].join('; '),
   'referrer-policy': 'no-referrer',
 })
@@ -89,17 +75,30 @@ export function createDocs({ baseUrl, sunset, schema }: DocumentsOptions) {
   // Imported with the first request: most gateways never serve the document, and its code takes memory.
   const openapi = async () => {
     const { createOpenApi, toYaml } = await import('../openapi/index.js')
-    const document = createOpenApi({ baseUrl, sunset })
-    return { json: JSON.stringify(document, null, 2), yaml: toYaml(document) }
+    return { document: createOpenApi({ baseUrl, sunset }), toYaml }
+  }
+  const reference = async () => {
+    const [{ document }, { createPage }, ...versions] = await Promise.all([
+      openapi(),
+      import('./page.js'),
+      ...Object.keys(assets).map(async (name) => `${base}/docs/${name}?${digest(await readAsset(name))}`),
+    ])
+    const [style = '', script = '', icon = ''] = versions
+    return page(createPage(document, { base, style, script, icon }), 'text/html; charset=utf-8', docsHeaders(baseUrl))
   }
   const creators = new Map<string, () => Promise<Page>>([
-    ['/docs', () => page(docsPage(base), 'text/html; charset=utf-8', docsHeaders(baseUrl))],
+    ['/docs', reference],
     ...Object.entries(assets).map(
-      ([name, { file, type }]) =>
-        [`/docs/${name}`, async () => page(await readFile(file), `${type}; charset=utf-8`)] as const,
+      ([name, type]) => [`/docs/${name}`, async () => page(await readAsset(name), type)] as const,
     ),
-    ['/openapi.json', async () => page((await openapi()).json, 'application/json')],
-    ['/openapi.yaml', async () => page((await openapi()).yaml, 'application/yaml')],
+    ['/openapi.json', async () => page(JSON.stringify((await openapi()).document, null, 2), 'application/json')],
+    [
+      '/openapi.yaml',
+      async () => {
+        const { document, toYaml } = await openapi()
+        return page(toYaml(document), 'application/yaml')
+      },
+    ],
     ['/schema.graphql', () => page(`${printSchema(schema)}\n`, 'application/graphql; charset=utf-8')],
     [
       '/graphql',
@@ -124,8 +123,11 @@ export function createDocs({ baseUrl, sunset, schema }: DocumentsOptions) {
     return created
   }
 
-  function respond({ type, etag, headers: own, bodies }: Page, { headers: requested }: RequestHead): HttpResponse {
-    const headers = { ...own, etag, vary: 'Accept, Accept-Encoding' }
+  function respond({ type, etag, headers: own, bodies }: Page, { head, search }: RequestContext): HttpResponse {
+    const { headers: requested } = head
+    const headers: Record<string, string> = { ...own, etag, vary: 'Accept, Accept-Encoding' }
+    // An old gateway may be asked for the assets of a new one, and then serves its own, which nobody may keep.
+    if (search && etag === `"${search}"`) headers['cache-control'] = FOREVER
     if (requested['if-none-match']?.includes(etag)) return { status: 304, headers }
     const accepted = String(requested['accept-encoding'] ?? '')
     const encoding = /\bbr\b/.test(accepted) ? 'br' : /\bgzip\b/.test(accepted) ? 'gzip' : 'identity'
@@ -150,11 +152,13 @@ export function createDocs({ baseUrl, sunset, schema }: DocumentsOptions) {
     const create = path === null ? undefined : creators.get(path)
     // The URL as sent, because the path has `..` resolved and may have left the folder.
     const below = path?.startsWith('/docs/') || head.url?.startsWith(`${base}/docs/`)
-    if (below && !(create && path?.startsWith('/docs/'))) throw new ApiError('not_found')
+    if (below && !(create && path?.startsWith('/docs/'))) {
+      throw new ApiError('not_found', `There is no page at this address. The reference is at ${baseUrl}/docs.`)
+    }
     if (create || path === '/') context.allow = 'GET, HEAD'
     if (method !== 'GET' || path === null) return
     if (path === '/') return { status: 302, headers: { location: `${baseUrl}/docs` } }
     if (!create || (path === '/graphql' && !head.headers.accept?.includes('text/html'))) return
-    return createOnce(path, create).then((page) => respond(page, head))
+    return createOnce(path, create).then((page) => respond(page, context))
   }
 }

@@ -1,424 +1,570 @@
-// @ts-nocheck: it runs in browsers, and the server's types do not include their globals.
+// @ts-check
+// The page can be read without this script. It adds what needs one: the theme, the chosen language of samples, copying,
+// search, the key, and trying. It never makes markup of text: the policy of the page forbids it.
 
-// A layout for Swagger UI: navigation, guides, labels, code samples, and a field for the API key. Swagger UI provides
-// React, keeps the state, renders parameters and responses, and sends try-it requests.
+const root = document.documentElement
 
-const base = new URL('..', import.meta.url)
-const title = 'Pet Store API'
-
-const slug = (text) =>
-  text
-    .toLowerCase()
-    .replace(/[^a-z0-9]+/g, '-')
-    .replace(/^-|-$/g, '')
-
-/** The guides are the sections of the document's description, one per second-level heading. */
-function parseDescription(description) {
-  const [introduction, ...sections] = description.split(/^## +/m)
-  const guides = sections.map((section) => {
-    const [heading, ...lines] = section.split('\n')
-    return { id: slug(heading), title: heading.trim(), text: lines.join('\n').trim() }
-  })
-  return { introduction: introduction.trim(), guides }
-}
-
-const operationId = (tag, id) => `operations-${tag}-${id}`
-
-// The style sheet defines the colors.
-const theme = {
-  hljs: {},
-  'hljs-attr': { color: 'var(--code-name)' },
-  'hljs-keyword': { color: 'var(--code-word)' },
-  'hljs-built_in': { color: 'var(--code-word)' },
-  'hljs-literal': { color: 'var(--code-word)' },
-  'hljs-string': { color: 'var(--code-string)' },
-  'hljs-number': { color: 'var(--code-number)' },
-}
-
-const masked = (value, header) => (header.toLowerCase() === 'authorization' ? 'Bearer <your key>' : value)
-
-function plugin({ React, getSystem }) {
-  const { createElement: h, Fragment, memo, useEffect, useMemo, useState } = React
-
-  /** The operation in the document, with its extensions, whether it is expanded or not. */
-  const operationAt = (path, method) => getSystem().specSelectors.specJson().getIn(['paths', path, method])
-
-  const Method = ({ name }) => h('span', { className: `method ${name}` }, name.toUpperCase())
-
-  function Marks({ operation }) {
-    const stability = operation.get('x-stability')
-    const sunset = operation.get('x-deprecated-sunset')
-    return h(
-      Fragment,
-      null,
-      operation.get('deprecated') && h('span', { className: 'mark deprecated' }, 'deprecated'),
-      sunset && h('span', { className: 'mark deprecated' }, 'ends on ', h('time', { dateTime: sunset }, sunset)),
-      stability && h('span', { className: `mark ${stability}` }, stability),
-    )
-  }
-
-  function Navigation({ guides, tags, close }) {
-    const [hash, setHash] = useState(location.hash)
-    useEffect(() => {
-      const update = () => setHash(location.hash)
-      addEventListener('hashchange', update)
-      return () => removeEventListener('hashchange', update)
-    }, [])
-    const group = (heading, items) =>
-      h(
-        'section',
-        { key: heading },
-        h('h2', null, heading),
-        h(
-          'ul',
-          null,
-          items.map(({ id, content }) =>
-            h(
-              'li',
-              { key: id },
-              h('a', { href: `#${id}`, 'aria-current': hash === `#${id}` ? 'location' : undefined }, content),
-            ),
-          ),
-        ),
-      )
-    return h(
-      'nav',
-      { id: 'navigation', 'aria-label': 'Reference', onClick: (event) => event.target.closest('a') && close() },
-      group('Guides', [
-        ...guides.map((guide) => ({ id: guide.id, content: guide.title })),
-        { id: 'key', content: 'Your API key' },
-      ]),
-      tags.map(({ name, operations }) =>
-        group(
-          name,
-          operations.map(({ id, method, summary, deprecated }) => ({
-            id: operationId(name, id),
-            content: h(
-              Fragment,
-              null,
-              deprecated ? h('s', null, summary, h('span', { className: 'unseen' }, ' (deprecated)')) : summary,
-              h(Method, { name: method }),
-            ),
-          })),
-        ),
-      ),
-    )
-  }
-
-  // Memoized, because Swagger UI renders everything again on every change, which is slow for the guides.
-  const Guides = memo(({ guides }) => {
-    const Markdown = getSystem().getComponent('Markdown')
-    return guides.map(({ id, title, text }) =>
-      h(
-        'section',
-        { key: id, id, className: 'guide' },
-        h('h2', null, h('a', { href: `#${id}` }, title)),
-        h(Markdown, { source: text }),
-      ),
-    )
-  })
-
-  /** The key pasted here is sent with every try-it request, and stays in this browser until it is removed. */
-  function Key({ authActions, authSelectors, specSelectors }) {
-    const [text, setText] = useState('')
-    const definitions = specSelectors.securityDefinitions()
-    const name = definitions.findKey((definition) => definition.get('scheme') === 'bearer')
-    const used = Boolean(authSelectors.authorized().get(name))
-    const submit = (event) => {
-      event.preventDefault()
-      if (used) authActions.logoutWithPersistOption([name])
-      else if (text.trim())
-        authActions.authorizeWithPersistOption({
-          [name]: { name, schema: definitions.get(name), value: text.trim() },
-        })
-      setText('')
+/** What this browser keeps. Where storage is forbidden, a choice lasts as long as the page. */
+const storage = {
+  /** @param {string} name */
+  get(name) {
+    try {
+      return localStorage.getItem(`petstore-${name}`)
+    } catch {
+      return null
     }
-    return h(
-      'form',
-      { className: 'key', onSubmit: submit },
-      h('label', { htmlFor: 'key-text' }, 'API key'),
-      h('input', {
-        id: 'key-text',
-        type: 'password',
-        autoComplete: 'off',
-        placeholder: used ? 'in use' : 'petstore_…',
-        disabled: used,
-        value: text,
-        onChange: (event) => setText(event.target.value),
-      }),
-      h('button', { type: 'submit', className: 'btn' }, used ? 'Remove key' : 'Use key'),
-      h(
-        'p',
-        { role: 'status' },
-        used
-          ? 'Requests from this page use your key and count against its quota.'
-          : 'Paste a key to try operations from this page. It is stored in this browser only, and sent to this service only.',
-      ),
+  },
+  /** @param {string} name @param {string | null} value */
+  set(name, value) {
+    try {
+      if (value === null) localStorage.removeItem(`petstore-${name}`)
+      else localStorage.setItem(`petstore-${name}`, value)
+    } catch {}
+  },
+}
+
+// Before the first paint, so that nothing moves or flashes.
+root.dataset.scripted = ''
+root.dataset.theme = storage.get('theme') ?? 'system'
+root.dataset.language = storage.get('language') ?? 'curl'
+
+/**
+ * @template {HTMLElement} [T=HTMLElement]
+ * @param {string} id
+ */
+const byId = (id) => /** @type {T} */ (document.getElementById(id))
+
+/**
+ * @param {string} selector
+ * @param {ParentNode} [within]
+ */
+const all = (selector, within = document) => /** @type {HTMLElement[]} */ ([...within.querySelectorAll(selector)])
+
+/**
+ * An element with its content: text and other elements.
+ *
+ * @template {keyof HTMLElementTagNameMap} K
+ * @param {K} name
+ * @param {Partial<HTMLElementTagNameMap[K]> | null} properties
+ * @param {(Node | string)[]} content
+ */
+function element(name, properties, ...content) {
+  const made = /** @type {HTMLElement} */ (document.createElement(name))
+  Object.assign(made, properties)
+  made.append(...content)
+  return /** @type {HTMLElementTagNameMap[K]} */ (made)
+}
+
+// Theme
+
+const themes = ['system', 'light', 'dark']
+
+function startTheme() {
+  const button = byId('theme')
+  const show = () => {
+    button.setAttribute('aria-label', `Theme: ${root.dataset.theme}`)
+    button.title = `Theme: ${root.dataset.theme}`
+  }
+  button.addEventListener('click', () => {
+    root.dataset.theme = themes[(themes.indexOf(root.dataset.theme ?? '') + 1) % themes.length] ?? 'system'
+    storage.set('theme', root.dataset.theme)
+    show()
+  })
+  show()
+}
+
+// The language of samples, chosen once for all operations
+
+function startLanguages() {
+  const buttons = all('button[data-language]')
+  const languages = new Set(buttons.map((button) => button.dataset.language))
+  if (!languages.has(root.dataset.language)) root.dataset.language = [...languages][0]
+  const show = () => {
+    for (const button of buttons)
+      button.setAttribute('aria-pressed', String(button.dataset.language === root.dataset.language))
+  }
+  document.addEventListener('click', ({ target }) => {
+    const button = /** @type {HTMLElement} */ (target).closest('button[data-language]')
+    if (!(button instanceof HTMLElement) || !button.dataset.language) return
+    // What was clicked stays where it is, although samples above it change their height.
+    const before = button.getBoundingClientRect().top
+    root.dataset.language = button.dataset.language
+    storage.set('language', button.dataset.language)
+    show()
+    scrollBy({ top: button.getBoundingClientRect().top - before, behavior: 'instant' })
+  })
+  show()
+}
+
+// Copying
+
+/** @param {string} text */
+async function copy(text) {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text)
+  // Browsers offer the clipboard only over HTTPS and on localhost.
+  const field = element('textarea', { value: text })
+  field.style.position = 'fixed'
+  document.body.append(field)
+  field.select()
+  const copied = document.execCommand('copy')
+  field.remove()
+  if (!copied) throw new Error('The browser does not allow copying.')
+}
+
+/** @param {HTMLElement} block */
+function addCopyButton(block) {
+  const button = element('button', { type: 'button', className: 'copy' }, 'Copy')
+  const answer = element('span', { className: 'unseen' })
+  answer.setAttribute('role', 'status')
+  button.addEventListener('click', async () => {
+    const [text, spoken] = await copy(block.querySelector('pre')?.textContent ?? '').then(
+      () => ['Copied', 'Copied'],
+      () => ['Not copied', 'Your browser does not allow copying. Select the text instead.'],
     )
+    button.textContent = text ?? ''
+    answer.textContent = spoken ?? ''
+    setTimeout(() => {
+      button.textContent = 'Copy'
+      answer.textContent = ''
+    }, 2000)
+  })
+  block.append(button, answer)
+}
+
+// Where the reader is
+
+function startNavigation() {
+  const navigation = byId('navigation')
+  const links = new Map(all('a', navigation).map((link) => [(link.getAttribute('href') ?? '').slice(1), link]))
+  const sections = [...links.keys()].flatMap((id) => document.getElementById(id) ?? [])
+  /** @type {HTMLElement | undefined} */
+  let current
+  const follow = () => {
+    const atEnd = innerHeight + scrollY >= root.scrollHeight - 2
+    const here = atEnd ? sections.at(-1) : sections.findLast((section) => section.getBoundingClientRect().top < 140)
+    // At the end of the page, what the address names may never reach the top.
+    const named = atEnd && document.getElementById(fragment())
+    const link = links.get(named && links.has(named.id) ? named.id : (here?.id ?? ''))
+    if (link === current) return
+    current?.removeAttribute('aria-current')
+    link?.setAttribute('aria-current', 'location')
+    current = link
+    if (!link) return
+    const { top, bottom } = link.getBoundingClientRect()
+    const frame = navigation.getBoundingClientRect()
+    if (top < frame.top + 40 || bottom > frame.bottom - 40) navigation.scrollTop += top - frame.top - frame.height / 3
   }
-
-  function Reference(system) {
-    const { specSelectors, layoutActions, getComponent } = system
-    const [open, setOpen] = useState(false)
-    const json = specSelectors.specJson()
-    const { info, paths, tags: groups } = useMemo(() => json.toJS(), [json])
-    const { introduction, guides } = useMemo(() => parseDescription(info?.description ?? ''), [info])
-
-    // A link to an operation opens it.
-    useEffect(() => {
-      if (!paths) return
-      const reveal = () => {
-        const id = location.hash.slice(1)
-        const [kind, tag, operation] = id.split('-')
-        if (kind === 'operations' && operation) layoutActions.show(['operations', tag, operation], true)
-        document.getElementById(id)?.scrollIntoView()
-      }
-      reveal()
-      addEventListener('hashchange', reveal)
-      return () => removeEventListener('hashchange', reveal)
-    }, [paths, layoutActions])
-
-    if (!paths)
-      return h(
-        'main',
-        { className: 'swagger-ui loading-page' },
-        h('h1', null, title),
-        specSelectors.loadingStatus() === 'failed'
-          ? h('p', { role: 'alert' }, 'The API document could not be loaded. Reload the page to try again.')
-          : h('p', { role: 'status' }, 'Loading …'),
-      )
-
-    const tags = groups.map(({ name }) => ({
-      name,
-      operations: Object.values(paths).flatMap((methods) =>
-        Object.entries(methods)
-          .filter(([, operation]) => operation.tags?.includes(name))
-          .map(([method, operation]) => ({ ...operation, method, id: operation.operationId })),
-      ),
-    }))
-    const Markdown = getComponent('Markdown', true)
-    const Operations = getComponent('operations', true)
-    const KeyField = getComponent('Key', true)
-    return h(
-      'div',
-      { className: `swagger-ui reference${open ? ' open' : ''}` },
-      h('a', { className: 'skip', href: '#content' }, 'Skip to content'),
-      h(
-        'header',
-        null,
-        h('a', { className: 'brand', href: '#content' }, title, h('span', null, info.version)),
-        h(
-          'button',
-          {
-            type: 'button',
-            className: 'btn menu',
-            'aria-expanded': open,
-            'aria-controls': 'navigation',
-            onClick: () => setOpen(!open),
-          },
-          'Menu',
-        ),
-        h(Navigation, { guides, tags, close: () => setOpen(false) }),
-      ),
-      h(
-        'main',
-        {
-          id: 'content',
-          tabIndex: -1,
-          // The Markdown renderer makes every link open a new tab, even links within the page.
-          onClick: (event) => event.target.closest('a[href^="#"]')?.removeAttribute('target'),
-        },
-        h('h1', null, info.title),
-        h(Markdown, { source: introduction }),
-        h(
-          'ul',
-          { className: 'documents' },
-          [
-            ['openapi.yaml', 'OpenAPI 3.0, YAML'],
-            ['openapi.json', 'OpenAPI 3.0, JSON'],
-            ['schema.graphql', 'GraphQL schema'],
-            ['graphql', 'GraphiQL'],
-          ].map(([path, text]) => h('li', { key: path }, h('a', { href: new URL(path, base).href }, text))),
-        ),
-        h(Guides, { guides }),
-        h('section', { id: 'key', className: 'guide' }, h('h2', null, 'Your API key'), h(KeyField)),
-        h(Operations),
-      ),
-    )
+  let waiting = false
+  const soon = () => {
+    if (waiting) return
+    waiting = true
+    requestAnimationFrame(() => {
+      waiting = false
+      follow()
+    })
   }
+  addEventListener('scroll', soon, { passive: true })
+  addEventListener('resize', soon)
+  addEventListener('hashchange', soon)
+  navigation.addEventListener('click', ({ target }) => {
+    if (/** @type {HTMLElement} */ (target).closest('a')) navigation.hidePopover()
+  })
+  follow()
+}
 
-  function OperationTag({ tag, tagObj, getComponent, children }) {
-    const Markdown = getComponent('Markdown', true)
-    return h(
-      'section',
-      { id: `operations-tag-${tag}`, className: 'tag' },
-      h('h2', null, tag),
-      h(Markdown, { source: tagObj.getIn(['tagDetails', 'description'], '') }),
-      children,
-    )
-  }
-
-  // Replaces Swagger UI's, which has a link inside the button and three more buttons beside it.
-  function OperationSummary({ operationProps, isShown, toggleShown }) {
-    const { method, path, summary, tag, operationId: id } = operationProps.toObject()
-    const toggle = () => {
-      // Without this, its link could not open it again, because the address would not change.
-      history.replaceState(null, '', isShown ? location.pathname : `#${operationId(tag, id)}`)
-      toggleShown()
-    }
-    return h(
-      'h3',
-      { className: 'opblock-summary' },
-      h(
-        'button',
-        { type: 'button', 'aria-expanded': isShown, onClick: toggle },
-        h(Method, { name: method }),
-        // A long path may wrap before each of its segments.
-        h(
-          'code',
-          null,
-          path.split(/(?=\/)/).flatMap((part, index) => [h('wbr', { key: index }), part]),
-        ),
-        h('span', { className: 'summary' }, summary),
-        h(Marks, { operation: operationAt(path, method) }),
-      ),
-    )
-  }
-
-  // The language chosen for one operation is the default for the next ones.
-  let language = 'curl'
-  const grammars = { curl: 'bash', JavaScript: 'javascript', Python: 'text' }
-
-  function Samples({ operation, getComponent }) {
-    const [chosen, choose] = useState(language)
-    const samples = operation.get('x-codeSamples')?.toJS() ?? []
-    const sample = samples.find(({ label }) => label === chosen) ?? samples[0]
-    const HighlightCode = getComponent('HighlightCode', true)
-    if (!sample) return null
-    return h(
-      'section',
-      { className: 'samples' },
-      h('h4', null, 'Code sample'),
-      h(
-        'div',
-        { role: 'group', 'aria-label': 'Language', className: 'choices' },
-        samples.map(({ label }) =>
-          h(
-            'button',
-            {
-              key: label,
-              type: 'button',
-              'aria-pressed': label === sample.label,
-              onClick: () => {
-                language = label
-                choose(label)
-              },
-            },
-            label,
-          ),
-        ),
-      ),
-      h(HighlightCode, { language: grammars[sample.label] ?? 'text', canCopy: true }, sample.source),
-    )
-  }
-
-  /** Renders its content only when it is open. */
-  function Details({ summary, Content, props }) {
-    const [open, setOpen] = useState(false)
-    return h(
-      'details',
-      { onToggle: (event) => setOpen(event.currentTarget.open) },
-      h('summary', null, summary),
-      open && h(Content, props),
-    )
-  }
-
-  const wrapComponents = {
-    parameters: (Parameters) => (props) => {
-      const operation = operationAt(...props.pathMethod)
-      const reason = operation.get('x-no-try-it-reason', 'This operation cannot be tried from this page.')
-      return h(
-        Fragment,
-        null,
-        h(Samples, { operation, getComponent: props.getComponent }),
-        !props.allowTryItOut &&
-          h(
-            'div',
-            { className: 'no-try' },
-            h('button', { type: 'button', className: 'btn', disabled: true }, 'Try it out'),
-            h('p', null, reason),
-          ),
-        h(Parameters, props),
-      )
-    },
-    execute: (Execute) => (props) =>
-      h(
-        Fragment,
-        null,
-        h(Execute, props),
-        getSystem().authSelectors.authorized().size === 0 &&
-          h(
-            'p',
-            { className: 'no-key' },
-            'Without a key this returns 401. ',
-            h('a', { href: '#key' }, 'Paste your key.'),
-          ),
-      ),
-    headers: (Headers) => (props) =>
-      props.headers?.size > 0 && h(Details, { summary: 'Headers', Content: Headers, props }),
-    // The key must not show on the screen.
-    curl: (Curl) => (props) =>
-      h(Curl, { ...props, request: props.request.update('headers', (headers) => headers.map(masked)) }),
-    // Without a title it is always open, because its button would have no name.
-    ModelCollapse: (Collapse) => (props) => (props.title ? h(Collapse, props) : props.children),
-    // Labels for fields that have none, for screen readers.
-    ExamplesSelect: (Select) => (props) =>
-      props.examples.size > 1 && h('label', null, h('span', { className: 'unseen' }, 'Example'), h(Select, props)),
-    JsonSchemaForm: (Form) => (props) =>
-      props.schema.get('type') === 'array' && !props.schema.hasIn(['items', 'enum'])
-        ? h(Form, props)
-        : h('label', null, h('span', { className: 'unseen' }, props.description), h(Form, props)),
-    TextArea: (TextArea) => (props) => h(TextArea, { 'aria-label': 'Request body', ...props }),
-  }
-
-  return {
-    components: {
-      Reference,
-      Key,
-      OperationTag,
-      OperationSummary,
-      // Unlike the default field for list items, this one takes an accessible name.
-      JsonSchema_integer_int64: (props) => h(props.getComponent('JsonSchema_string'), props),
-    },
-    wrapComponents,
-    rootInjects: { syntaxHighlighting: { styles: { reference: theme }, defaultStyle: theme } },
-    statePlugins: {
-      spec: {
-        wrapSelectors: {
-          allowTryItOutFor: () => (state, path, method) =>
-            state.getIn(['json', 'paths', path, method, 'x-explorer-enabled']) !== false,
-          // Optional parameters start empty. Otherwise every list would be requested with every filter at once.
-          parameterWithMetaByIdentity:
-            (select) =>
-            (_state, ...which) => {
-              const parameter = select(...which)
-              return parameter?.get('required')
-                ? parameter
-                : parameter?.delete('example').deleteIn(['schema', 'example'])
-            },
-        },
-      },
-    },
+/** What the address names after its #. */
+function fragment() {
+  try {
+    return decodeURIComponent(location.hash.slice(1))
+  } catch {
+    return location.hash.slice(1)
   }
 }
 
-SwaggerUIBundle({
-  url: new URL('openapi.json', base).href,
-  dom_id: '#reference',
-  layout: 'Reference',
-  plugins: [plugin],
-  syntaxHighlight: { theme: 'reference' },
-  persistAuthorization: true,
-  defaultModelExpandDepth: 2,
-  displayRequestDuration: true,
+function startAddress() {
+  const message = byId('missing')
+  const check = () => {
+    const name = fragment()
+    message.hidden = name === '' || document.getElementById(name) !== null
+    if (message.hidden) return
+    const search = element('button', { type: 'button', className: 'link', onclick: () => openSearch(name) }, 'Search')
+    message.replaceChildren(`There is no section “${name}” on this page. `, search, ' for it, or use the navigation.')
+    scrollTo({ top: 0, behavior: 'instant' })
+  }
+  addEventListener('hashchange', check)
+  check()
+}
+
+// Search
+
+/**
+ * @typedef {object} Entry
+ * @property {string} id
+ * @property {string} kind
+ * @property {string} title
+ * @property {string} hint
+ * @property {string} text
+ */
+
+/** @type {Entry[] | undefined} */
+let entries
+
+/** Everything on the page that can be found. */
+function readEntries() {
+  return all('[data-find]').map((found) => {
+    const { find: kind = '', title = '', hint } = found.dataset
+    const described =
+      found.querySelector('p ~ p')?.textContent ?? found.querySelector('td:last-child')?.textContent ?? ''
+    const section = found.tagName === 'SECTION' ? found : found.closest('.row')
+    const text = kind === 'Guide' ? section?.textContent : described
+    return {
+      id: found.id,
+      kind,
+      title,
+      hint: hint ?? (kind === 'Guide' ? '' : described),
+      text: (text ?? '').toLowerCase(),
+    }
+  })
+}
+
+/** How well an entry answers a word; 0 where it does not. @param {Entry} entry @param {string} word @returns {number} */
+function score({ title, hint, kind, text }, word) {
+  const name = title.toLowerCase()
+  if (name === word) return 100
+  if (name.startsWith(word)) return 60
+  if (name.split(/[^a-z0-9]+/).some((part) => part === word)) return 50
+  if (name.includes(word)) return 30
+  if (`${hint} ${kind}`.toLowerCase().includes(word)) return 10
+  return text.includes(word) ? 2 : 0
+}
+
+/** @param {string} query */
+function search(query) {
+  entries ??= readEntries()
+  const words = query.toLowerCase().split(/\s+/).filter(Boolean)
+  return entries
+    .map((entry) => ({ entry, scores: [query.trim().toLowerCase(), ...words].map((word) => score(entry, word)) }))
+    .filter(({ scores }) => scores.slice(1).every(Boolean))
+    .map(({ entry, scores }) => ({ entry, total: scores.reduce((sum, one) => sum + one, 0) }))
+    .sort((a, b) => b.total - a.total)
+    .slice(0, 50)
+    .map(({ entry }) => entry)
+}
+
+function showResults() {
+  const query = /** @type {HTMLInputElement} */ (byId('search-text')).value
+  const found = query.trim() ? search(query) : []
+  byId('search-results').replaceChildren(
+    ...found.map(({ id, kind, title, hint }, index) =>
+      element(
+        'a',
+        { id: `result-${index}`, href: `#${encodeURIComponent(id)}`, role: 'option', tabIndex: -1 },
+        element('span', { className: 'title' }, title),
+        element('span', { className: 'kind' }, kind),
+        element('span', { className: 'hint' }, hint),
+      ),
+    ),
+  )
+  byId('search-state').textContent = !query.trim()
+    ? ''
+    : found.length > 0
+      ? `${found.length} ${found.length === 1 ? 'result' : 'results'}`
+      : `Nothing on this page matches “${query.trim()}”.`
+  choose(0)
+}
+
+/** Marks a result as the one that Enter opens. @param {number} index */
+function choose(index) {
+  const results = all('a', byId('search-results'))
+  const chosen = results[(index + results.length) % (results.length || 1)]
+  for (const result of results) result.setAttribute('aria-selected', String(result === chosen))
+  chosen?.scrollIntoView({ block: 'nearest' })
+  if (chosen) byId('search-text').setAttribute('aria-activedescendant', chosen.id)
+  else byId('search-text').removeAttribute('aria-activedescendant')
+}
+
+function openSearch(query = '') {
+  const text = /** @type {HTMLInputElement} */ (byId('search-text'))
+  const dialog = /** @type {HTMLDialogElement} */ (byId('search'))
+  if (!dialog.open) dialog.showModal()
+  if (query) text.value = query
+  text.select()
+  showResults()
+}
+
+function startSearch() {
+  const dialog = /** @type {HTMLDialogElement} */ (byId('search'))
+  byId('open-search').addEventListener('click', () => openSearch())
+  addEventListener('keydown', (event) => {
+    const typing = /** @type {HTMLElement} */ (event.target).closest('input, textarea, select')
+    const asked = event.key === '/' && !typing && !event.ctrlKey && !event.metaKey && !event.altKey
+    if (!asked && !((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === 'k')) return
+    event.preventDefault()
+    openSearch()
+  })
+  byId('search-text').addEventListener('input', showResults)
+  byId('search-text').addEventListener('keydown', (event) => {
+    const results = all('a', byId('search-results'))
+    const chosen = results.findIndex((result) => result.getAttribute('aria-selected') === 'true')
+    if (event.key === 'ArrowDown') choose(chosen + 1)
+    else if (event.key === 'ArrowUp') choose(chosen - 1)
+    else if (event.key === 'Enter') results[chosen]?.click()
+    else return
+    event.preventDefault()
+  })
+  dialog.addEventListener('click', ({ target }) => {
+    if (target === dialog || /** @type {HTMLElement} */ (target).closest('a')) dialog.close()
+  })
+}
+
+// The key
+
+const server = () => byId('content').dataset.server ?? ''
+
+/** The key in use. */
+let key = storage.get('key')
+
+/** @param {string} url @param {RequestInit & { headers?: Record<string, string> }} [init] */
+async function send(url, init = {}) {
+  const headers = { ...init.headers, ...(key ? { Authorization: `Bearer ${key}` } : {}) }
+  const startedAt = performance.now()
+  const response = await fetch(url, { ...init, headers, signal: AbortSignal.timeout(30_000) })
+  const text = await response.text()
+  return { response, text, ms: Math.round(performance.now() - startedAt) }
+}
+
+/** @param {string} name @param {{ limit: number, remaining: number, reset: number }} window */
+function windowBar(name, { limit, remaining, reset }) {
+  const seconds = Math.max(0, Math.floor(reset - Date.now() / 1000))
+  const time =
+    seconds < 120
+      ? `${seconds} s`
+      : seconds < 7200
+        ? `${Math.round(seconds / 60)} min`
+        : `${Math.round(seconds / 3600)} h`
+  const label = `${remaining.toLocaleString('en')} of ${limit.toLocaleString('en')} left this ${name}`
+  const meter = element('meter', { max: limit, value: remaining, low: limit / 10 })
+  meter.setAttribute('aria-label', label)
+  return element(
+    'p',
+    { className: 'window' },
+    element('span', null, label),
+    element('span', { className: 'soft' }, `resets in ${time}`),
+    meter,
+  )
+}
+
+/** @param {string} text @param {boolean} [bad] */
+function sayOfKey(text, bad = false) {
+  byId('key-message').textContent = text
+  byId('key-message').classList.toggle('bad', bad)
+  byId('key-text').setAttribute('aria-invalid', String(bad))
+}
+
+function showKey() {
+  root.classList.toggle('keyed', key !== null)
+  byId('key-remove').hidden = key === null
+  if (key) return
+  byId('key-summary').textContent = 'API key'
+  byId('key-quota').replaceChildren()
+}
+
+/** Asks for the plan of the key and for what is left, which costs nothing. */
+async function readQuota() {
+  let answer
+  try {
+    answer = await send(`${server()}/quota`)
+  } catch {
+    sayOfKey('The key could not be checked: the API does not answer. Try again.', true)
+    return false
+  }
+  const { response, text } = answer
+  if (!response.ok) {
+    const reason =
+      response.status === 401
+        ? 'This key is not valid. It may be mistyped, revoked or expired. Check that you copied all of it.'
+        : response.status === 429
+          ? `Too many requests without a valid key. Try again in ${response.headers.get('Retry-After') ?? 60} seconds.`
+          : `The key could not be checked: the API returned ${response.status}. Try again.`
+    sayOfKey(reason, true)
+    byId('key-quota').replaceChildren()
+    return false
+  }
+  const { plan, minute, day } = JSON.parse(text)
+  sayOfKey('Requests from this page use your key and count against its quota.')
+  byId('key-summary').textContent = `${plan} · ${Math.min(minute.remaining, day.remaining).toLocaleString('en')} left`
+  byId('key-quota').replaceChildren(
+    element('p', { className: 'plan' }, element('strong', null, plan), ' plan'),
+    windowBar('minute', minute),
+    windowBar('day', day),
+  )
+  return true
+}
+
+/** @param {string} pasted */
+async function useKey(pasted) {
+  const text = pasted.trim().replace(/^Bearer\s+/i, '')
+  if (!text) return sayOfKey('Paste a key first. It starts with petstore_.', true)
+  if (!/^petstore_[!-~]+$/.test(text))
+    return sayOfKey('This is not a key of this API: a key starts with petstore_ and has no spaces.', true)
+  sayOfKey('Checking …')
+  const before = key
+  key = text
+  if (await readQuota()) {
+    storage.set('key', key)
+    const field = /** @type {HTMLInputElement} */ (byId('key-text'))
+    field.value = ''
+  } else key = before
+  showKey()
+}
+
+function startKey() {
+  byId('key-form').addEventListener('submit', (event) => {
+    event.preventDefault()
+    useKey(/** @type {HTMLInputElement} */ (byId('key-text')).value)
+  })
+  byId('key-remove').addEventListener('click', () => {
+    key = null
+    storage.set('key', null)
+    showKey()
+    sayOfKey('The key was removed from this browser.')
+  })
+  byId('key').addEventListener('toggle', (event) => {
+    if (/** @type {ToggleEvent} */ (event).newState !== 'open') return
+    byId('key-text').focus({ preventScroll: true })
+    if (key) readQuota()
+  })
+  showKey()
+  if (key)
+    readQuota().then((good) => {
+      if (!good) byId('key-summary').textContent = 'Check key'
+    })
+}
+
+// Trying
+
+const tokens = /("(?:[^"\\]|\\.)*")(\s*:)?|\b(?:true|false|null)\b|-?\d[\d.eE+-]*/g
+
+/** JSON with the colors of the other code blocks. @param {string} text */
+function highlight(text) {
+  const code = element('code', null)
+  let end = 0
+  for (const match of text.matchAll(tokens)) {
+    const [whole, string, colon] = match
+    const kind = colon ? 'attr' : string ? 'string' : /\d/.test(whole) ? 'number' : 'literal'
+    const token = string ?? whole
+    code.append(text.slice(end, match.index), element('span', { className: `hljs-${kind}` }, token))
+    end = match.index + token.length
+  }
+  code.append(text.slice(end))
+  return code
+}
+
+/** @param {string} title @param {string | Node} content */
+function codeBlock(title, content) {
+  const block = element('div', { className: 'code' }, element('pre', null, content))
+  addCopyButton(block)
+  return element('div', null, element('p', { className: 'label' }, title), block)
+}
+
+/** @param {string} text */
+function pretty(text) {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2)
+  } catch {
+    return text
+  }
+}
+
+/** @param {string} text */
+const quoted = (text) => `'${text.replaceAll("'", `'\\''`)}'`
+
+/** The request that a form describes. @param {HTMLFormElement} form */
+function requestOf(form) {
+  const { method = 'GET', path: template = '' } = form.dataset
+  const query = new URLSearchParams()
+  /** @type {Record<string, string>} */
+  const headers = {}
+  /** @type {string | undefined} */
+  let body
+  let path = template
+  for (const control of form.elements) {
+    if (
+      !(
+        control instanceof HTMLInputElement ||
+        control instanceof HTMLSelectElement ||
+        control instanceof HTMLTextAreaElement
+      )
+    )
+      continue
+    const { name, value, dataset } = control
+    if (dataset.type) {
+      headers['Content-Type'] = dataset.type
+      body = value
+    } else if (dataset.in === 'path') path = path.replace(`{${name}}`, encodeURIComponent(value))
+    else if (value === '') continue
+    else if (dataset.in === 'header') headers[name] = value
+    else for (const part of 'list' in dataset ? value.split(/[\s,]+/) : [value]) query.append(name, part)
+  }
+  const url = `${server()}${path}${query.size > 0 ? `?${query}` : ''}`
+  const curl = [
+    `curl -i ${method === 'GET' ? '' : `-X ${method} `}${quoted(url)}`,
+    ...(key ? ['-H "Authorization: Bearer $PETSTORE_KEY"'] : []),
+    ...Object.entries(headers).map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`),
+    ...(body === undefined ? [] : [`-d ${quoted(body)}`]),
+  ].join(' \\\n  ')
+  return { url, method, headers, body, curl }
+}
+
+/** @param {HTMLFormElement} form */
+async function attempt(form) {
+  const result = /** @type {HTMLElement} */ (form.nextElementSibling)
+  const answer = /** @type {HTMLElement} */ (result.nextElementSibling)
+  const button = /** @type {HTMLButtonElement} */ (form.querySelector('[type=submit]'))
+  const { url, curl, ...init } = requestOf(form)
+  button.disabled = true
+  try {
+    const { response, text, ms } = await send(url, init)
+    const headers = [...response.headers].map(([name, value]) => `${name}: ${value}`)
+    result.replaceChildren(element('strong', null, `${response.status} ${response.statusText}`.trim()), ` in ${ms} ms`)
+    result.classList.toggle('bad', !response.ok)
+    answer.replaceChildren(
+      text ? codeBlock('Body', highlight(pretty(text))) : element('p', null, 'The answer has no body.'),
+      element(
+        'details',
+        null,
+        element('summary', null, `Headers (${headers.length})`),
+        codeBlock('', headers.join('\n')),
+      ),
+    )
+  } catch (error) {
+    const reason =
+      error instanceof DOMException && error.name === 'TimeoutError'
+        ? 'No answer within 30 seconds.'
+        : Object.values(init.headers).some((value) => /[^\t -~\u0080-\u00ff]/.test(value))
+          ? 'A header has a character that HTTP does not allow. Nothing was sent.'
+          : `No answer: ${server()} cannot be reached from this page.`
+    result.replaceChildren(reason)
+    result.classList.add('bad')
+    answer.replaceChildren()
+  }
+  answer.append(codeBlock(key ? 'Sent, with your key in $PETSTORE_KEY' : 'Sent', curl))
+  button.disabled = false
+  if (key) readQuota()
+}
+
+document.addEventListener('DOMContentLoaded', () => {
+  startTheme()
+  startLanguages()
+  startAddress()
+  startNavigation()
+  startSearch()
+  startKey()
+  for (const block of all('.code')) addCopyButton(block)
+  document.addEventListener('submit', (event) => {
+    const form = /** @type {HTMLFormElement} */ (event.target)
+    if (!form.dataset.path) return
+    event.preventDefault()
+    attempt(form)
+  })
 })

@@ -51,23 +51,22 @@ export function collectProblems(page: Page, host: string): string[] {
   return found
 }
 
-/** The serious and critical findings of axe-core on the current page, with their elements. */
-export async function barriers(page: Page): Promise<string[]> {
+/** What axe-core finds on the current page, or in one part of it, with the elements. */
+export async function barriers(page: Page, part = 'html'): Promise<string[]> {
   const session = await page.context().newCDPSession(page)
   // Not through the page, because its policy blocks foreign scripts.
   await session.send('Runtime.evaluate', { expression: axe.source })
   const { result } = await session.send('Runtime.evaluate', {
-    expression: "axe.run({ resultTypes: ['violations'] }).then(({ violations }) => violations)",
+    expression: `axe.run('${part}', { resultTypes: ['violations'] }).then(({ violations }) => violations)`,
     awaitPromise: true,
     returnByValue: true,
   })
   await session.detach()
   const violations = result.value as {
     id: string
-    impact: string
     nodes: { target: string[]; failureSummary: string }[]
   }[]
-  return violations
-    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    .flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => `${id}: ${target} ${failureSummary}`))
+  return violations.flatMap(({ id, nodes }) =>
+    nodes.map(({ target, failureSummary }) => `${id}: ${target} ${failureSummary}`),
+  )
 }

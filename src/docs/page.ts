@@ -1,0 +1,244 @@
+import type { Header, ResponseObject } from '../openapi/document.js'
+import type { OpenApiDocument } from '../openapi/index.js'
+import { exampleOf, headerFields, pretty, resolve, schemaFields, typeOf, type View } from './fields.js'
+import { type Content, html, type Markup } from './html.js'
+import { codeBlock, createMarkdown, slug } from './markdown.js'
+import { address, badge, type Described, marks, operationSection, resourceOf, row } from './operation.js'
+
+/** The addresses of what the page loads and links to. */
+export interface Addresses {
+  /** The path of the base URL. */
+  base: string
+  style: string
+  script: string
+  icon: string
+}
+
+const describedIn = (document: OpenApiDocument): Described[] =>
+  Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
+  )
+
+/** Finds the description of a piece of code in a text: an operation such as `GET /pets/1`, or an error code. */
+function createLinks(document: OpenApiDocument, operations: Described[]) {
+  const codes = new Set(document.components.schemas.Error?.properties?.code?.['x-extensible-enum'] as string[])
+  const routes = operations.map((described) => ({
+    described,
+    // A path names its operation with a parameter's name and with its value.
+    pattern: new RegExp(`^${described.method} ${described.path.replace(/\{\w+\}/g, '[^/]+')}$`, 'i'),
+  }))
+  return (code: string) => {
+    if (codes.has(code)) return `#error-${code}`
+    const found = routes.find(({ pattern }) => pattern.test(code.split('?')[0] ?? ''))
+    return found && address(found.described)
+  }
+}
+
+/** The headers that every response of every operation has. */
+function commonHeaders(view: View, operations: Described[]): Record<string, Header> {
+  const { headers } = view.document.components
+  const responses = operations.flatMap(({ operation }) =>
+    Object.values(operation.responses).map((response) => resolve<ResponseObject>(view, response)),
+  )
+  const isCommon = (name: string) => responses.every((response) => name in response.headers)
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => isCommon(name)))
+}
+
+interface Section {
+  title: string
+  id: string
+  content: Content
+}
+
+/** The guides are the sections of the document's description. */
+function guides({ document, markdown }: View): { introduction: Content; sections: Section[] } {
+  const tokens = markdown.parse(document.info.description)
+  const starts = tokens.flatMap((token, index) => (token.type === 'heading' && token.depth === 2 ? [index] : []))
+  const sections = starts.map((start, index) => {
+    const [heading, ...rest] = tokens.slice(start, starts[index + 1])
+    const title = String(heading && 'text' in heading && heading.text)
+    const id = slug(title)
+    const content = rest.map((token) => {
+      if (token.type !== 'heading') return markdown.render([token])
+      const part = `${id}-${slug(token.text)}`
+      return html`<h3 id="${part}" data-find="Guide" data-title="${token.text}" data-hint="${title}"><a href="#${part}">${token.text}</a></h3>`
+    })
+    return { title, id, content }
+  })
+  return { introduction: markdown.render(tokens.slice(0, starts[0])), sections }
+}
+
+/** Operations by tag, then by resource, in the order of the document. */
+function groups(document: OpenApiDocument, operations: Described[]) {
+  return document.tags.map((tag) => {
+    const own = operations.filter(({ operation }) => operation.tags.includes(tag.name))
+    const resources = [...new Set(own.map(resourceOf))].map((name) => ({
+      name,
+      id: `${slug(tag.name)}-${slug(name)}`,
+      operations: own.filter((described) => resourceOf(described) === name),
+    }))
+    return { ...tag, resources }
+  })
+}
+
+const links = (items: { href: string; content: Content }[]) =>
+  html`<ul>${items.map(({ href, content }) => html`<li><a href="${href}">${content}</a></li>`)}</ul>`
+
+function schemaSection(view: View, name: string): Markup {
+  const schema = view.document.components.schemas[name] ?? {}
+  return html`<section id="schema-${name}" class="schema" data-find="Schema" data-title="${name}">
+${row(
+  html`<h3><a href="#schema-${name}">${name}</a></h3>
+${view.markdown.block(schema.description)}${schema.items ? html`<p class="type">${typeOf(schema)}</p>` : schemaFields(view, schema, name)}`,
+  codeBlock(pretty(exampleOf(view, schema)), 'json'),
+)}
+</section>
+`
+}
+
+const icons = {
+  menu: 'M2 4h12M2 8h12M2 12h12',
+  search: 'M7 2a5 5 0 1 0 0 10A5 5 0 0 0 7 2m3.6 8.6L14 14',
+  key: 'M9.5 2a4.5 4.5 0 0 0-4.2 6.1L2 11.4V14h2.6v-1.8h1.8v-1.8l1-1A4.5 4.5 0 1 0 9.5 2m1.5 2.8v.4',
+  theme: 'M8 2a6 6 0 1 0 0 12A6 6 0 0 0 8 2v12M8 5l3.5 1M8 8h5M8 11l3.5-1',
+}
+
+const icon = (name: keyof typeof icons) =>
+  html`<svg viewBox="0 0 16 16" aria-hidden="true"><path d="${icons[name]}"/></svg>`
+
+/** The reference, whole: it can be read, printed and indexed without its script. */
+export function createPage(document: OpenApiDocument, { base, style, script, icon: favicon }: Addresses): string {
+  const operations = describedIn(document)
+  const view: View = { document, markdown: createMarkdown(createLinks(document, operations)) }
+  const { introduction, sections } = guides(view)
+  const common = commonHeaders(view, operations)
+  const tags = groups(document, operations)
+  const names = Object.keys(document.components.schemas).sort()
+  const server = document.servers[0]?.url ?? ''
+  const title = `${document.info.title} API`
+
+  const navigation = html`<nav id="navigation" popover aria-label="Reference">
+<section><h2>Guides</h2>${links([
+    ...sections.map(({ id, title }) => ({ href: `#${id}`, content: title })),
+    { href: '#response-headers', content: 'Response headers' },
+  ])}</section>
+${tags.map(
+  ({ name, resources }) =>
+    html`<section><h2>${name}</h2>${resources.map(
+      (resource) =>
+        html`<h3>${resource.name}</h3>${links(
+          resource.operations.map((described) => ({
+            href: address(described),
+            content: html`<span>${described.operation.summary}${marks(described)}</span>${badge(described.method)}`,
+          })),
+        )}`,
+    )}</section>`,
+)}
+<section><h2>Schemas</h2>${links([
+    { href: '#schemas', content: 'All schemas' },
+    ...names.map((name) => ({ href: `#schema-${name}`, content: name })),
+  ])}</section>
+</nav>`
+
+  const main = html`<main id="content" tabindex="-1" data-server="${server}">
+<p id="missing" class="note" role="alert" hidden></p>
+<section id="top">
+${row(
+  html`<h1>${title} <small>${document.info.version}</small></h1>${introduction}`,
+  html`<h2 class="label">Base URL</h2>${codeBlock(server)}
+<ul class="documents">
+<li><a href="${base}/openapi.yaml">OpenAPI, YAML</a></li>
+<li><a href="${base}/openapi.json">OpenAPI, JSON</a></li>
+<li><a href="${base}/schema.graphql">GraphQL schema</a></li>
+<li><a href="${base}/graphql">GraphiQL</a></li>
+</ul>`,
+)}
+</section>
+${sections.map(
+  ({ id, title, content }) => html`<section id="${id}" class="guide" data-find="Guide" data-title="${title}">
+<h2><a href="#${id}">${title}</a></h2>
+${content}
+</section>
+`,
+)}
+<section id="response-headers" class="guide" data-find="Guide" data-title="Response headers">
+<h2><a href="#response-headers">Response headers</a></h2>
+<p>Every response has these headers:</p>
+${codeBlock(
+  Object.entries(common)
+    .map(([name, { example }]) => `${name}: ${example}`)
+    .join('\n'),
+  'http',
+)}
+${headerFields(view, common, true)}
+<p>Some have these, too:</p>
+${headerFields(
+  view,
+  Object.fromEntries(Object.entries(document.components.headers).filter(([name]) => !(name in common))),
+  true,
+)}
+</section>
+${tags.map(
+  ({ name, description, resources }) => html`<section id="${slug(name)}" class="tag">
+<h2><a href="#${slug(name)}">${name}</a></h2>
+${view.markdown.block(description)}
+${resources.map(
+  (resource) => html`<section id="${resource.id}" class="resource">
+<h3><a href="#${resource.id}">${resource.name}</a></h3>
+${resource.operations.map((described) => operationSection(view, described, common))}
+</section>`,
+)}
+</section>
+`,
+)}
+<section id="schemas" class="tag">
+<h2><a href="#schemas">Schemas</a></h2>
+<ul class="index">${names.map((name) => html`<li><a href="#schema-${name}">${name}</a>${view.markdown.block(document.components.schemas[name]?.description?.split('\n')[0])}</li>`)}</ul>
+${names.map((name) => schemaSection(view, name))}
+</section>
+</main>`
+
+  return html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="description" content="The reference of the ${title}: guides, every operation with code samples, every schema and error.">
+<title>${title} reference</title>
+<link rel="canonical" href="${server}/docs">
+<link rel="icon" href="${favicon}" type="image/svg+xml">
+<link rel="stylesheet" href="${style}">
+<script src="${script}"></script>
+</head>
+<body>
+<a class="skip" href="#content">Skip to content</a>
+<header>
+<button type="button" class="menu" popovertarget="navigation" aria-label="Menu">${icon('menu')}</button>
+<a class="brand" href="#top"><img src="${favicon}" alt="" width="24" height="24">${document.info.title}</a>
+<button type="button" class="find scripted" id="open-search">${icon('search')}<span>Search</span><kbd>/</kbd></button>
+<button type="button" class="scripted" id="theme">${icon('theme')}</button>
+<button type="button" class="scripted key" popovertarget="key">${icon('key')}<span id="key-summary">API key</span></button>
+</header>
+${navigation}
+${main}
+<div id="key" popover role="dialog" aria-labelledby="key-title">
+<h2 id="key-title">Your API key</h2>
+<form id="key-form">
+<label for="key-text">API key</label>
+<input id="key-text" type="password" autocomplete="off" spellcheck="false" placeholder="petstore_…" aria-describedby="key-message">
+<button type="submit">Use key</button>
+<button type="button" id="key-remove" hidden>Remove key</button>
+</form>
+<p id="key-message" role="status">Paste a key to try operations on this page. It stays in this browser, and is sent only to this API.</p>
+<div id="key-quota"></div>
+</div>
+<dialog id="search" aria-label="Search">
+<input id="search-text" type="text" role="combobox" aria-expanded="true" aria-controls="search-results" aria-autocomplete="list" aria-label="Search" placeholder="Operations, fields, errors, guides" autocomplete="off" spellcheck="false">
+<div id="search-results" role="listbox" aria-label="Results"></div>
+<p id="search-state" role="status"></p>
+</dialog>
+</body>
+</html>
+`.text
+}
