@@ -2,7 +2,7 @@ import SchemaBuilder, { type InputRef } from '@pothos/core'
 import PrismaPlugin from '@pothos/plugin-prisma'
 import SubGraphPlugin from '@pothos/plugin-sub-graph'
 import ValidationPlugin from '@pothos/plugin-validation'
-import type { PrismaClient } from '../prisma/generated/client/client.js'
+import type { Prisma, PrismaClient } from '../prisma/generated/client/client.js'
 import type PrismaTypes from '../prisma/generated/pothos.js'
 import { getDatamodel } from '../prisma/generated/pothos.js'
 import { ApiError } from './errors.js'
@@ -14,7 +14,8 @@ export type Quota = { plan: Plan } & Record<'minute' | 'day', { limit: number; r
 
 /** The context of resolvers: one for each request. */
 export interface Context {
-  prisma: PrismaClient
+  /** A transaction, where the request has one. */
+  prisma: Prisma.TransactionClient
   /** The calling key's own quota, as it stands now. */
   quota(): Promise<Quota>
   /** Where the next page begins: set by a root list that has one. REST sends it as a Link. */
@@ -40,7 +41,7 @@ export const builder = new SchemaBuilder<{
   plugins: [PrismaPlugin, SubGraphPlugin, ValidationPlugin, 'gateway'],
   defaultFieldNullability: false,
   prisma: {
-    client: ({ prisma }) => prisma,
+    client: ({ prisma }) => prisma as PrismaClient,
     dmmf: datamodel,
     exposeDescriptions: true,
     // A resolver that forgets `query` would load nested fields one by one.

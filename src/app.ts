@@ -18,6 +18,7 @@ import { preflight, setCorsHeaders } from './http/cors.js'
 import { errorResponse, toApiError } from './http/errors.js'
 import { createHealth } from './http/health.js'
 import { type HttpResponse, send } from './http/response.js'
+import { createIdempotency } from './idempotency/index.js'
 import type { Logger } from './log.js'
 import { createMetrics } from './metrics.js'
 import { type RateLimiter, setRateLimitHeaders } from './rate-limit/index.js'
@@ -42,7 +43,7 @@ export function createApp({ settings, database, rateLimiter, log, keyTtlMs, seco
   const basePath = new URL(baseUrl).pathname.replace(/\/$/, '')
   const state = { draining: false }
   const prisma = gatherReads(database.prisma)
-  const createResolverContext = (context: RequestContext): Context => ({
+  const createResolverContext = (context: RequestContext, prisma: Context['prisma']): Context => ({
     prisma,
     quota: async () => readQuota(context),
   })
@@ -53,9 +54,17 @@ export function createApp({ settings, database, rateLimiter, log, keyTtlMs, seco
   const docs = createDocs({ baseUrl, sunset, schema })
   const authenticate = createAuthentication({ apiKeys, rateLimiter, seconds })
   const consume = createQuota({ apiKeys, rateLimiter })
-  const rest = createRest({ consume, createContext: createResolverContext, baseUrl, sunset, maxBodyBytes })
+  const idempotency = createIdempotency({ prisma, log })
+  const rest = createRest({ consume, createContext: createResolverContext, idempotency, baseUrl, sunset, maxBodyBytes })
   const setDeprecationHeaders = createDeprecations({ baseUrl, sunset })
-  const graphql = createGraphql({ schema, consume, createContext: createResolverContext, maxBodyBytes, log })
+  const graphql = createGraphql({
+    schema,
+    consume,
+    createContext: createResolverContext,
+    idempotency,
+    maxBodyBytes,
+    log,
+  })
 
   /** The way of a request, until something answers it. */
   async function respond(context: RequestContext): Promise<HttpResponse> {
@@ -107,7 +116,10 @@ export function createApp({ settings, database, rateLimiter, log, keyTtlMs, seco
     drain: () => {
       state.draining = true
     },
-    close: () => apiKeys.close(),
+    close() {
+      idempotency.close()
+      return apiKeys.close()
+    },
   }
 }
 

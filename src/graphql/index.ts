@@ -5,6 +5,7 @@ import { ApiError } from '../../schema/errors.js'
 import type { RequestContext } from '../http/context.js'
 import { graphqlMediaType, toApiError } from '../http/errors.js'
 import { type HttpResponse, jsonResponse } from '../http/response.js'
+import type { Idempotency } from '../idempotency/index.js'
 import type { Logger } from '../log.js'
 import { createDocuments } from './documents.js'
 import { DEFAULT_COST } from './limits.js'
@@ -13,7 +14,8 @@ import { type GraphqlParameters, readParameters } from './parameters.js'
 export interface GraphqlOptions {
   schema: GraphQLSchema
   consume: (context: RequestContext, cost: number, answersBanned?: boolean) => Promise<void>
-  createContext: (context: RequestContext) => Context
+  createContext: (context: RequestContext, prisma: Context['prisma']) => Context
+  idempotency: Idempotency
   maxBodyBytes: number
   log: Logger
 }
@@ -41,7 +43,7 @@ const useKnownDocuments = (
 })
 
 /** The GraphQL surface: Yoga executes parameters that have been read and whose cost is paid. */
-export function createGraphql({ schema, consume, createContext, maxBodyBytes, log }: GraphqlOptions) {
+export function createGraphql({ schema, consume, createContext, idempotency, maxBodyBytes, log }: GraphqlOptions) {
   const documents = createDocuments(schema)
   const yoga = createYoga<object, Context>({
     schema,
@@ -92,11 +94,14 @@ export function createGraphql({ schema, consume, createContext, maxBodyBytes, lo
       return respond({ errors: [failure] }, context)
     if (failure || !parameters) throw failure
     assertOperation(parameters, context.method)
-    const result = await yoga.getResultForParams(
-      // No plugin in use reads the request.
-      { params: parameters, request: undefined as unknown as Request },
-      createContext(context),
-    )
-    return respond(result as ExecutionResult, context)
+    const params = parameters
+    return idempotency.once(context, async (prisma) => {
+      const result = await yoga.getResultForParams(
+        // No plugin in use reads the request.
+        { params, request: undefined as unknown as Request },
+        createContext(context, prisma),
+      )
+      return { response: respond(result as ExecutionResult, context) }
+    })
   }
 }

@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http'
 import { ApiError } from '../../schema/errors.js'
 import { parseJson, readJson } from '../http/body.js'
 import type { RequestContext } from '../http/context.js'
@@ -41,13 +40,11 @@ function fromSearch(search: string) {
  * @throws ApiError method_not_allowed, payload_too_large, unsupported_media_type, invalid_request
  */
 export async function readParameters(context: RequestContext, maxBodyBytes: number): Promise<GraphqlParameters> {
-  const { method, search, head } = context
+  const { method, search } = context
   if (method !== 'GET' && method !== 'POST')
     throw new ApiError('method_not_allowed', 'GraphQL takes GET and POST.', { allow: 'GET, HEAD, POST' })
   const parameters =
-    method === 'GET'
-      ? fromSearch(search)
-      : await readJson(head as IncomingMessage, maxBodyBytes, MEDIA_TYPES.POST as string[])
+    method === 'GET' ? fromSearch(search) : await readJson(context, maxBodyBytes, MEDIA_TYPES.POST as string[])
   if (!isObject(parameters)) throw invalid('The body must be a JSON object with a query; batches are not taken.')
   const { query, operationName, variables, extensions, ...others } = parameters
   const unknown = Object.keys(others)

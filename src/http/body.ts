@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { parse as parseLossless } from 'lossless-json'
 import { ApiError } from '../../schema/errors.js'
+import type { RequestContext } from './context.js'
 
 const tooLarge = (max: number) =>
   // The rest of the body is not read, so the connection cannot serve another request.
@@ -68,8 +69,10 @@ function assertJson({ headers }: IncomingMessage, empty: boolean, types: readonl
  * @param types the media types that are accepted
  * @throws ApiError payload_too_large, unsupported_media_type, invalid_request
  */
-export async function readJson(req: IncomingMessage, max: number, types: readonly string[]): Promise<unknown> {
+export async function readJson(context: RequestContext, max: number, types: readonly string[]): Promise<unknown> {
+  const req = context.head as IncomingMessage
   const bytes = await readBytes(req, max)
+  context.body = bytes
   assertJson(req, bytes.length === 0, types)
   try {
     return parseJson(utf8.decode(bytes))

@@ -41,6 +41,8 @@ export class RequestContext {
   params: Record<string, string | undefined> | undefined = undefined
   /** The methods of a path that is no REST operation. */
   allow: string | undefined = undefined
+  /** The bytes of the body, once they are read. */
+  body: Buffer | undefined = undefined
   key: ApiKey | undefined = undefined
   subject: Subject | undefined = undefined
   rateLimit: RateLimitResult | undefined = undefined

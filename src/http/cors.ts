@@ -8,6 +8,7 @@ export const EXPOSED = [
   'X-RateLimit-Reset',
   'RateLimit',
   'RateLimit-Policy',
+  'Idempotency-Replayed',
   'Retry-After',
   'Link',
   'ETag',
@@ -25,7 +26,7 @@ export function preflight({ method, head: { headers } }: RequestContext): HttpRe
     headers: {
       'access-control-allow-methods': 'GET, HEAD, POST, PATCH, DELETE, OPTIONS',
       'access-control-allow-headers':
-        headers['access-control-request-headers'] ?? 'Authorization, X-API-Key, Content-Type',
+        headers['access-control-request-headers'] ?? 'Authorization, X-API-Key, Content-Type, Idempotency-Key',
       'access-control-max-age': '86400',
     },
   }

@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http'
 import findMyWay from 'find-my-way'
 import { getOperationAST, type OperationDefinitionNode } from 'graphql'
 import type { Context } from '../../schema/builder.js'
@@ -8,13 +7,15 @@ import { type PreparedOperation, prepare } from '../execute/executor.js'
 import { readJson } from '../http/body.js'
 import type { RequestContext } from '../http/context.js'
 import { type HttpResponse, jsonResponse } from '../http/response.js'
+import type { Idempotency, Perform } from '../idempotency/index.js'
 import { coerce, readPath, readQuery } from './input.js'
 import { fill, MEDIA_TYPES, type Operation, operations } from './operations.js'
 import { documents, routePath } from './sofa.js'
 
 export interface RestOptions {
   consume: (context: RequestContext, cost: number, answersBanned?: boolean) => Promise<void>
-  createContext: (context: RequestContext) => Context
+  createContext: (context: RequestContext, prisma: Context['prisma']) => Context
+  idempotency: Idempotency
   baseUrl: string
   sunset: Date
   maxBodyBytes: number
@@ -65,7 +66,7 @@ function refuse({ path, allow }: RequestContext): never {
 }
 
 /** The REST surface: an operation's arguments are read, its prepared document is executed, its result is written. */
-export function createRest({ consume, createContext, baseUrl, sunset, maxBodyBytes }: RestOptions) {
+export function createRest({ consume, createContext, idempotency, baseUrl, sunset, maxBodyBytes }: RestOptions) {
   /** The arguments of the operation, read and coerced once. */
   function readArguments({ body, queryArguments, pathArguments }: Operation, context: RequestContext, json: unknown) {
     const args: Record<string, unknown> = {}
@@ -85,20 +86,23 @@ export function createRest({ consume, createContext, baseUrl, sunset, maxBodyByt
     if (rest.deprecation && Date.now() >= sunset.getTime()) throw new ApiError('gone')
 
     const types = MEDIA_TYPES[rest.method] ?? []
-    const json = operation.body && (await readJson(context.head as IncomingMessage, maxBodyBytes, types))
+    const json = operation.body && (await readJson(context, maxBodyBytes, types))
     const coerced = readArguments(operation, context, json)
-    const contextValue = createContext(context)
-    const { data, errors } = await execute({ contextValue, variables: { coerced } })
-    if (errors?.[0]) throw errors[0]
-    const result = (data as Record<string, unknown>)[name]
-    if (rest.status === 204) return { status: 204, headers: {} }
-    const response = jsonResponse(JSON.stringify(result), rest.status)
-    if (rest.location) response.headers.location = baseUrl + fill(rest.location, result as Record<string, unknown>)
-    if (contextValue.nextCursor !== undefined) {
-      const next = new URLSearchParams(context.search)
-      next.set('after', String(contextValue.nextCursor))
-      response.headers.link = `<${baseUrl}${context.path}?${next}>; rel="next"`
+    const perform: Perform = async (prisma) => {
+      const contextValue = createContext(context, prisma)
+      const { data, errors } = await execute({ contextValue, variables: { coerced } })
+      if (errors?.[0]) throw errors[0]
+      const result = (data as Record<string, unknown>)[name]
+      if (rest.status === 204) return { response: { status: 204, headers: {} } }
+      const response = jsonResponse(JSON.stringify(result), rest.status)
+      if (rest.location) response.headers.location = baseUrl + fill(rest.location, result as Record<string, unknown>)
+      if (contextValue.nextCursor !== undefined) {
+        const next = new URLSearchParams(context.search)
+        next.set('after', String(contextValue.nextCursor))
+        response.headers.link = `<${baseUrl}${context.path}?${next}>; rel="next"`
+      }
+      return { response }
     }
-    return response
+    return idempotency.once(context, perform)
   }
 }
