@@ -54,9 +54,9 @@ describe('a POST with an Idempotency-Key', () => {
     const mismatch = { status: 422, body: { code: 'idempotency_mismatch', status: 422 } }
     expect(await order(key, { petId: 2 })).toMatchObject(mismatch)
     expect(await order(key, '{"petId": 1}')).toMatchObject(mismatch)
-    expect(
-      await gateway.post('/categories', { name: 'Birds' }, { headers: { 'idempotency-key': key } }),
-    ).toMatchObject(mismatch)
+    expect(await gateway.post('/categories', { name: 'Birds' }, { headers: { 'idempotency-key': key } })).toMatchObject(
+      mismatch,
+    )
     expect(await countOrders()).toBe(before)
   })
 
@@ -104,7 +104,8 @@ describe('a POST with an Idempotency-Key', () => {
     const key = newKey()
     const first = await order(key)
     const age = (hours: string) =>
-      gateway.prisma.$executeRaw`UPDATE "IdempotentAnswer" SET "createdAt" = now() - ${hours}::interval WHERE key = ${key}`
+      gateway.prisma
+        .$executeRaw`UPDATE "IdempotentAnswer" SET "createdAt" = now() - ${hours}::interval WHERE key = ${key}`
     await age('23:59:00')
     expect((await order(key)).text).toBe(first.text)
     await age('24:00:01')

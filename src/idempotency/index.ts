@@ -8,7 +8,7 @@ import type { Logger } from '../log.js'
 
 /** The longest Idempotency-Key in characters, and the longest answer that is kept in bytes. */
 export const MAX_KEY = 255
-const MAX_ANSWER = 65_536
+export const MAX_ANSWER = 65_536
 
 const SWEEP_MS = 60_000
 const SWEEP_ROWS = 500
