@@ -26,6 +26,7 @@ import { createRequestLog } from './http/request-log.js'
 import { type HttpResponse, send } from './http/response.js'
 import { traceparent } from './http/trace.js'
 import { UnreadAnswers } from './http/unread.js'
+import { createIdempotency } from './idempotency/index.js'
 import type { Logger } from './log.js'
 import { createMetrics } from './metrics.js'
 import { type RateLimiter, setRateLimitHeaders } from './rate-limit/index.js'
@@ -62,9 +63,9 @@ export function createApp(dependencies: Dependencies) {
   const basePath = new URL(baseUrl).pathname.replace(/\/$/, '')
   const state = { draining: false }
   const prisma = gatherReads(database.prisma)
-  const createResolverContext = (context: RequestContext): Context => ({
+  const createResolverContext = (context: RequestContext, transaction?: Context['prisma']): Context => ({
     ...initContextCache(),
-    prisma: createRequestClient(prisma, database.requestTimeoutMs - context.waitedMs),
+    prisma: transaction ?? createRequestClient(prisma, database.requestTimeoutMs - context.waitedMs),
     quota: async () => readQuota(context),
   })
 
@@ -82,9 +83,11 @@ export function createApp(dependencies: Dependencies) {
     const waiting = admissions.work.enter(context, cost[0])
     return waiting ? waiting.then(() => takeQuota(context, ...cost)) : takeQuota(context, ...cost)
   }
-  const rest = createRest({ consume, createContext: createResolverContext, baseUrl, sunset })
+  const idempotency = createIdempotency({ prisma: database.prisma, log })
+  const surface = { consume, createContext: createResolverContext, idempotency }
+  const rest = createRest({ ...surface, baseUrl, sunset })
   const setDeprecationHeaders = createDeprecations({ baseUrl, sunset })
-  const graphql = createGraphql({ schema, consume, createContext: createResolverContext, log, deadlineMs })
+  const graphql = createGraphql({ ...surface, schema, log, deadlineMs })
 
   /** The way of a request, until something answers it. */
   async function respond(context: RequestContext): Promise<HttpResponse> {
@@ -181,7 +184,10 @@ export function createApp(dependencies: Dependencies) {
     drain: () => {
       state.draining = true
     },
-    close: () => apiKeys.close(),
+    close() {
+      idempotency.close()
+      return apiKeys.close()
+    },
   }
 }
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { ADMISSION_LIMITS } from '../src/http/admission.js'
 import { resetStore } from './support/calls.js'
 import { openTestDatabase } from './support/database.js'
 import { type Gateway, openGateway } from './support/gateway.js'
@@ -11,7 +12,9 @@ beforeAll(async () => {
   const seen = watched(database)
   statements = seen.statements
   const close = () => seen.prisma.$disconnect().then(() => database.close())
-  gateway = await openGateway({ database: { ...database, prisma: seen.prisma, close } })
+  // All requests of a test may be at work at once.
+  const limits = { ...ADMISSION_LIMITS, work: { room: 300, share: 300, waiting: 0 } }
+  gateway = await openGateway({ database: { ...database, prisma: seen.prisma, close }, limits })
 })
 afterAll(() => gateway.close())
 beforeEach(async () => {

@@ -8,6 +8,7 @@ import { DEFAULT_LIMIT, MAX_LIMIT } from '../schema/validation.js'
 import { addressSubject } from '../src/auth/index.js'
 import { ADMISSION_LIMITS, LARGE_SHARE } from '../src/http/admission.js'
 import { STALL_MS } from '../src/http/unread.js'
+import { MAX_ANSWER, MAX_KEY } from '../src/idempotency/index.js'
 import { guides } from '../src/openapi/guides.js'
 import { stabilities } from '../src/openapi/operation.js'
 import { DAY_MS, GRACE_MS, STRIKES_MS, setRateLimitHeaders } from '../src/rate-limit/index.js'
@@ -17,7 +18,11 @@ import { type Gateway, openGateway } from './support/gateway.js'
 import { has, type Language, runPrograms } from './support/programs.js'
 
 const folder = 'docs/guides'
-const texts = new Map(readdirSync(folder).map((file) => [file, readFileSync(`${folder}/${file}`, 'utf8')]))
+const texts = new Map(
+  readdirSync(folder)
+    .sort((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10))
+    .map((file) => [file, readFileSync(`${folder}/${file}`, 'utf8')]),
+)
 const guide = (name: string) => [...texts].find(([file]) => file.endsWith(`-${name}.md`))?.[1] ?? ''
 
 /** The code blocks of a guide in a language. */
@@ -99,6 +104,16 @@ describe.concurrent('the examples', () => {
   test('that reads all pages of a list', async () => {
     const output = await runExamples('JavaScript', blocks(guide('pagination'), 'js'), gateway, gateway.key)
     expect(output.trim().split('\n')).toHaveLength(12)
+  })
+
+  test.skipIf(!has('Python'))('that place an order with an Idempotency-Key', async () => {
+    for (const [language, block] of [
+      ['JavaScript', 'js'],
+      ['Python', 'python'],
+    ] as const) {
+      const output = await runExamples(language, blocks(guide('safe-retries'), block), gateway, gateway.key)
+      expect(output).toMatch(/petId'?: 4/)
+    }
   })
 
   test('that back off: each waits after a 429 and is not banned', async () => {
@@ -203,6 +218,7 @@ describe('the figures in the guides match the code', () => {
         'is 0',
       ],
       errors: ['1 to 128 printable'],
+      'safe-retries': [`1 to ${MAX_KEY} printable`, 'kept for 24 hours', `up to ${MAX_ANSWER / 1024} KiB`],
       pagination: [
         `on a page, 1 to ${MAX_LIMIT} (default: ${DEFAULT_LIMIT})`,
         `several times, at most ${MAX_LIMIT}:`,
@@ -227,7 +243,7 @@ describe('the figures in the guides match the code', () => {
       let prose = text
         .replace(/^```[\s\S]*?^```$|^\|.*$|`[^`\n]*`|\]\([^)]*\)|draft-[\w-]+|RFC \d+/gm, '')
         .replace(/\s+/g, ' ')
-      for (const phrase of phrases[file.replace(/^\d-|\.md$/g, '')] ?? []) {
+      for (const phrase of phrases[file.replace(/^\d+-|\.md$/g, '')] ?? []) {
         expect(prose, file).toContain(phrase)
         prose = prose.replace(phrase, '')
       }

@@ -153,7 +153,17 @@ const commands: Record<string, Action> = {
     const end = old.expiresAt && old.expiresAt < grace ? old.expiresAt : grace
     const [row] = await database.prisma.$transaction([
       database.prisma.apiKey.create({
-        data: { name, plan, minuteLimit, dayLimit, expiresAt: expires, bannedUntil, prefix, hash },
+        data: {
+          name,
+          plan,
+          minuteLimit,
+          dayLimit,
+          expiresAt: expires,
+          bannedUntil,
+          prefix,
+          hash,
+          originId: old.originId ?? old.id,
+        },
       }),
       database.prisma.apiKey.update({ where: { id: old.id }, data: { expiresAt: end } }),
     ])

@@ -32,6 +32,8 @@ export type Variables = Record<string, unknown> | undefined
 export interface Cost {
   /** Units of the quota. 0 if the operation selects nothing but what is free. */
   units: number
+  /** Its distinct root response keys, without those that are free. */
+  fields: number
   /** The objects that it may return. */
   objects: number
   /** No variable has a part in it. */
@@ -39,7 +41,7 @@ export interface Cost {
 }
 
 /** The cost of what is refused, or has no cost of its own. */
-export const DEFAULT_COST: Cost = { units: 1, objects: 0, isConstant: true }
+export const DEFAULT_COST: Cost = { units: 1, fields: 0, objects: 0, isConstant: true }
 
 interface Measured {
   /** What the objects of the selection weigh, each. */
@@ -139,7 +141,8 @@ export function costOf(
   const { objects, weight } = measure(paid)
   const units = Math.max(paid.length, Math.ceil(weight / OBJECTS_PER_UNIT))
   // A selection of nothing is not free: it is paid like a selection of one.
-  return { units: paid.length === 0 && fields.length > 0 ? 0 : Math.max(1, units), objects, isConstant }
+  const isFree = paid.length === 0 && fields.length > 0
+  return { units: isFree ? 0 : Math.max(1, units), fields: paid.length, objects, isConstant }
 }
 
 /** Which `limit` in every list makes an operation fit, as a sentence. */

@@ -6,6 +6,7 @@ import { AnswerTooLong } from '../execute/executor.js'
 import type { RequestContext } from '../http/context.js'
 import { graphqlMediaType, toApiError, unavailable } from '../http/errors.js'
 import { type HttpResponse, jsonResponse } from '../http/response.js'
+import { type Idempotency, readIdempotencyKey } from '../idempotency/index.js'
 import type { Logger } from '../log.js'
 import { DEFAULT_COST, MAX_OBJECTS } from './cost.js'
 import { createDocumentCache, KnownDocument, type KnownOperation } from './documents.js'
@@ -23,7 +24,8 @@ const DEADLINE_MS = 10_000
 export interface GraphqlOptions {
   schema: GraphQLSchema
   consume: (context: RequestContext, cost: number, advice?: (units: number) => string) => Promise<void>
-  createContext: (context: RequestContext) => Context
+  createContext: (context: RequestContext, transaction?: Context['prisma']) => Context
+  idempotency: Idempotency
   log: Logger
   deadlineMs?: number
 }
@@ -76,7 +78,7 @@ const useKnownDocuments: Plugin<Context & { known: KnownRequest; signal: AbortSi
 
 /** The GraphQL surface: Yoga executes documents that are within the limits and paid for. */
 export function createGraphql(options: GraphqlOptions) {
-  const { schema, consume, createContext, log, deadlineMs = DEADLINE_MS } = options
+  const { schema, consume, createContext, idempotency, log, deadlineMs = DEADLINE_MS } = options
   const documents = createDocumentCache()
   const yoga = createYoga<object, Context>({
     schema,
@@ -130,7 +132,7 @@ export function createGraphql(options: GraphqlOptions) {
   }
 
   /** Executes until the deadline, or until the client has gone. */
-  async function execute(request: KnownRequest, context: RequestContext) {
+  async function execute(request: KnownRequest, context: RequestContext, transaction?: Context['prisma']) {
     const controller = new AbortController()
     const stop = (message: string) => controller.abort(new ApiError('unavailable', message, unavailable().headers))
     const onDeadline = () => stop(`The operation took longer than ${deadlineMs / 1000} seconds. Ask for less at once.`)
@@ -141,7 +143,7 @@ export function createGraphql(options: GraphqlOptions) {
       const result = await yoga.getResultForParams(
         // No plugin in use reads Yoga's own request.
         { params: request.parameters, request: undefined as unknown as Request },
-        Object.assign(createContext(context), { known: request, signal: controller.signal }),
+        Object.assign(createContext(context, transaction), { known: request, signal: controller.signal }),
       )
       controller.signal.throwIfAborted()
       return result as ExecutionResult
@@ -167,6 +169,26 @@ export function createGraphql(options: GraphqlOptions) {
     return jsonResponse(JSON.stringify({ ...(shown && { errors: shown }), ...result }), status, headers)
   }
 
+  async function mutate(context: RequestContext, request: KnownRequest): Promise<HttpResponse> {
+    if (context.method === 'GET')
+      throw new ApiError('method_not_allowed', 'A mutation must be sent by POST.', { allow: 'POST' })
+    const key = readIdempotencyKey(context)
+    if (key === undefined || request.document.errors.length > 0)
+      return respond(await execute(request, context), context)
+    const { fields } = request.operation.cost(request.parameters.variables)
+    if (fields !== 1)
+      throw new ApiError(
+        'invalid_request',
+        `With an Idempotency-Key, an operation must have exactly one mutation field; this one has ${fields}.`,
+      )
+    return idempotency.once(context, key, async (transaction) => {
+      const result = await execute(request, context, transaction)
+      const response = respond(result, context)
+      const isRefused = result.errors && Object.values(result.data ?? {}).every((value) => value === null)
+      return { response, refusal: isRefused ? context.refusal : undefined }
+    })
+  }
+
   return async function answer(context: RequestContext): Promise<HttpResponse> {
     let request: KnownRequest
     try {
@@ -177,10 +199,8 @@ export function createGraphql(options: GraphqlOptions) {
       throw error
     }
     await pay(context, request)
-    if (isMutation(request) && context.method === 'GET')
-      throw new ApiError('method_not_allowed', 'A mutation must be sent by POST.', { allow: 'POST' })
+    if (isMutation(request)) return mutate(context, request)
     const result = await execute(request, context)
-    if (isMutation(request)) return respond(result, context)
     if (result.errors?.some(({ originalError }) => originalError instanceof AnswerTooLong)) throw answerTooLong()
     const response = respond(result, context)
     const bytes = Buffer.byteLength(response.body as string)

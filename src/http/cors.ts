@@ -9,6 +9,7 @@ export const EXPOSED = [
   'X-RateLimit-Cost',
   'RateLimit',
   'RateLimit-Policy',
+  'Idempotency-Replayed',
   'Retry-After',
   'Link',
   'ETag',
@@ -26,7 +27,8 @@ export function preflight({ method, head: { headers } }: RequestContext): HttpRe
     headers: {
       'access-control-allow-methods': 'GET, HEAD, POST, PATCH, DELETE, OPTIONS',
       'access-control-allow-headers':
-        headers['access-control-request-headers'] ?? 'Authorization, X-API-Key, Content-Type, If-Match, If-None-Match',
+        headers['access-control-request-headers'] ??
+        'Authorization, X-API-Key, Content-Type, Idempotency-Key, If-Match, If-None-Match',
       'access-control-max-age': '86400',
     },
   }

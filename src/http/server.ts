@@ -19,6 +19,8 @@ const MAX_CONNECTIONS = 10_000
 /** Requests that may wait on a connection for the answer to the one before. */
 const MAX_PIPELINED = 100
 const pipelined = new WeakMap<Socket, number>()
+/** Connections on which something has arrived that is not HTTP. */
+const broken = new WeakSet<Socket>()
 
 /** Answers when the answers to the connection's earlier requests are written. */
 function pipeline(socket: Socket, res: ServerResponse, answer: () => void) {
@@ -27,7 +29,8 @@ function pipeline(socket: Socket, res: ServerResponse, answer: () => void) {
   pipelined.set(socket, waiting + 1)
   res.once('socket', () => {
     pipelined.set(socket, (pipelined.get(socket) ?? 0) - 1)
-    answer()
+    // The rest of a broken request will not arrive: the refusal is its answer.
+    if (res.req.complete || !broken.has(socket)) answer()
   })
 }
 
@@ -36,6 +39,7 @@ const responses = new WeakMap<Socket, [latest: ServerResponse, previous?: Server
 
 /** Answers what Node refuses by itself, in the shape and with the headers of every other refusal. */
 async function refuseMalformed(app: Handlers, socket: Socket) {
+  broken.add(socket)
   const [latest, previous] = responses.get(socket) ?? []
   const isWhole = latest?.req.complete
   // Whole requests get their responses first: the client would take this refusal for the next one.

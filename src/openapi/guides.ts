@@ -17,7 +17,7 @@ const nested = (guide: string) =>
     .join('')
 
 const text = readdirSync(folder)
-  .sort()
+  .sort((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10))
   .map((file) => nested(readFileSync(join(folder, file), 'utf8')).trim())
   .join('\n\n')
 

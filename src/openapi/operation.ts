@@ -4,11 +4,13 @@ import type { OpenAPIV3 } from 'openapi-types'
 import { catalogue, type ErrorCode } from '../../schema/errors.js'
 import { createEtag } from '../../schema/etag.js'
 import { ADDRESS_LIMITED } from '../auth/index.js'
+import { MAX_KEY } from '../idempotency/index.js'
 import { createDeprecation } from '../rest/deprecation.js'
 import { fill, MEDIA_TYPES, type Operation, operations } from '../rest/operations.js'
 import { codeSamples } from './code-samples.js'
 import { type Header, type ResponseObject, type Schema, schemaRef } from './document.js'
 import {
+  headers as allHeaders,
   commonHeaders,
   errorContent,
   errorResponses,
@@ -40,13 +42,14 @@ export type OperationObject = ReturnType<typeof createOperation>
 
 /** The error codes that an operation can answer with, in the catalogue's order. */
 function errorCodes(operation: Operation): ErrorCode[] {
-  const { path, deprecation, cost, errors = [] } = operation.rest
+  const { method, path, deprecation, cost, errors = [] } = operation.rest
   const fields = Object.values(inputOf(operation)?.getFields() ?? {})
   const possible = new Set<ErrorCode>(['invalid_request', 'unauthorized', 'rate_limited', 'internal', 'unavailable'])
   for (const code of errors) possible.add(code)
   if (path.includes('{')) possible.add('not_found')
   if (deprecation) possible.add('gone')
   if (operation.isConditional) possible.add('precondition_failed')
+  if (method === 'POST') possible.add('conflict').add('idempotency_mismatch')
   if (fields.length > 0) possible.add('payload_too_large').add('unsupported_media_type')
   // An id in a body refers to something, which may not exist.
   if (fields.some(({ type }) => getNamedType(type).name === 'Int64')) possible.add('unknown_reference')
@@ -94,8 +97,21 @@ const condition = (name: string, description: string, example: string) => ({
   example,
 })
 
-/** The headers that make a request conditional. */
-function conditions({ rest, field, isConditional, hasEtag }: Operation) {
+/** What lets a client repeat a request that creates something. */
+const idempotencyKey = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  description:
+    'A unique value that you choose, for example a UUID. For 24 hours, the same request with the same key is not ' +
+    'performed again: it gets the answer of the first one, with `Idempotency-Replayed: true`.',
+  required: false,
+  schema: { type: 'string', minLength: 1, maxLength: MAX_KEY, pattern: '^[ -~]+$' },
+  example: '7c0f6f0e-5d0b-4b0e-8f43-0a52f2a1c9d4',
+}
+
+/** The headers that make a request conditional, or safe to repeat. */
+function requestHeaders({ rest, field, isConditional, hasEtag }: Operation) {
+  if (rest.method === 'POST') return [idempotencyKey]
   if (isConditional)
     return [
       condition(
@@ -107,6 +123,15 @@ function conditions({ rest, field, isConditional, hasEtag }: Operation) {
   if (rest.method !== 'GET' || !hasEtag) return []
   const description = 'Returns 304 without a body if the `ETag` is one of these, separated by commas; `*` is any.'
   return [condition('If-None-Match', description, exampleEtag)]
+}
+
+/** Headers of answers that an Idempotency-Key has replayed, and of the one that says that the first is still running. */
+function idempotencyHeaders({ rest }: Operation, status: number): ResponseObject['headers'] {
+  if (rest.method !== 'POST' || ![rest.status, 409, 422].includes(status as 201)) return {}
+  const replayed = text('The answer of an earlier request with this key.', 'true', { enum: ['true'] })
+  const headers: ResponseObject['headers'] = { 'Idempotency-Replayed': optional(replayed) }
+  if (status === 409) headers['Retry-After'] = optional(allHeaders['Retry-After'] as Header)
+  return headers
 }
 
 function success(operation: Operation, baseUrl: string): ResponseObject {
@@ -156,7 +181,8 @@ function responses(operation: Operation, options: Options) {
   const own: [number, ResponseObject] = [status, success(operation, options.baseUrl)]
   const unchanged = operation.rest.method === 'GET' && operation.hasEtag ? [notModified] : []
   for (const [status, response] of [own, ...unchanged, ...errorResponses(errorCodes(operation))]) {
-    const completed = { ...response, headers: { ...response.headers, ...added } }
+    const headers = { ...response.headers, ...idempotencyHeaders(operation, status), ...added }
+    const completed = { ...response, headers }
     if (status === 429 && cost === 0) {
       completed.description += '\n\nOnly requests without a valid key are limited here, by their address.'
       completed.content = errorContent([{ ...catalogue.rate_limited, code: 'rate_limited', message: ADDRESS_LIMITED }])
@@ -206,7 +232,7 @@ export function createOperation(operation: Operation, generated: Generated, opti
     // Redocly's and ReadMe's marks; the reason is for our own reference.
     ...(noTryIt && { 'x-hideTryItPanel': true, 'x-explorer-enabled': false, 'x-no-try-it-reason': noTryIt }),
     'x-codeSamples': codeSamples(operation, options.baseUrl),
-    parameters: [...parameters(operation, found.parameters ?? []), ...conditions(operation)],
+    parameters: [...parameters(operation, found.parameters ?? []), ...requestHeaders(operation)],
     requestBody: media && {
       description: operation.body?.description ?? undefined,
       required: true,

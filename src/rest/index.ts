@@ -8,13 +8,15 @@ import { type PreparedOperation, prepare } from '../execute/executor.js'
 import { readJson } from '../http/body.js'
 import type { RequestContext } from '../http/context.js'
 import { type HttpResponse, jsonResponse } from '../http/response.js'
+import { type Idempotency, readIdempotencyKey } from '../idempotency/index.js'
 import { coerce, readConditions, readPath, readQuery } from './input.js'
 import { fill, MEDIA_TYPES, type Operation, operations } from './operations.js'
 import { documents, routePath } from './sofa.js'
 
 export interface RestOptions {
   consume: (context: RequestContext, cost: number) => Promise<void>
-  createContext: (context: RequestContext) => Context
+  createContext: (context: RequestContext, transaction?: Context['prisma']) => Context
+  idempotency: Idempotency
   baseUrl: string
   sunset: Date
 }
@@ -65,7 +67,7 @@ function refuse({ path, allow }: RequestContext): never {
 }
 
 /** The REST surface: an operation's arguments are read, its prepared document is executed, its result is written. */
-export function createRest({ consume, createContext, baseUrl, sunset }: RestOptions) {
+export function createRest({ consume, createContext, idempotency, baseUrl, sunset }: RestOptions) {
   /** The arguments of the operation, read and coerced once. */
   function readArguments({ body, queryArguments, pathArguments }: Operation, context: RequestContext, json: unknown) {
     const args: Record<string, unknown> = {}
@@ -81,7 +83,7 @@ export function createRest({ consume, createContext, baseUrl, sunset }: RestOpti
     await consume(context, operation?.rest.cost ?? 1)
     const execute = operation && prepared.get(operation)
     if (!execute) return refuse(context)
-    const { rest, name } = operation
+    const { rest, name, hasEtag } = operation
     if (rest.deprecation && Date.now() >= sunset.getTime()) throw new ApiError('gone')
 
     const types = MEDIA_TYPES[rest.method] ?? []
@@ -89,25 +91,31 @@ export function createRest({ consume, createContext, baseUrl, sunset }: RestOpti
     const coerced = readArguments(operation, context, json)
     const { ifMatch, ifNoneMatch } = readConditions(operation, context.head.headers)
     if (ifMatch) coerced.ifMatch = context.head.headers['if-match']
-    const contextValue = createContext(context)
-    const { data, errors } = await execute({ contextValue, variables: { coerced } })
-    if (errors?.[0]) throw errors[0]
-    const result = (data as Record<string, unknown>)[name]
-    if (rest.status === 204) return { status: 204, headers: {} }
-    const body = JSON.stringify(result)
-    const response = jsonResponse(body, rest.status)
-    if (rest.location) response.headers.location = baseUrl + fill(rest.location, result as Record<string, unknown>)
-    if (contextValue.nextCursor !== undefined) {
-      const next = new URLSearchParams(context.search)
-      next.set('after', String(contextValue.nextCursor))
-      response.headers.link = `<${baseUrl}${context.path}?${next}>; rel="next"`
+
+    async function perform(transaction?: Context['prisma']): Promise<HttpResponse> {
+      const contextValue = createContext(context, transaction)
+      const { data, errors } = await (execute as PreparedOperation)({ contextValue, variables: { coerced } })
+      if (errors?.[0]) throw errors[0]
+      const result = (data as Record<string, unknown>)[name]
+      if (rest.status === 204) return { status: 204, headers: {} }
+      const body = JSON.stringify(result)
+      const response = jsonResponse(body, rest.status)
+      if (rest.location) response.headers.location = baseUrl + fill(rest.location, result as Record<string, unknown>)
+      if (contextValue.nextCursor !== undefined) {
+        const next = new URLSearchParams(context.search)
+        next.set('after', String(contextValue.nextCursor))
+        response.headers.link = `<${baseUrl}${context.path}?${next}>; rel="next"`
+      }
+      if (hasEtag) {
+        // The last page of a list changes also when another follows.
+        const etag = createEtag(contextValue.nextCursor === undefined ? body : `${body}+`)
+        response.headers.etag = etag
+        if (ifNoneMatch && matchesWeakly(ifNoneMatch, etag)) return { status: 304, headers: { etag } }
+      }
+      return response
     }
-    if (operation.hasEtag) {
-      // The last page of a list changes also when another follows.
-      const etag = createEtag(contextValue.nextCursor === undefined ? body : `${body}+`)
-      response.headers.etag = etag
-      if (ifNoneMatch && matchesWeakly(ifNoneMatch, etag)) return { status: 304, headers: { etag } }
-    }
-    return response
+    const key = rest.method === 'POST' ? readIdempotencyKey(context) : undefined
+    if (key === undefined) return perform()
+    return idempotency.once(context, key, async (transaction) => ({ response: await perform(transaction) }))
   }
 }

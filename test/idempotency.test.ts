@@ -1,0 +1,206 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { resetStore } from './support/calls.js'
+import { type Call, type Gateway, openGateway, useGateway } from './support/gateway.js'
+
+let gateway: Gateway
+beforeAll(async () => {
+  gateway = await openGateway()
+})
+afterAll(() => gateway.close())
+beforeEach(() => resetStore(gateway.prisma))
+
+let count = 0
+const newKey = () => `test-${process.pid}-${count++}`
+
+const order = (idempotencyKey: string, body: unknown = { petId: 1 }, call: Call = {}, of = gateway) =>
+  of.post('/store/orders', body, { ...call, headers: { 'idempotency-key': idempotencyKey, ...call.headers } })
+
+const countOrders = () => gateway.prisma.order.count()
+const replayed = ({ headers }: { headers: Headers }) => headers.get('idempotency-replayed')
+
+describe('a POST with an Idempotency-Key', () => {
+  test('is performed once; a repeated one gets the same status, headers and body, and is marked', async () => {
+    const key = newKey()
+    const before = await countOrders()
+    const first = await order(key)
+    const again = await order(key)
+    expect([first.status, replayed(first)]).toEqual([201, null])
+    expect([again.status, replayed(again)]).toEqual([201, 'true'])
+    expect([again.text, again.headers.get('location')]).toEqual([first.text, first.headers.get('location')])
+    expect(await countOrders()).toBe(before + 1)
+  })
+
+  test('is replayed by every gateway', async () => {
+    const other = await useGateway({ database: { ...gateway.database, close: async () => {} } })
+    const key = newKey()
+    const first = await order(key)
+    expect(await order(key, undefined, { key: gateway.key }, other)).toMatchObject({ status: 201, text: first.text })
+  })
+
+  test('counts for each caller alone, and goes on after a rotation of the API key', async () => {
+    const key = newKey()
+    const { key: old, row } = await gateway.createKey()
+    const { key: rotated } = await gateway.createKey({ originId: row.id })
+    const { key: stranger } = await gateway.createKey()
+    const first = await order(key, undefined, { key: old })
+    expect((await order(key, undefined, { key: rotated })).text).toBe(first.text)
+    expect(replayed(await order(key, undefined, { key: stranger }))).toBeNull()
+  })
+
+  test('with another body or path is 422 idempotency_mismatch, and changes nothing', async () => {
+    const key = newKey()
+    await order(key)
+    const before = await countOrders()
+    const mismatch = { status: 422, body: { code: 'idempotency_mismatch', status: 422 } }
+    expect(await order(key, { petId: 2 })).toMatchObject(mismatch)
+    expect(await order(key, '{"petId": 1}')).toMatchObject(mismatch)
+    expect(await gateway.post('/categories', { name: 'Birds' }, { headers: { 'idempotency-key': key } })).toMatchObject(
+      mismatch,
+    )
+    expect(await countOrders()).toBe(before)
+  })
+
+  test('that is refused for the state of the store is refused again, even if the state has changed', async () => {
+    const key = newKey()
+    const first = await order(key, { petId: 4 })
+    expect(first).toMatchObject({ status: 422, body: { code: 'unknown_reference' } })
+    await gateway.post('/pets', { name: 'Late', categoryId: 2 })
+    expect(await order(key, { petId: 4 })).toMatchObject({ status: 422, text: first.text })
+    expect(replayed(await order(key, { petId: 4 }))).toBe('true')
+    expect((await order(newKey(), { petId: 4 })).status).toBe(201)
+  })
+
+  test('that is not valid is judged anew each time', async () => {
+    const key = newKey()
+    expect((await order(key, { petId: 1, quantity: 0 })).status).toBe(400)
+    expect((await order(key, { petId: 1 })).status).toBe(201)
+  })
+
+  test('costs what the request costs, and is refused like any other once the quota is used up', async () => {
+    const { key } = await gateway.createKey({ plan: 'Enterprise', minuteLimit: 2, dayLimit: 2 })
+    const idempotencyKey = newKey()
+    const answers = [1, 2, 3].map(() => order(idempotencyKey, undefined, { key }))
+    const statuses = []
+    for (const answer of answers) statuses.push((await answer).status)
+    expect(statuses.filter((status) => status === 429)).toHaveLength(1)
+  })
+
+  test('performs at most one of many that arrive at once; the others get its answer, or 409 with Retry-After', async () => {
+    for (let round = 0; round < 10; round++) {
+      const key = newKey()
+      const before = await countOrders()
+      const answers = await Promise.all(Array.from({ length: 8 }, () => order(key)))
+      const created = answers.filter(({ status }) => status === 201)
+      expect(created.length).toBeGreaterThan(0)
+      expect(new Set(created.map(({ text }) => text)).size).toBe(1)
+      for (const { status, headers, body } of answers)
+        if (status !== 201) expect([body.code, headers.get('retry-after')]).toEqual(['conflict', '1'])
+      expect(await countOrders()).toBe(before + 1)
+      expect(await order(key)).toMatchObject({ status: 201, text: created[0]?.text })
+    }
+  })
+
+  test('is forgotten after 24 hours', async () => {
+    const key = newKey()
+    const first = await order(key)
+    const age = (hours: string) =>
+      gateway.prisma
+        .$executeRaw`UPDATE "IdempotentAnswer" SET "createdAt" = now() - ${hours}::interval WHERE key = ${key}`
+    await age('23:59:00')
+    expect((await order(key)).text).toBe(first.text)
+    await age('24:00:01')
+    const second = await order(key)
+    expect(second.body.id).not.toBe(first.body.id)
+    expect((await order(key)).text).toBe(second.text)
+  })
+})
+
+describe('the Idempotency-Key', () => {
+  test.each([
+    ['has 1 character', 'k', 201],
+    ['has 255 characters', 'k'.repeat(255), 201],
+    ['has spaces and quotes', '"a b"', 201],
+    ['is empty', '', 400],
+    ['has 256 characters', 'k'.repeat(256), 400],
+    ['is not ASCII', 'kéy', 400],
+    ['has a control character', 'k\ty', 400],
+  ])('%s: %#', async (_name, key, status) => {
+    const answer = await order(key)
+    expect(answer.status).toBe(status)
+    if (status === 400) expect(answer.body.message).toContain('Idempotency-Key must be 1 to 255 printable ASCII')
+  })
+
+  test.each(['PATCH', 'DELETE', 'GET'])('is ignored on %s', async (method) => {
+    const headers = { 'idempotency-key': '' }
+    const call = { headers, ...(method === 'PATCH' && { body: { quantity: 3 } }) }
+    for (const status of [method === 'DELETE' ? 204 : 200, method === 'DELETE' ? 404 : 200]) {
+      const answer = await gateway.call(method, '/store/orders/1', call)
+      expect([answer.status, replayed(answer)]).toEqual([status, null])
+    }
+  })
+})
+
+describe('a GraphQL mutation with an Idempotency-Key', () => {
+  const mutate = (key: string, query: string, variables?: object) =>
+    gateway.graphql(query, variables, { headers: { 'idempotency-key': key } })
+  const create = 'mutation { createOrder(input: { petId: 1 }) { id pet { name orders { id } } } }'
+
+  test('is performed once, and its nested fields are part of the answer', async () => {
+    const key = newKey()
+    const before = await countOrders()
+    const first = await mutate(key, create)
+    const again = await mutate(key, create)
+    expect(first.body.data.createOrder.pet.orders).toContainEqual({ id: first.body.data.createOrder.id })
+    expect([again.status, again.text, replayed(again)]).toEqual([200, first.text, 'true'])
+    expect(await countOrders()).toBe(before + 1)
+  })
+
+  test('that a resolver refuses is refused again; one that is not valid is judged anew', async () => {
+    const key = newKey()
+    const refused = await mutate(key, 'mutation { createOrder(input: { petId: 99 }) { id } }')
+    expect(refused.body.errors[0].extensions.code).toBe('unknown_reference')
+    expect(replayed(await mutate(key, 'mutation { createOrder(input: { petId: 99 }) { id } }'))).toBe('true')
+    const other = newKey()
+    expect((await mutate(other, 'mutation { createOrder(input: { petId: 1 }) { nothing } }')).body.data).toBeUndefined()
+    expect((await mutate(other, create)).body.data.createOrder.id).toEqual(expect.any(Number))
+  })
+
+  test('must have exactly one mutation field; on a query the key is ignored', async () => {
+    const before = await countOrders()
+    const two = 'mutation { a: createOrder(input: { petId: 1 }) { id } b: createOrder(input: { petId: 1 }) { id } }'
+    const { status, body } = await mutate(newKey(), two)
+    expect([status, body.errors[0].message]).toEqual([400, expect.stringContaining('this one has 2')])
+    expect(await countOrders()).toBe(before)
+    expect((await mutate('', '{ a: pets { id } b: pets { id } }')).body.errors).toBeUndefined()
+  })
+
+  test('can have an answer of 64 KiB; a longer one returns 400, and nothing has changed', async () => {
+    const before = await countOrders()
+    const query = (length: number) =>
+      `mutation { createOrder(input: { petId: 1 }) { id pet { ${'n'.repeat(length)}: name } } }`
+    const { text } = await mutate(newKey(), query(1))
+    const most = 65_536 - Buffer.byteLength(text) + 1
+    // A document can have 64 KiB too.
+    const long = (padding: number) =>
+      `mutation { createOrder(input: { petId: 1 }) { id pet { ${Array.from({ length: 10 }, (_, i) => `${'n'.repeat(6_000)}${i}: name`).join(' ')} ${'p'.repeat(padding)}: name } } }`
+    const padded = await mutate(newKey(), long(1))
+    const padding = 1 + 65_536 - Buffer.byteLength(padded.text)
+    expect(most).toBeGreaterThan(0)
+    const longest = await mutate(newKey(), long(padding))
+    expect([longest.status, Buffer.byteLength(longest.text)]).toEqual([200, 65_536])
+    const key = newKey()
+    const { status, body } = await mutate(key, long(padding + 1))
+    expect([status, body.errors[0].message]).toEqual([400, expect.stringContaining('65537 bytes')])
+    expect(await countOrders()).toBe(before + 3)
+  })
+
+  test('joins an ifMatch to the same transaction: both hold', async () => {
+    const { etag } = (await gateway.graphql('{ inventoryItem(petId: 1) { etag } }')).body.data.inventoryItem
+    const update = `mutation { updateInventory(petId: 1, ifMatch: ${JSON.stringify(etag)}, input: { quantity: 9 }) { quantity } }`
+    const key = newKey()
+    const first = await mutate(key, update)
+    expect(first.body.data.updateInventory.quantity).toBe(9)
+    expect((await mutate(key, update)).text).toBe(first.text)
+    expect((await mutate(newKey(), update)).body.errors[0].extensions.code).toBe('precondition_failed')
+  })
+})
