@@ -80,7 +80,7 @@ describe('a backup', () => {
     const file = join(folder, 'stopped.gz')
     const written = await runBackup(file, { DATA_DIR })
     expect(written).toMatchObject({ code: 0, stderr: '' })
-    expect(written.stdout).toContain('Category: 6, InventoryItem: 12, Order: 6, Pet: 12')
+    expect(written.stdout).toContain('Category: 6, IdempotentAnswer: 0, InventoryItem: 12, Order: 6, Pet: 12')
     expect(statSync(file).mode & 0o777).toBe(0o600)
     expect(await contents(DATA_DIR)).toEqual(before)
     const target = join(folder, 'from-stopped/new')

@@ -13,7 +13,7 @@ beforeAll(async () => {
   statements = seen.statements
   const close = () => seen.prisma.$disconnect().then(() => database.close())
   // All requests of a test may be at work at once.
-  const limits = { ...ADMISSION_LIMITS, work: { room: 300, share: 300, waiting: 0 } }
+  const limits = { ...ADMISSION_LIMITS, work: { room: 1_000, share: 1_000, waiting: 10_000 } }
   gateway = await openGateway({ database: { ...database, prisma: seen.prisma, close }, limits })
 })
 afterAll(() => gateway.close())
