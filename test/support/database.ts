@@ -21,7 +21,8 @@ export async function openTestDatabase(): Promise<TestDatabase> {
   const close = async () => {
     if (!open) return
     open = false
-    await database.prisma.$executeRaw`TRUNCATE "Order", "InventoryItem", "Pet", "Category", "ApiKey", "IdempotentAnswer" RESTART IDENTITY`
+    await database.prisma
+      .$executeRaw`TRUNCATE "Order", "InventoryItem", "Pet", "Category", "ApiKey", "IdempotentAnswer" RESTART IDENTITY`
     idle.push(database)
   }
   return { ...database, close }
