@@ -60,7 +60,7 @@ inChromium('the reference', () => {
   /** Opens a page of its own, with a problem for each error that it logs. */
   const open = async (options: Parameters<Browser['newPage']>[0] = {}) => {
     const opened = await browser.newPage({ viewport: { width: 1440, height: 900 }, colorScheme: 'light', ...options })
-    opened.setDefaultTimeout(10_000)
+    opened.setDefaultTimeout(60_000)
     return opened
   }
 
@@ -676,7 +676,7 @@ inChromium('GraphiQL', () => {
   test('runs its first example with a pasted key, violates no policy, and sends no request to other hosts', async () => {
     await sampleData()
     const page = await browser.newPage()
-    page.setDefaultTimeout(10_000)
+    page.setDefaultTimeout(60_000)
     const problems = collectProblems(page, host)
     await page.goto(`${baseUrl}/graphql`)
     const editor = (name: string) => page.locator(`[data-uri$="${name}"].monaco-editor`)

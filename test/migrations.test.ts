@@ -256,3 +256,17 @@ test.runIf(server)('a role without the right to create tables is enough if no mi
   expect(await migrate(`${url}?options=${encodeURIComponent(`-c role=${role}`)}`)).toEqual([])
   await admin.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`)
 })
+
+test.runIf(server)('a database that cannot store every text is refused', async () => {
+  const admin = await client(server as string)
+  const name = `petstore_${randomUUID().slice(0, 8)}`
+  await admin.query(`CREATE DATABASE ${name} ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0`)
+  onTestFinished(async () => {
+    const end = new pg.Client({ connectionString: server })
+    await end.connect()
+    await end.query(`DROP DATABASE ${name} WITH (FORCE)`)
+    await end.end()
+  })
+  const url = Object.assign(new URL(server as string), { pathname: `/${name}` }).href
+  await expect(migrate(url)).rejects.toThrow(/its encoding is SQL_ASCII.*ENCODING 'UTF8'/)
+})

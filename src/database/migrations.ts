@@ -178,6 +178,12 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
   }
   try {
     await client.connect()
+    const { rows } = await client.query('SHOW server_encoding')
+    const encoding = rows[0].server_encoding
+    if (encoding !== 'UTF8')
+      throw new StartupError(
+        `its encoding is ${encoding}, which cannot store every text; create it again: CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0`,
+      )
     const history = await readHistory(client)
     const unknown = history.map(({ name }) => name).filter((name) => !migrations.some((ours) => ours.name === name))
     if (unknown.length > 0)

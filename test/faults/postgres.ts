@@ -62,7 +62,7 @@ export class Postgres {
   /** A new cluster, with the database `petstore` of a role of that name that is no superuser. */
   static async create() {
     const postgres = new Postgres()
-    await postgres.#run('initdb', '-U', 'postgres', '-A', 'trust', '-N')
+    await postgres.#run('initdb', '-U', 'postgres', '-A', 'trust', '-N', '--encoding=UTF8', '--locale=C')
     await postgres.start()
     await postgres.admin(`CREATE ROLE petstore LOGIN`, 'postgres')
     await postgres.admin(`CREATE DATABASE petstore OWNER petstore`, 'postgres')
