@@ -58,11 +58,13 @@ function errorCodes(operation: Operation): ErrorCode[] {
   return (Object.keys(catalogue) as ErrorCode[]).filter((code) => possible.has(code))
 }
 
-/** The responses of operations that add nothing of their own to them. */
+/** The responses of operations that add nothing of their own to them, as each POST and each deprecated one does. */
 export const sharedResponses = Object.fromEntries(
   [
     notModified,
-    ...errorResponses([...new Set(operations.filter(({ rest }) => !rest.deprecation).flatMap(errorCodes))]),
+    ...errorResponses([
+      ...new Set(operations.filter(({ rest }) => !rest.deprecation && rest.method !== 'POST').flatMap(errorCodes)),
+    ]),
   ].map(([status, response]) => [responseName(status), response]),
 )
 
