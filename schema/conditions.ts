@@ -21,7 +21,7 @@ import { entityTags } from './validation.js'
 
 // biome-ignore lint/suspicious/noExplicitAny: a plugin's builder has the type of no particular schema
 type Builder = PothosSchemaTypes.SchemaBuilder<any>
-// biome-ignore lint/suspicious/noExplicitAny: likewise
+// biome-ignore lint/suspicious/noExplicitAny: a plugin's builder has the type of no particular schema
 type FieldConfig = PothosOutputFieldConfig<any>
 type Row = Record<string, unknown>
 
@@ -117,7 +117,7 @@ export function ifMatchArg(builder: Builder, { name, parentType }: FieldConfig) 
   return ifMatch.getConfig('ifMatch', name, builder.configStore.getTypeConfig(parentType))
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: likewise
+// biome-ignore lint/suspicious/noExplicitAny: a plugin's builder has the type of no particular schema
 export type ConditionalResolver = GraphQLFieldResolver<unknown, any, any>
 
 /**

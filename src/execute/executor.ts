@@ -12,9 +12,6 @@ import {
   visit,
 } from 'graphql'
 import { collectFields } from 'graphql/execution/collectFields.js'
-
-export { AnswerTooLong } from './fields.js'
-
 import {
   addError,
   type Data,
@@ -26,6 +23,8 @@ import {
   type PreparedField,
   prepareFields,
 } from './fields.js'
+
+export { AnswerTooLong } from './fields.js'
 
 // Each combination of the variables in @skip and @include has its own selection; this bounds the memory of a document.
 const MAX_PLANS = 4

@@ -54,9 +54,9 @@ function publicError(error: GraphQLError, log: Logger, context: RequestContext):
 /** The first errors, and how many more there are. */
 function publicErrors(errors: readonly GraphQLError[], log: Logger, context: RequestContext) {
   const shown = errors.slice(0, MAX_ERRORS).map((error) => publicError(error, log, context))
-  const { code, status } = { code: 'invalid_request', status: 400 }
   const more = errors.length - shown.length
-  return more > 0 ? [...shown, { message: `${more} more fields failed.`, extensions: { code, status } }] : shown
+  if (more === 0) return shown
+  return [...shown, { message: `${more} more fields failed.`, extensions: { code: 'invalid_request', status: 400 } }]
 }
 
 const isMutation = ({ operation }: KnownRequest) => operation.definition.operation === 'mutation'

@@ -153,7 +153,7 @@ export function createIdempotency({ prisma, log }: { prisma: PrismaClient; log: 
 
   return {
     /**
-     * What `answer` returns, in a transaction, or what is kept of it.
+     * Calls `answer` with a transaction and keeps its response, or returns the response that is kept already.
      *
      * @throws ApiError conflict, idempotency_mismatch
      */
