@@ -31,7 +31,7 @@ const orders = [
   { petId: 8, quantity: 1, complete: false },
 ]
 
-/** Puts sample data into a database that never had a category, all of it or nothing. Returns whether it did. */
+/** Adds sample data to a database that never had a category, all of it or nothing. Returns whether it did. */
 export const seed = (prisma: PrismaClient): Promise<boolean> =>
   prisma.$transaction(
     async (tx) => {
@@ -44,7 +44,7 @@ export const seed = (prisma: PrismaClient): Promise<boolean> =>
       for (const { name, category, status, stock } of pets) {
         const categoryId = made[category - 1]?.id ?? 0n
         const { id } = await tx.pet.create({ data: { name, categoryId, status }, select: { id: true } })
-        // The entry was made with the pet, by the database.
+        // The database has created the entry with the pet.
         if (stock > 0) await tx.inventoryItem.update({ where: { petId: id }, data: { quantity: stock } })
         ids.push(id)
       }

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Gateway, openGateway } from './support/gateway.js'
 import { asAdmin, databaseUrl, testDatabaseUrl } from './support/postgres.js'
-import { dataFolder, freePort, runCommand, temporaryFolder } from './support/process.js'
+import { dataFolder, freePort, runCommand, spawnNode, temporaryFolder } from './support/process.js'
 
 // `npm run keys` in its own process, beside a gateway that uses the same database.
 
@@ -33,7 +33,7 @@ const status = async (key: string) => (await gateway.get('/pets', { key })).stat
 const eventually = (ask: () => Promise<unknown>) => expect.poll(ask, { timeout: 60_000 })
 
 describe('npm run keys', () => {
-  test('create: the key works at once; --json prints one object', async () => {
+  test('create: the key works immediately; --json prints one object', async () => {
     const created = await json('create', '--name', ' Ann ', '--plan', 'Pro')
     expect(created).toEqual({
       id: expect.any(Number),
@@ -80,6 +80,101 @@ describe('npm run keys', () => {
     expect((await keys('rotate', rotated.prefix)).stderr).toMatch(/is revoked and cannot be rotated/)
   })
 
+  test('create --access read and access make keys that may only read; rotation keeps the access', async () => {
+    const { id, key } = await json('create', '--name', 'Wall', '--plan', 'Free', '--access', 'read')
+    const post = async (key: string) => (await gateway.post('/categories', { name: 'Birds' }, { key })).status
+    expect([await status(key), await post(key)]).toEqual([200, 403])
+    const rotated = await json('rotate', String(id))
+    expect([await status(rotated.key), await post(rotated.key)]).toEqual([200, 403])
+    expect(await json('access', String(id), 'WRITE')).toMatchObject({ id, access: 'write' })
+    await eventually(() => post(key)).toBe(201)
+  })
+
+  test('rotation links the old key and the new one, in the list and in both histories', async () => {
+    const old = await json('create', '--name', 'Linked', '--plan', 'Free')
+    const rotated = await json('rotate', old.prefix)
+    expect(await json('list')).toContainEqual(expect.objectContaining({ id: old.id, replacedById: rotated.id }))
+    const history = async (id: number) => (await keys('history', String(id))).stdout
+    expect(await history(old.id)).toMatch(new RegExp(`rotated +command line +.*\n.*replaced by key ${rotated.id}\n`))
+    expect(await history(rotated.id)).toContain(`replaces key ${old.id}\n`)
+  })
+
+  test('--plan takes any case', async () => {
+    expect(await json('create', '--name', 'Case', '--plan', 'pro')).toMatchObject({ plan: 'Pro' })
+    const { id } = await json('create', '--name', 'Case', '--plan', 'BUSINESS')
+    expect(await json('plan', String(id), 'free')).toMatchObject({ plan: 'Free' })
+  })
+
+  test('history shows what happened, who did it and each value, within 80 columns', async () => {
+    const { id, prefix } = await json('create', '--name', 'x'.repeat(100), '--plan', 'Pro')
+    await json('ban', String(id))
+    await json('unban', String(id))
+    await json('plan', String(id), 'Free')
+    await gateway.prisma.apiKey.update({ where: { id }, data: { name: 'Dora' } })
+    const events = await json('history', prefix)
+    expect(events.map(({ event, source }: Record<string, string>) => `${event}: ${source}`)).toEqual([
+      'created: command line',
+      'banned: command line',
+      'unbanned: command line',
+      'changed: command line',
+      'changed: database',
+    ])
+    expect(events[3]).toMatchObject({ keyId: id, prefix, changes: { plan: ['Pro', 'Free'] } })
+    const { stdout } = await keys('history', String(id))
+    expect(stdout).toMatch(/^Key \d+, Dora \(petstore_\w{8}\)\nFree, write, active\n\n/)
+    expect(stdout).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ {2}changed +command line +plan Pro → Free$/m)
+    for (const lines of [stdout, (await keys('history')).stdout])
+      expect(lines.split('\n').filter((line) => [...line].length > 80)).toEqual([])
+    expect((await keys('history')).stdout).toMatch(new RegExp(`^${id} .*changed +database +Dora$`, 'm'))
+  })
+
+  test('history keeps the events of a deleted key', async () => {
+    const { id, prefix } = await json('create', '--name', 'Gone', '--plan', 'Free')
+    await gateway.prisma.apiKey.delete({ where: { id } })
+    expect((await keys('history')).stdout).toMatch(new RegExp(`^${prefix.slice(9)} .* deleted +database +Gone$`, 'm'))
+  })
+
+  test('usage --days draws requests per key and day within 80 columns, the busiest key first', async () => {
+    const { id } = await json('create', '--name', 'A name that is longer than its column', '--plan', 'Pro')
+    const { id: second } = await json('create', '--name', 'Second', '--plan', 'Pro')
+    await gateway.prisma.$executeRaw`
+      INSERT INTO "ApiKeyUsage" SELECT id, 'x', (now() AT TIME ZONE 'UTC')::date - ago, 2000000000 / id / (ago + 1), 100, 1500
+      FROM unnest(ARRAY[${id}::int, ${second}::int]) AS id, unnest(ARRAY[0, 1, 29, 30, 399]) AS ago`
+    const chart = async (...args: string[]) => (await keys('usage', '--days', ...args)).stdout.split('\n')
+    const today = new Date().toISOString().slice(0, 10)
+    const lines = await chart('30')
+    expect(lines[0]).toMatch(new RegExp(`^Requests from \\d{4}-\\d\\d-\\d\\d to ${today} \\(UTC\\)`))
+    expect(lines[2]).toBe(
+      'id  name            requests  refused  cost  1 bar = a day'.replace(
+        'id  ',
+        'id'.padEnd(String(second).length + 2),
+      ),
+    )
+    const [bars] = lines.flatMap((line) => (line.startsWith(`${id} `) ? [line.split(' ').at(-1) ?? ''] : []))
+    expect(bars).toMatch(/^▁·{27}▄█$/)
+    expect(lines.findIndex((line) => line.startsWith(`${id} `))).toBeLessThan(
+      lines.findIndex((line) => line.startsWith(`${second} `)),
+    )
+    const all = [...lines, ...(await chart('400')), ...(await chart('1')), ...(await chart('400', String(id)))]
+    expect(all.filter((line) => [...line].length > 80)).toEqual([])
+    expect((await chart('400'))[2]).toContain('1 bar = 14 days')
+    const days = (await chart('31', String(id))).filter((line) => /^\d{4}/.test(line))
+    expect(days).toHaveLength(31)
+    expect(days.at(-1)).toMatch(new RegExp(`^${today} +[\\d,]+ +100 +1,500  █{29}░$`))
+
+    const printed = await json('usage', '--days', '30', String(id))
+    expect(printed).toMatchObject([{ id, plan: 'Pro', refusals: 300, cost: 4500 }])
+    expect(printed[0].days.map(({ day }: { day: string }) => day).at(-1)).toBe(today)
+    expect(printed[0].days).toHaveLength(3)
+  })
+
+  test('usage of a key without requests says so', async () => {
+    const { id } = await json('create', '--name', 'Idle', '--plan', 'Pro')
+    expect((await keys('usage', String(id), '--days', '7')).stdout).toMatch(
+      /^Key .*\nRequests from .*\(UTC\)\n\nNone\.\n$/,
+    )
+  })
+
   test('usage prints every key with its plan, and with Redis its counters', async () => {
     const { stdout } = await keys('usage')
     expect(stdout).toMatch(/unlimited.*Enterprise/)
@@ -89,7 +184,11 @@ describe('npm run keys', () => {
   test.each([
     ['an Enterprise key without its limits', ['create', '--name', 'x', '--plan', 'Enterprise'], /needs both/],
     ['limits on another plan', ['create', '--name', 'x', '--plan', 'Free', '--day-limit', '5'], /for Enterprise only/],
-    ['an unknown plan', ['create', '--name', 'x', '--plan', 'Gold'], /Free, Pro, Business, Enterprise/],
+    [
+      'an unknown plan',
+      ['create', '--name', 'x', '--plan', 'Gold'],
+      /: it must be Free, Pro, Business or Enterprise\.$/m,
+    ],
     ['a limit of 0', ['create', '--name', 'x', '--plan', 'Enterprise', '--minute-limit', '0'], /from 1 to 2147483647/],
     ['a name that is too long', ['create', '--name', 'x'.repeat(101), '--plan', 'Free'], /1 to 100 characters/],
     ['a control character in a name', ['create', '--name', 'a\u0007b', '--plan', 'Free'], /control character/],
@@ -106,7 +205,22 @@ describe('npm run keys', () => {
     ['no name', ['create', '--plan', 'Free'], /--name/],
     ['an id beyond all ids', ['show', '2147483648'], /no key with the id or prefix "2147483648"/],
     ['an unknown key', ['show', '999999'], /no key with the id or prefix "999999"/],
-    ['an unknown command', ['destroy', '1'], /unknown command/],
+    ['an unknown command', ['destroy', '1'], /unknown command .* Commands: create, list, .*, history\.$/m],
+    [
+      'an unknown option',
+      ['ban', '1', '--days', '3'],
+      /option '--days'\. Usage: .* ban <key> \(options: --json, --for/,
+    ],
+    ['an unknown access', ['access', '1', 'none'], /'none' is invalid.*must be write or read/],
+    [
+      'an option without its value',
+      ['usage', '--days'],
+      /argument missing\. Usage: .* usage \[key\] \(options: .*--days <n>/,
+    ],
+    ['0 days', ['usage', '--days', '0'], /'0' is invalid: it must be a whole number from 1 to 400/],
+    ['401 days', ['usage', '--days', '401'], /'401' is invalid: it must be a whole number from 1 to 400/],
+    ['a missing key', ['history', '999999'], /no key with the id or prefix/],
+    ['too many arguments', ['show', '1', '2'], /too many arguments.* Usage: npm run keys -- show <key>/],
   ])('rejects %s with one line on stderr and exit code 1, and writes nothing', async (_, args, message) => {
     const before = await gateway.prisma.apiKey.count()
     const { code, stdout, stderr } = await keys(...args)
@@ -134,7 +248,7 @@ test('without a running gateway, npm run keys opens and migrates the embedded da
 })
 
 describe('the database that a command works on', () => {
-  test('is said before anything is done, but to programs', async () => {
+  test('is named before anything is done, except with --json', async () => {
     const name = env.DATABASE_URL ? /^Database: "\w+" at [\w.]+:\d+\n/ : /^Database: embedded, in \/.*\n/
     expect((await keys('list')).stderr).toMatch(name)
     expect((await keys('list')).stderr).not.toContain('://')
@@ -147,7 +261,7 @@ describe('the database that a command works on', () => {
       const { code, stdout, stderr } = await runCommand(command, { DATA_DIR })
       expect([code, stdout]).toEqual([1, ''])
       expect(stderr).toBe(
-        `DATA_DIR ${DATA_DIR} has no database; set DATA_DIR, or DATABASE_URL, to that of the service\n`,
+        `DATA_DIR ${DATA_DIR} has no database; set DATA_DIR or DATABASE_URL to the same value as for the service\n`,
       )
     }
     expect(existsSync(DATA_DIR)).toBe(false)
@@ -171,4 +285,27 @@ describe('the database that a command works on', () => {
       await asAdmin(`DROP DATABASE ${name} WITH (FORCE)`)
     }
   })
+})
+
+test('Prisma Studio gets the reason when the database refuses an edit', async () => {
+  const port = await freePort()
+  const studio = spawnNode(['dist/src/admin/studio.js', '--port', String(port), '--browser', 'none'], env)
+  const ask = () =>
+    fetch(`http://localhost:${port}/bff`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({
+        procedure: 'query',
+        query: { sql: `INSERT INTO "Category" (name) VALUES ($1)`, parameters: [' x '] },
+      }),
+    }).then(
+      (response) => response.json(),
+      () => 'not started',
+    )
+  await expect
+    .poll(ask, { timeout: 60_000, interval: 200 })
+    .toMatchObject([
+      { message: expect.stringContaining('violates check constraint "name must not begin or end with white space"') },
+    ])
+  expect(studio.exitCode).toBeNull()
 })

@@ -141,7 +141,7 @@ describe('the stored key', () => {
     ['Free with limits', { plan: 'Free', minuteLimit: 5, dayLimit: 5 }],
     ['Pro with one limit', { plan: 'Pro', dayLimit: 5 }],
   ] as const)('the database rejects %s', async (_, data) => {
-    await expect(gateway.createKey(data)).rejects.toThrow(/check constraint|Limit_check/i)
+    await expect(gateway.createKey(data)).rejects.toThrow(/Limit: at least 1 for Enterprise/)
   })
 })
 
@@ -210,7 +210,6 @@ describe('database reads', () => {
     const [cache, { key }] = [open(), await gateway.createKey()]
     expect(await counted(() => Promise.all(Array.from({ length: 50 }, () => cache.find(key))))).toBe(1)
     expect(await counted(() => Promise.all(Array.from({ length: 50 }, () => cache.find(key))))).toBe(0)
-    await cache.close()
   })
 
   test('invented keys are read at most once each, mistyped keys never, and real keys stay in the cache', async () => {
@@ -225,21 +224,5 @@ describe('database reads', () => {
     const mistyped = invented.map((secret) => secret.replace(/.$/, (digit) => (digit === '0' ? '1' : '0')))
     expect(await counted(() => Promise.all(mistyped.map((secret) => cache.find(secret))))).toBe(0)
     expect(await counted(async () => cache.find(key))).toBe(0)
-    await cache.close()
   })
-})
-
-test('lastUsedAt is written with one statement for all keys', async () => {
-  const cache = new ApiKeyCache({ prisma: gateway.prisma, log: createLog('silent') })
-  const keys = await Promise.all(Array.from({ length: 3 }, () => gateway.createKey()))
-  const unused = await gateway.createKey()
-  for (const { key } of keys) await cache.find(key)
-  const before = statements.length
-  await cache.close()
-  expect(statements.slice(before).filter((sql) => sql.startsWith('UPDATE'))).toHaveLength(1)
-  for (const { row } of keys) {
-    const { lastUsedAt } = await gateway.prisma.apiKey.findUniqueOrThrow({ where: { id: row.id } })
-    expect(Math.abs(Number(lastUsedAt) - Date.now())).toBeLessThan(10_000)
-  }
-  expect((await gateway.prisma.apiKey.findUniqueOrThrow({ where: { id: unused.row.id } })).lastUsedAt).toBeNull()
 })

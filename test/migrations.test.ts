@@ -102,8 +102,8 @@ describe.each(server ? ['embedded', 'PostgreSQL'] : ['embedded'])('migrations (%
     const { rows } = await (await client(url)).query(`SELECT to_regclass('"Left"') AS left`)
     expect(rows).toEqual([{ left: null }])
     expect(await migrate(url)).toEqual([])
-    const mended = [...ours, { name: '20990101000000_broken', sql: 'SELECT 1' }]
-    expect(await migrate(url, { migrations: mended })).toHaveLength(1)
+    const repaired = [...ours, { name: '20990101000000_broken', sql: 'SELECT 1' }]
+    expect(await migrate(url, { migrations: repaired })).toHaveLength(1)
   })
 
   test.each([
@@ -203,7 +203,7 @@ describe.runIf(server)('migrations that have to wait', () => {
     return { holder, pid: rows[0].pid, notices, result }
   }
 
-  test('for another migration say so, and go on when it ends, or when nothing is missing anymore', async () => {
+  test('for another migration say so, and continue when it ends, or when nothing is missing anymore', async () => {
     const url = await empty('PostgreSQL')
     const { holder, pid, notices, result } = await waiting(url, 'SELECT pg_advisory_lock(72707369)', 60_000)
     await expect.poll(() => notices, { timeout: 60_000 }).toHaveLength(1)
@@ -222,7 +222,7 @@ describe.runIf(server)('migrations that have to wait', () => {
     expect(await second.result).toEqual([])
   })
 
-  test('fail after a while with one message that says whom to end', async () => {
+  test('fail after a while with one message that names the session to end', async () => {
     const url = await empty('PostgreSQL')
     const { pid, result } = await waiting(url, 'SELECT pg_advisory_lock(72707369)', 500)
     await expect(result).rejects.toThrow(StartupError)
@@ -231,7 +231,7 @@ describe.runIf(server)('migrations that have to wait', () => {
     )
   })
 
-  test('for a table let others use it in between, and go on when it is free', async () => {
+  test('for a table let others use it in between, and continue when it is free', async () => {
     const url = await empty('PostgreSQL')
     await migrate(url, { migrations: ours.slice(0, 1) })
     const { holder, pid, notices, result } = await waiting(url, 'BEGIN; SELECT * FROM "Category"', 60_000)

@@ -7,7 +7,7 @@ import { createOpenApi, toYaml } from '../openapi/index.js'
 import { settings } from '../settings.js'
 
 // `npm run contract`: writes the contract of both surfaces into a folder. The committed files are what API reviews read
-// and what CI compares with, so they show the default settings and name no machine.
+// and what CI compares with, so they show the default settings and no address of a machine.
 
 const folder = process.argv[2] ?? '.'
 const openapi = createOpenApi({

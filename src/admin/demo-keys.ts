@@ -4,7 +4,7 @@ import { z } from 'zod'
 import type { PrismaClient } from '../../prisma/generated/client/client.js'
 import { seed } from '../../prisma/seed.js'
 import { type Plan, plans } from '../../schema/plans.js'
-import { createSecret, storedSecret } from '../auth/index.js'
+import { createSecret, storedSecret, writeKeys } from '../auth/index.js'
 import { StartupError } from '../settings.js'
 
 const names = Object.keys(plans) as Plan[]
@@ -23,8 +23,8 @@ export async function demoKeys(prisma: PrismaClient, dataDir: string): Promise<D
   if (stored === null) throw new StartupError(`${path} is not a valid file of demo keys; delete it to create new keys`)
   await seed(prisma)
   if (stored && (await prisma.apiKey.count()) > 0) return stored
-  // The file first: without it, nobody could know the secrets of the rows. If a start is interrupted in between, the next
-  // one finds the draft and goes on.
+  // The file first: without it, the secrets of the rows would be lost. If a start is interrupted in between, the next
+  // one finds the draft and continues.
   const keys =
     stored ?? (await read(draft)) ?? (Object.fromEntries(names.map((plan) => [plan, createSecret().key])) as DemoKeys)
   await writeFile(draft, `${JSON.stringify(keys, null, 2)}\n`, { mode: 0o600 })
@@ -34,7 +34,7 @@ export async function demoKeys(prisma: PrismaClient, dataDir: string): Promise<D
     ...storedSecret(keys[plan]),
     ...(plan === 'Enterprise' && { minuteLimit: 5_000, dayLimit: 1_000_000 }),
   }))
-  await prisma.apiKey.createMany({ data: rows, skipDuplicates: true })
+  await writeKeys(prisma, 'gateway', ({ apiKey }) => apiKey.createMany({ data: rows, skipDuplicates: true }))
   await rename(draft, path)
   return keys
 }

@@ -15,7 +15,8 @@ async function studio() {
   process.stderr.write(`Prisma Studio on the database: ${database.name}\n`)
   const require = createRequire(import.meta.url)
   const prisma = join(dirname(require.resolve('prisma/package.json')), 'build/index.js')
-  const child = spawn(process.execPath, [prisma, 'studio', ...process.argv.slice(2)], {
+  const preload = ['--import', new URL('./studio-errors.js', import.meta.url).href]
+  const child = spawn(process.execPath, [...preload, prisma, 'studio', ...process.argv.slice(2)], {
     stdio: 'inherit',
     cwd: dirname(require.resolve('#package.json')),
     env: { ...process.env, DATABASE_URL: database.url },

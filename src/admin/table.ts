@@ -32,3 +32,40 @@ export const bar = (used: number, limit: number) => {
   const filled = Math.min(10, Math.ceil((used / limit) * 10))
   return `${'█'.repeat(filled)}${'░'.repeat(10 - filled)} ${used}/${limit}`
 }
+
+/** A text on one line, cut to a width. */
+export const line = (value: string, width: number) => {
+  const characters = [...value]
+  return characters.length > width ? `${characters.slice(0, width - 1).join('')}…` : value
+}
+
+const BARS = [...'▁▂▃▄▅▆▇█']
+
+/** A bar for each value, relative to the largest; a dot for 0. */
+export const sparkline = (values: number[]) =>
+  values.map((value) => (value > 0 ? BARS[Math.ceil((value / Math.max(...values)) * BARS.length) - 1] : '·')).join('')
+
+const NO_LINES = Object.fromEntries(
+  'top,top-mid,top-left,top-right,bottom,bottom-mid,bottom-left,bottom-right,left,left-mid,mid,mid-mid,right,right-mid'
+    .split(',')
+    .map((name) => [name, '']),
+)
+/** The width of a new terminal. */
+const TERMINAL = 80
+
+/** Prints columns without lines, for at most 80 columns of a terminal; the last one is wrapped. */
+export function printColumns(head: string[], rows: string[][], align: ('left' | 'right')[] = []) {
+  const widths = head
+    .slice(0, -1)
+    .map((title, i) => Math.max(title.length, ...rows.map((row) => [...(row[i] ?? '')].length)))
+  const used = widths.reduce((total, width) => total + width + 2, 0)
+  const table = new Table({
+    style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0 },
+    chars: { ...NO_LINES, middle: '  ' },
+    colWidths: [...widths, Math.max(20, TERMINAL - used)],
+    colAligns: align,
+    wordWrap: true,
+  })
+  table.push(head, ...rows)
+  process.stdout.write(`${table.toString().replaceAll(/ +$/gm, '')}\n`)
+}

@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache'
 import type { ApiKey, PrismaClient } from '../../prisma/generated/client/client.js'
 import type { Logger } from '../log.js'
 import { hashSecret, isSecret } from './api-key.js'
+import { writeKeys } from './history.js'
 
 export interface ApiKeyCacheOptions {
   /** Reads of single keys that arrive together should share a query. */
@@ -17,11 +18,8 @@ const STALE_MS = 300_000
 /** How long a request waits for a row to be read again, and how often that is tried while it fails, in milliseconds. */
 const PATIENCE_MS = 250
 const RETRY_MS = 1_000
-/** How long a valid key is looked up at once, in milliseconds. */
+/** How long after its last valid use a key is looked up without delay, in milliseconds. */
 const KNOWN_MS = 3_600_000
-
-/** How often the last use of keys is written, in milliseconds. */
-const FLUSH_MS = 5_000
 
 const MAX_ROWS = 10_000
 
@@ -39,33 +37,30 @@ function isUsable({ revokedAt, expiresAt }: ApiKey): boolean {
   return !(revokedAt && revokedAt.getTime() <= now) && !(expiresAt && expiresAt.getTime() <= now)
 }
 
-/** The keys that this gateway has seen lately: at most one database read per key and `ttlMs`. */
+/** The keys that this gateway has seen recently: at most one database read per key in `ttlMs`. */
 export class ApiKeyCache {
   readonly #prisma: PrismaClient
   readonly #log: Logger
   readonly #ttlMs: number
   readonly #rows = new LRUCache<string, Known>({ max: MAX_ROWS })
-  // Apart, so that a flood of invented keys cannot push the real ones out.
+  // A separate cache, so that a flood of invented keys cannot evict the real ones.
   readonly #unknown: LRUCache<string, true>
   readonly #reads = new Map<string, Promise<Found>>()
   /** While rows cannot be read: when to try again. */
   #retryAt: number | undefined
   /** The hashes of the secrets of these rows: hashing is slower than looking up. */
   readonly #hashes = new LRUCache<string, string>({ max: MAX_ROWS })
-  readonly #used = new Set<number>()
-  readonly #flushing: NodeJS.Timeout
 
   constructor({ prisma, log, ttlMs = 4_000 }: ApiKeyCacheOptions) {
     this.#prisma = prisma
     this.#log = log
     this.#ttlMs = ttlMs
     this.#unknown = new LRUCache({ max: MAX_ROWS, ttl: ttlMs })
-    this.#flushing = setInterval(() => this.flush(), FLUSH_MS).unref()
   }
 
   /**
-   * The row of a secret that may be used now; undefined for one that is unknown, revoked or expired. A promise only
-   * where the row has to be read.
+   * The row of a secret that may be used now; undefined for one that is unknown, revoked or expired. A promise only if
+   * the row has to be read.
    *
    * @param lookUp may delay or refuse the first read of a secret, and that of one that was not valid within the last hour
    */
@@ -78,8 +73,8 @@ export class ApiKeyCache {
     const now = Date.now()
     const age = known ? now - known.readAt : Number.POSITIVE_INFINITY
     const row = known && isUsable(known.row) ? known.row : undefined
-    if (age <= this.#ttlMs) return this.#use(row)
-    const read = () => this.#read(hash).then((found) => this.#use(found))
+    if (age <= this.#ttlMs) return row
+    const read = () => this.#read(hash).then((found) => (found && isUsable(found) ? found : undefined))
     if (!row || age > KNOWN_MS)
       return lookUp(hash, read).then((found) => {
         if (found) this.#hashes.set(secret, hash)
@@ -91,7 +86,7 @@ export class ApiKeyCache {
       this.#retryAt = now + RETRY_MS
       read().catch(() => {})
     }
-    return this.#use(row)
+    return row
   }
 
   /** Reads a row. Requests that ask for the same one at the same time share the read. */
@@ -105,7 +100,7 @@ export class ApiKeyCache {
         .then(
           (row) => {
             this.#retryAt = undefined
-            // A ban may have been written meanwhile.
+            // A ban may have been written since the read began.
             if (row && (this.#rows.peek(hash)?.readAt ?? 0) <= readAt) this.#rows.set(hash, { row, readAt })
             if (!row) {
               this.#rows.delete(hash)
@@ -131,38 +126,16 @@ export class ApiKeyCache {
     this.#retryAt ??= Date.now() + RETRY_MS
   }
 
-  #use(row: Found): Found {
-    if (!row || !isUsable(row)) return undefined
-    this.#used.add(row.id)
-    return row
-  }
-
-  /** Writes a ban into the key's row, which other gateways and admins go by. */
+  /** Writes a ban into the key's row, from which other gateways and admins read it. */
   async ban(key: ApiKey, until: number): Promise<void> {
     try {
-      const row = await this.#prisma.apiKey.update({ where: { id: key.id }, data: { bannedUntil: new Date(until) } })
+      const row = await writeKeys(this.#prisma, 'gateway', ({ apiKey }) =>
+        apiKey.update({ where: { id: key.id }, data: { bannedUntil: new Date(until) } }),
+      )
       this.#rows.set(key.hash, { row, readAt: Date.now() })
       this.#log.warn({ key: key.prefix, until: row.bannedUntil }, 'key banned')
     } catch (error) {
       this.#log.error({ err: error, key: key.prefix }, 'failed to write a ban')
     }
-  }
-
-  /** Writes which keys were used since the last time. */
-  async flush(): Promise<void> {
-    if (this.#used.size === 0) return
-    const ids = [...this.#used]
-    this.#used.clear()
-    try {
-      await this.#prisma.apiKey.updateMany({ where: { id: { in: ids } }, data: { lastUsedAt: new Date() } })
-    } catch (error) {
-      for (const id of ids) this.#used.add(id)
-      this.#log.debug({ err: error }, 'failed to write the last use of keys')
-    }
-  }
-
-  async close(): Promise<void> {
-    clearInterval(this.#flushing)
-    await this.flush()
   }
 }

@@ -41,7 +41,7 @@ export function keySubject({ id, plan, minuteLimit, dayLimit }: ApiKey, seconds 
   }
 }
 
-/** Requests that need a key and have none count by address, so that keys cannot be guessed at speed. */
+/** Requests without a valid key are limited by address, so that keys cannot be guessed quickly. */
 export const addressSubject = (address: string, seconds = windowSeconds): Subject => ({
   id: `address:${address}`,
   bannable: false,

@@ -1,10 +1,10 @@
 import { ApiError } from '../../schema/errors.js'
 import type { RequestContext, RequestHead } from '../http/context.js'
 import { inTime } from '../http/deadline.js'
-import type { RateLimiter } from '../rate-limit/index.js'
-import { addressSubject, keySubject, windowSeconds } from './api-key.js'
+import { type RateLimiter, refusalMessage } from '../rate-limit/index.js'
+import { addressSubject, isSecret, keySubject, windowSeconds } from './api-key.js'
 import type { ApiKeyCache, Found } from './api-key-cache.js'
-import { ADDRESS_LIMITED, Lookups } from './lookups.js'
+import { Lookups } from './lookups.js'
 
 const bearer = /^Bearer +(\S.*)$/i
 
@@ -22,6 +22,12 @@ function readSecrets({ rawHeaders }: RequestHead): string[] {
   return secrets
 }
 
+/** Why a key is not valid, without a hint that would help to guess one. */
+const invalidKey = (secret: string) =>
+  isSecret(secret)
+    ? 'The API key is unknown, revoked or expired.'
+    : 'The API key is incomplete or mistyped: a key is "petstore_" and 48 hexadecimal digits.'
+
 export interface AuthenticationOptions {
   apiKeys: ApiKeyCache
   rateLimiter: RateLimiter
@@ -37,10 +43,13 @@ export function createAuthentication({
   timeoutMs,
   seconds = windowSeconds,
 }: AuthenticationOptions) {
-  const lookups = new Lookups<Found>(async (address) => {
-    const { windows } = await rateLimiter.consume(addressSubject(address, seconds), 0)
-    return windows.some(({ remaining }) => remaining === 0)
-  })
+  const look = (address: string) => rateLimiter.consume(addressSubject(address, seconds), 0)
+  const lookups = new Lookups<Found>(
+    async (address) => (await look(address)).windows.some(({ remaining }) => remaining === 0),
+    async (address) => {
+      throw new ApiError('rate_limited', refusalMessage(await look(address)))
+    },
+  )
 
   /** @throws ApiError invalid_request (two different keys), unauthorized, rate_limited, unavailable */
   return async function authenticate(context: RequestContext): Promise<void> {
@@ -60,8 +69,9 @@ export function createAuthentication({
       return
     }
     context.rateLimit = await rateLimiter.consume(addressSubject(context.address, seconds), 1)
-    if (context.rateLimit.outcome !== 'allowed') throw new ApiError('rate_limited', ADDRESS_LIMITED)
-    if (secrets.length > 1) throw new ApiError('invalid_request', 'The request carries two different API keys.')
-    throw new ApiError('unauthorized', undefined, { 'www-authenticate': 'Bearer' })
+    if (context.rateLimit.outcome !== 'allowed') throw new ApiError('rate_limited', refusalMessage(context.rateLimit))
+    if (secrets.length > 1)
+      throw new ApiError('invalid_request', 'The request carries two different API keys; send one.')
+    throw new ApiError('unauthorized', secrets[0] && invalidKey(secrets[0]), { 'www-authenticate': 'Bearer' })
   }
 }

@@ -1,5 +1,7 @@
+export { requireWriteAccess } from './access.js'
 export { addressSubject, createSecret, keySubject, storedSecret, windowSeconds } from './api-key.js'
 export { ApiKeyCache } from './api-key-cache.js'
 export { createAuthentication } from './authenticate.js'
-export { ADDRESS_LIMITED } from './lookups.js'
+export { writeKeys } from './history.js'
 export { createQuota, readQuota } from './quota.js'
+export { KeyUsage, USAGE_DAYS } from './usage.js'

@@ -1,8 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { ApiError } from '../../schema/errors.js'
-
-/** The message of a 429 to a client without a valid key. */
-export const ADDRESS_LIMITED = 'Too many requests without a valid key. Wait for the time in Retry-After.'
 
 /** The most keys of one address that are looked up together, with one database query. */
 const MAX_TOGETHER = 100
@@ -25,12 +21,15 @@ interface Queue<T> {
 export class Lookups<T> {
   readonly #queues = new Map<string, Queue<T>>()
   readonly #isOver: (address: string) => Promise<boolean>
+  readonly #refuse: (address: string) => Promise<never>
 
-  constructor(isOver: (address: string) => Promise<boolean>) {
+  /** @param refuse throws what a key is refused with while its address is over the limit and too many others wait */
+  constructor(isOver: (address: string) => Promise<boolean>, refuse: (address: string) => Promise<never>) {
     this.#isOver = isOver
+    this.#refuse = refuse
   }
 
-  /** @throws ApiError rate_limited, if too many wait */
+  /** Rejects with what `refuse` throws, if too many wait. */
   run(address: string, key: string, lookUp: () => Promise<T>): Promise<T> {
     let queue = this.#queues.get(address)
     if (!queue) {
@@ -51,7 +50,7 @@ export class Lookups<T> {
     const { waiting, over } = queue
     const isFull = over && waiting.length >= MAX_TOGETHER
     const admitted = !isFull && (await new Promise<boolean>((resolve) => waiting.push(resolve)))
-    if (!admitted) throw new ApiError('rate_limited', ADDRESS_LIMITED)
+    if (!admitted) return this.#refuse(address)
     try {
       return await lookUp()
     } finally {

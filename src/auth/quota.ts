@@ -1,31 +1,39 @@
 import type { Quota } from '../../schema/builder.js'
 import { ApiError } from '../../schema/errors.js'
 import type { RequestContext } from '../http/context.js'
-import { createMemoryRateLimiter, type RateLimiter, type WindowName } from '../rate-limit/index.js'
+import {
+  createMemoryRateLimiter,
+  type RateLimiter,
+  type RateLimitResult,
+  refusalMessage,
+  type Subject,
+  type WindowName,
+  waitMessage,
+} from '../rate-limit/index.js'
 import type { ApiKeyCache } from './api-key-cache.js'
 
 /** Requests that cost nothing and that a key may make in a minute, on each gateway. */
 const FREE_PER_MINUTE = 600
 
-/** The step that takes what a request costs out of the quota of its key. */
+/** The step that takes the cost of a request from the quota of its key. */
 export function createQuota({ apiKeys, rateLimiter }: { apiKeys: ApiKeyCache; rateLimiter: RateLimiter }) {
   const freeRequests = createMemoryRateLimiter()
 
-  async function countFree(id: string): Promise<void> {
+  async function countFree({ id }: Subject, result: RateLimitResult): Promise<void> {
     const window = { name: 'minute' as const, limit: FREE_PER_MINUTE, seconds: 60 }
     const { outcome, windows, at } = await freeRequests.consume({ id, windows: [window], bannable: false }, 1)
     if (outcome === 'allowed') return
     const wait = Math.ceil(((windows[0]?.resetAt ?? at) - at) / 1000)
     throw new ApiError(
       'rate_limited',
-      `More than ${FREE_PER_MINUTE} free requests in a minute. Wait for the time in Retry-After.`,
+      `The limit of ${FREE_PER_MINUTE} free requests per minute is used up. ${waitMessage(result, wait)}`,
       { 'retry-after': String(wait) },
     )
   }
 
   /**
-   * Takes `cost` units out of both windows of the key, or out of neither. What costs nothing is answered to a limited or
-   * banned key too.
+   * Takes `cost` units from both windows of the key, or from neither. A request that costs nothing also works for a
+   * limited or banned key.
    *
    * @param advice says what would cost no more than the given units
    * @throws ApiError key_banned, rate_limited, invalid_request (costs more than a whole window)
@@ -40,32 +48,26 @@ export function createQuota({ apiKeys, rateLimiter }: { apiKeys: ApiKeyCache; ra
     const bannedUntil = key.bannedUntil?.getTime() ?? 0
     const banned = bannedUntil > Date.now()
     const smallest = Math.min(...subject.windows.map(({ limit }) => limit))
-    // No waiting would help: the answer is a refusal, which costs one.
+    // Waiting would not help: the request is refused, which costs one unit.
     const tooDear = cost > smallest
     const result = await rateLimiter.consume(subject, banned ? 0 : tooDear ? 1 : cost)
     context.rateLimit = banned ? { ...result, outcome: 'banned', bannedUntil } : result
-    if (cost === 0) return countFree(subject.id)
+    if (cost === 0) return countFree(subject, context.rateLimit)
     const { outcome } = context.rateLimit
-    if (outcome === 'banned') throw new ApiError('key_banned')
+    if (outcome === 'banned') throw new ApiError('key_banned', refusalMessage(context.rateLimit))
     if (outcome === 'limited') {
       if (result.bannedUntil) void apiKeys.ban(key, result.bannedUntil)
-      const left = Math.min(...result.windows.map(({ remaining }) => remaining))
-      throw new ApiError(
-        'rate_limited',
-        cost > 1 && !tooDear
-          ? `The operation costs ${cost} requests, and ${left} are left. Wait for the time in Retry-After.`
-          : undefined,
-      )
+      throw new ApiError('rate_limited', refusalMessage(result, cost))
     }
     if (tooDear)
       throw new ApiError(
         'invalid_request',
-        `The operation costs ${cost} requests; the key's plan never allows more than ${smallest} at once. ${advice(smallest)}`,
+        `The operation costs ${cost} requests; the key's plan allows at most ${smallest} in a window. ${advice(smallest)}`,
       )
   }
 }
 
-/** The caller's quota, as the decision on this very request left it. */
+/** The caller's quota after the decision on this request. */
 export function readQuota({ key, rateLimit }: RequestContext): Quota {
   const window = (name: WindowName) => {
     const found = rateLimit?.windows.find((candidate) => candidate.name === name)

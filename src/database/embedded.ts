@@ -33,7 +33,7 @@ const JOIN_TIMEOUT = 30_000
 const urlOf = (port: number) => `postgresql://postgres:postgres@127.0.0.1:${port}/postgres`
 
 /**
- * Opens the database in a data directory, and creates it if there is none.
+ * Opens the database in a data directory, and creates it if it does not exist.
  *
  * The owner of the folder publishes the port, so that commands can connect. A command that owns the folder does not: its
  * database ends with it, so the next command waits for its turn.

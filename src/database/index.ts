@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { PrismaPg } from '@prisma/adapter-pg'
 import { PrismaClient } from '../../prisma/generated/client/client.js'
 import type { Logger } from '../log.js'
@@ -14,7 +14,7 @@ export { conflictDelay } from './pool.js'
 export interface Database {
   readonly prisma: PrismaClient
   readonly url: string
-  /** Which one it is, for people; without the password. */
+  /** Names the database in messages; without the password. */
   readonly name: string
   readonly embedded: boolean
   /** How long a request may wait for the database, however many statements it has, in milliseconds. */
@@ -37,7 +37,7 @@ export interface DatabaseOptions {
   mustExist?: boolean
   /** Called if the embedded database ends without `close`: the process cannot continue. */
   onLost?: (error: Error) => void
-  /** Gets a line when the database, or a part of it, goes away and when it is back. */
+  /** Gets a line when the database, or a part of it, stops answering, and when it answers again. */
   log?: Logger
   /** Called with what a start waits for, and with what it finds that an operator should know. */
   onNotice?: (message: string) => void
@@ -66,13 +66,15 @@ export async function openDatabase(config: DatabaseSettings, options: DatabaseOp
     return connect(url, name, options)
   }
   if (mustExist && !existsSync(join(dataDir, 'db')))
-    throw new StartupError(`DATA_DIR ${dataDir} has no database; set DATA_DIR, or DATABASE_URL, to that of the service`)
+    throw new StartupError(
+      `DATA_DIR ${dataDir} has no database; set DATA_DIR or DATABASE_URL to the same value as for the service`,
+    )
   // A command that opens the database itself must not fail because a gateway uses the port.
   const port = options.join ? 0 : EMBEDDED_DB_PORT
   const embedded = await openEmbedded({ dataDir, port, join: options.join, onLost })
   try {
     await migrate(embedded.url, { onNotice })
-    const name = `embedded, in ${dataDir}`
+    const name = `embedded, in ${resolve(dataDir)}`
     if (options.prepare) {
       const { prisma } = connect(embedded.url, name, { timeoutMs: PATIENT_MS }, embedded)
       await options.prepare(prisma).finally(() => prisma.$disconnect())
@@ -86,7 +88,7 @@ export async function openDatabase(config: DatabaseSettings, options: DatabaseOp
 
 /** A request may take three seconds. */
 const TIMEOUT_MS = 2_200
-/** For what no client waits for. */
+/** For work that no client waits for. */
 export const PATIENT_MS = 30_000
 
 /** Connects to a database that is up to date. */

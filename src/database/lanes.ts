@@ -10,13 +10,13 @@ const STALL_MS = 250
 export type OnLaneChange = (lane: string, error?: unknown) => void
 
 /**
- * Statements with the same verb on the same tables. A lock on a table, or a slow query, holds up some lanes; the others
- * must not notice.
+ * Statements with the same verb on the same tables. A lock on a table, or a slow query, delays some lanes; the others
+ * must not be delayed.
  */
 export class Lane {
   /** The connections that it has. */
   held = 0
-  /** Since when something of it runs, or has failed, without an answer. */
+  /** Since when its statements run or fail without an answer from PostgreSQL. */
   silentSince: number | undefined
   /** What waits for a connection, in the order of arrival. */
   readonly waiting: (() => void)[] = []
@@ -39,7 +39,7 @@ export class Lane {
     this.onChange(this.name)
   }
 
-  /** Something got no answer. */
+  /** A statement got no answer. */
   failed(error: unknown): void {
     if (this.#failing || !this.stalled) return
     this.#failing = true
@@ -50,7 +50,7 @@ export class Lane {
 /** Shares the connections between the lanes. */
 export class Lanes {
   readonly #lanes = new Map<string, Lane>()
-  /** Those with somebody waiting, in the order of their turns. */
+  /** The lanes with waiting statements, in the order of their turns. */
   readonly #queue = new Set<Lane>()
   readonly #onChange: OnLaneChange
   #held = 0
@@ -60,7 +60,7 @@ export class Lanes {
     this.#onChange = onChange
   }
 
-  /** How much waits for a connection. */
+  /** The number of statements that wait for a connection. */
   get waiting(): number {
     let waiting = 0
     for (const lane of this.#queue) waiting += lane.waiting.length
@@ -83,7 +83,7 @@ export class Lanes {
     this.#dispatch()
   }
 
-  /** Takes back what waits. Returns false if it has started. */
+  /** Removes a waiting statement. Returns false if it has started. */
   cancel(lane: Lane, start: () => void): boolean {
     const index = lane.waiting.indexOf(start)
     if (index >= 0) lane.waiting.splice(index, 1)

@@ -19,14 +19,14 @@ export interface Lock {
 
 /** The limit of macOS (Linux: 107 bytes). Node truncates a longer path silently. */
 const MAX_PATH = 103
-/** How long a live process may take to respond, and how long processes that start at once may compete. */
+/** How long a live process may take to respond, and how long processes that start concurrently may compete. */
 const ANSWER_MS = 5_000
 const COMPETE_MS = 30_000
 
 /**
  * Makes this process the only owner of a folder, or returns the owner.
  *
- * A process creates a listening socket in the folder, then looks for others. It owns the folder if there are none, and
+ * A process creates a listening socket in the folder, then looks for others. It owns the folder if it finds none, and
  * withdraws otherwise. Of two processes, the one that creates its socket later sees the other, so two never own the
  * folder.
  *

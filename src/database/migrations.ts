@@ -9,7 +9,7 @@ import { StartupError } from '../settings.js'
 /** Resolved from the package's root, so that src/ and dist/src/ use the same folder. */
 const folder = join(dirname(createRequire(import.meta.url).resolve('#package.json')), 'prisma/migrations')
 
-/** Shorter than the timeouts of usual clients and load balancers, so that they get our error. */
+/** Shorter than the timeouts of usual clients and load balancers, so that they get the gateway's error. */
 const CONNECT_TIMEOUT = 3000
 
 /** How long a server may take to say which migrations it has. */
@@ -20,7 +20,7 @@ const WAIT_MS = 60_000
 
 const LOCK_NOT_AVAILABLE = '55P03'
 
-/** How long a migration itself waits for a table: everybody who needs that table waits behind it. */
+/** How long a migration itself waits for a table: other statements on that table wait behind it. */
 const TABLE_WAIT_MS = 2_000
 
 /** The key of Prisma Migrate's advisory lock, so that it and the gateways exclude each other. */
@@ -77,7 +77,7 @@ async function readHistory(client: pg.Client): Promise<Applied[]> {
  * The migrations that the database lacks or has not finished. It may have others: migrations only add, so that the
  * version before them can serve the database too.
  *
- * @throws StartupError if one of ours was edited
+ * @throws StartupError if a migration file was edited after it was applied
  */
 function pending(history: Applied[], migrations: Migration[]): Migration[] {
   return migrations.filter((ours) => {
@@ -147,8 +147,8 @@ export interface MigrateOptions {
 }
 
 /**
- * Applies missing migrations and returns their names. Any number of gateways may do this at once. If none is missing, it
- * only reads, so the role needs no right to create anything.
+ * Applies missing migrations and returns their names. Any number of gateways may do this concurrently. If no migration
+ * is missing, it only reads, so the role needs no right to create anything.
  *
  * @throws StartupError if a migration failed or was edited, or if the wait is over
  */

@@ -4,7 +4,7 @@ import { Socket } from 'node:net'
 import pg from 'pg'
 import { type Lane, Lanes, laneOf, MAX_WITH_STALLED, type OnLaneChange } from './lanes.js'
 
-/** The most statements that share a connection at once. Each one waits for those before it. */
+/** The most statements that share a connection. Each one waits for those before it. */
 const MAX_SHARED = 8
 
 /** How often a statement is repeated that PostgreSQL rolled back because of a conflict with another. */
@@ -27,7 +27,7 @@ interface PendingStatement {
   reject: (error: unknown) => void
 }
 
-/** A socket that sends everything written in one turn of the event loop at once, because system calls are expensive. */
+/** A socket that sends everything written in one turn of the event loop together: system calls are expensive. */
 class GatheringSocket extends Socket {
   #gathering = false
 
@@ -54,8 +54,8 @@ interface Shape {
  * result (`pipeline` of pg). Only equal statements, because they use the same tables: a lock on another table cannot
  * block them. Transactions have their own connection.
  *
- * Statements and transactions end in time, whatever the server does, and lanes without answers leave connections to the
- * others.
+ * Every statement and transaction has a deadline that does not depend on the server, and lanes without answers leave
+ * connections to the others.
  */
 export class ConnectionPool extends pg.Pool {
   readonly #timeoutMs: number
@@ -160,7 +160,7 @@ export class ConnectionPool extends pg.Pool {
   }
 }
 
-/** Random, so that statements that met do not meet again; in milliseconds. */
+/** Random, so that conflicting statements do not conflict again; in milliseconds. */
 export const conflictDelay = (repeats: number) => Math.random() * 20 * 2 ** repeats
 
 /** Whether PostgreSQL has refused a statement and kept the connection. */
@@ -190,7 +190,7 @@ class OutOfTime extends Error {
   override readonly message = 'the database did not answer in time'
 }
 
-/** A connection for a while. When the time is over, the connection is closed, whatever it does. */
+/** A connection for a limited time. When the time is over, the connection is closed. */
 class Lease {
   readonly client: Promise<pg.PoolClient>
   readonly #lanes: Lanes
@@ -245,7 +245,7 @@ class Lease {
   async run(client: pg.PoolClient, statement: pg.QueryConfig) {
     try {
       const result = await client.query(statement)
-      // That a transaction can be rolled back says nothing about its tables.
+      // A successful rollback does not show that the tables of the transaction answer.
       if (statement.text !== 'ROLLBACK') this.#lane.answered()
       return result
     } catch (error) {
@@ -286,7 +286,7 @@ class TransactionClient extends EventEmitter {
       if (/^(BEGIN|SET|COMMIT|ROLLBACK)\b/.test(statement.text)) return NO_ROWS
       this.#lease = this.#pool.lease(statement.text, performance.now())
       const client = await this.#lease.client
-      // What ends these also ends the statement that follows.
+      // An error that ends these also ends the statement that follows.
       for (const begin of this.#begin) client.query(begin).catch(() => {})
     }
     return this.#lease.run(await this.#lease.client, statement)

@@ -7,8 +7,8 @@ const TICKS = 8
 const TICK_MS = 250
 
 /**
- * Asks the database whether it answers, over a connection of its own, because a busy pool says nothing about the
- * database. Pings that overlap are one. Logs when the database goes away, and when it is back.
+ * Asks the database whether it answers, over a connection of its own, because a busy pool does not mean that the
+ * database is unreachable. Pings that overlap are one. Logs when the database stops and starts answering.
  */
 export class Probe {
   readonly #connectionString: string
@@ -27,12 +27,12 @@ export class Probe {
     this.#pinging ??= this.#ping()
       .then(
         () => {
-          if (this.#away) this.#log?.info('the database is back')
+          if (this.#away) this.#log?.info('the database is reachable again')
           this.#away = false
         },
         (error) => {
           this.close()
-          if (!this.#away) this.#log?.warn({ err: error }, 'the database is away')
+          if (!this.#away) this.#log?.warn({ err: error }, 'the database is unreachable')
           this.#away = true
           throw error
         },
@@ -55,7 +55,7 @@ export class Probe {
       throw new Error('the database did not answer within 2 seconds')
     }
     const used = this.#client !== undefined
-    // A connection that was closed since the last ping says nothing about the database.
+    // A connection that was closed since the last ping does not mean that the database is unreachable.
     const answer = this.#ask().catch((error) => {
       this.close()
       if (!used || over) throw error

@@ -1,0 +1,119 @@
+import { Prisma, type PrismaClient } from '../../prisma/generated/client/client.js'
+import { sweepRegularly } from '../database/sweep.js'
+import type { RequestContext } from '../http/context.js'
+import type { Logger } from '../log.js'
+
+/** How many days of usage are kept: a year, and a month to compare it with. */
+export const USAGE_DAYS = 400
+
+const DAY_MS = 86_400_000
+const SWEEP_MS = 3_600_000
+/** How often usage is written, in milliseconds. `kill -9` loses no more than this. */
+const FLUSH_MS = 5_000
+/** The most rows of one statement. */
+const BATCH = 1_000
+/** The most rows that wait for the database. While it is away, further ones are dropped: about 20 MB. */
+const MAX_WAITING = 100_000
+/** Above all ids. A row's number is its day times this, plus the id of the key. */
+const IDS = 2 ** 31
+
+interface Figures {
+  requests: number
+  refusals: number
+  cost: number
+}
+
+export interface KeyUsageOptions {
+  prisma: PrismaClient
+  log: Logger
+  maxWaiting?: number
+  sweepMs?: number
+}
+
+/** What each key uses on each day. A request costs an addition in a map; all of it is written every five seconds. */
+export class KeyUsage {
+  readonly #prisma: PrismaClient
+  readonly #log: Logger
+  readonly #maxWaiting: number
+  #waiting = new Map<number, Figures>()
+  #dropping = false
+  #writing = Promise.resolve()
+  readonly #timer = setInterval(() => this.flush(), FLUSH_MS).unref()
+  readonly #stopSweeping: () => void
+
+  constructor({ prisma, log, maxWaiting = MAX_WAITING, sweepMs = SWEEP_MS }: KeyUsageOptions) {
+    this.#prisma = prisma
+    this.#log = log
+    this.#maxWaiting = maxWaiting
+    const condition = Prisma.sql`day <= (now() AT TIME ZONE 'UTC')::date - ${USAGE_DAYS}::int`
+    this.#stopSweeping = sweepRegularly({ prisma, log, table: 'ApiKeyUsage', condition, everyMs: sweepMs })
+  }
+
+  /** Counts an answered request. */
+  count({ key, refusal, cost }: RequestContext): void {
+    if (key) this.#add(Math.floor(Date.now() / DAY_MS) * IDS + key.id, 1, refusal ? 1 : 0, cost)
+  }
+
+  #add(row: number, requests: number, refusals: number, cost: number): void {
+    const figures = this.#waiting.get(row)
+    if (figures) {
+      figures.requests += requests
+      figures.refusals += refusals
+      figures.cost += cost
+    } else if (this.#waiting.size < this.#maxWaiting) {
+      this.#waiting.set(row, { requests, refusals, cost })
+    } else if (!this.#dropping) {
+      this.#dropping = true
+      this.#log.warn('the usage of further keys is not counted until the database answers')
+    }
+  }
+
+  /**
+   * Writes what was counted. What the database does not take waits for the next time; what it took without saying so,
+   * because the connection was lost, counts twice.
+   */
+  flush(): Promise<void> {
+    this.#writing = this.#writing.then(() => this.#write())
+    return this.#writing
+  }
+
+  async #write(): Promise<void> {
+    // In the same order on every gateway, so that no two wait for each other.
+    const rows = [...this.#waiting].sort(([a], [b]) => a - b)
+    this.#waiting = new Map()
+    let written = 0
+    try {
+      for (; written < rows.length; written += BATCH) await this.#insert(rows.slice(written, written + BATCH))
+      this.#dropping = false
+    } catch (error) {
+      for (const [row, { requests, refusals, cost }] of rows.slice(written)) this.#add(row, requests, refusals, cost)
+      this.#log.debug({ err: error }, 'failed to write the usage of keys')
+    }
+  }
+
+  /** Adds to what other gateways have written. Keys that are deleted are left out. */
+  async #insert(rows: [number, Figures][]): Promise<void> {
+    const batch = rows.map(([row, figures]) => {
+      const day = new Date(Math.floor(row / IDS) * DAY_MS).toISOString().slice(0, 10)
+      return { keyId: row % IDS, day, ...figures }
+    })
+    await this.#prisma.$executeRaw`
+      WITH batch AS (
+        SELECT * FROM json_to_recordset(${JSON.stringify(batch)}::json)
+          AS batch("keyId" integer, day date, requests bigint, refusals bigint, cost bigint)
+      ), used AS (
+        UPDATE "ApiKey" SET "lastUsedAt" = now() WHERE id IN (SELECT "keyId" FROM batch) RETURNING id, name
+      )
+      INSERT INTO "ApiKeyUsage" AS old ("keyId", name, day, requests, refusals, cost)
+        SELECT "keyId", name, day, requests, refusals, cost FROM batch JOIN used ON used.id = "keyId" ORDER BY "keyId", day
+      ON CONFLICT ("keyId", day) DO UPDATE SET name = excluded.name, requests = old.requests + excluded.requests,
+        refusals = old.refusals + excluded.refusals, cost = old.cost + excluded.cost`
+  }
+
+  /** Writes the rest. */
+  async close(): Promise<void> {
+    clearInterval(this.#timer)
+    this.#stopSweeping()
+    await this.flush()
+  }
+}

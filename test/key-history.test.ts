@@ -1,0 +1,167 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { ApiKey } from '../prisma/generated/client/client.js'
+import { createSecret, KeyUsage, writeKeys } from '../src/auth/index.js'
+import type { RequestContext } from '../src/http/context.js'
+import { createLog } from '../src/log.js'
+import { type Gateway, openGateway } from './support/gateway.js'
+import { testDatabaseUrl } from './support/postgres.js'
+
+// The database writes what happens to keys, also when Studio or SQL changes them.
+
+let gateway: Gateway
+let admin: pg.Client
+beforeAll(async () => {
+  gateway = await openGateway({ env: { BAN_AFTER: '1' }, keyTtlMs: 1 })
+  admin = new pg.Client({ connectionString: gateway.database.url })
+  await admin.connect()
+})
+afterAll(async () => {
+  await admin.end()
+  await gateway.close()
+})
+
+const eventsOf = (prefix: string) => gateway.prisma.apiKeyEvent.findMany({ where: { prefix }, orderBy: { id: 'asc' } })
+/** What happened after the creation. */
+const after = async ({ prefix }: ApiKey) =>
+  (await eventsOf(prefix)).slice(1).map(({ event, source, changes }) => [event, source, changes])
+const edit = (id: number, sql: string) => admin.query(`UPDATE "ApiKey" SET ${sql} WHERE id = ${id}`)
+
+describe('the history of a key', () => {
+  test('begins with its creation, and does not have its hash', async () => {
+    const { row } = await gateway.createKey({ name: 'Ann', plan: 'Pro' })
+    const [created] = await eventsOf(row.prefix)
+    expect(created).toMatchObject({ keyId: row.id, name: 'Ann', event: 'created', source: 'database' })
+    expect(created?.changes).toMatchObject({ name: [null, 'Ann'], plan: [null, 'Pro'], access: [null, 'write'] })
+    expect(JSON.stringify(created?.changes)).not.toContain(row.hash.slice(0, 9))
+    expect(Math.abs(Number(created?.at) - Date.now())).toBeLessThan(60_000)
+  })
+
+  test('has every column that changes, but not lastUsedAt', async () => {
+    const { row } = await gateway.createKey()
+    const { row: other } = await gateway.createKey()
+    const { prefix, hash } = createSecret()
+    const values: Record<string, string> = {
+      id: '700000',
+      name: `'Bob'`,
+      plan: `'Business'`,
+      prefix: `'${prefix}'`,
+      hash: `'${hash}'`,
+      createdAt: `'2026-01-01Z'`,
+      expiresAt: `'2027-01-01Z'`,
+      revokedAt: `'2027-01-01Z'`,
+      bannedUntil: `'2027-01-01Z'`,
+      originId: '1',
+      access: `'read'`,
+      replacedById: String(other.id),
+    }
+    const { rows } = await admin.query(`SELECT column_name AS name FROM information_schema.columns
+      WHERE table_name = 'ApiKey' AND table_schema = current_schema()`)
+    const columns = rows
+      .map(({ name }) => name)
+      .filter((name) => !['lastUsedAt', 'minuteLimit', 'dayLimit'].includes(name))
+    expect(Object.keys(values).sort()).toEqual(columns.sort())
+    let id = row.id
+    for (const column of columns.sort((a, b) => Number(a === 'id') - Number(b === 'id'))) {
+      await edit(id, `"${column}" = ${values[column]}, "lastUsedAt" = now()`)
+      const [last] = await gateway.prisma.apiKeyEvent.findMany({ orderBy: { id: 'desc' }, take: 1 })
+      expect([Object.keys(last?.changes as object), last?.source]).toEqual([[column], 'database'])
+      if (column === 'id') id = 700_000
+      expect(last?.keyId).toBe(id)
+    }
+    // All events go with the key to its new id.
+    expect(await gateway.prisma.apiKeyEvent.count({ where: { keyId: id } })).toBe(columns.length + 1)
+    await edit(id, `"plan" = 'Enterprise', "minuteLimit" = 1, "dayLimit" = 2`)
+    const [last] = await gateway.prisma.apiKeyEvent.findMany({ orderBy: { id: 'desc' }, take: 1 })
+    expect(last?.changes).toEqual({ plan: ['Business', 'Enterprise'], minuteLimit: [null, 1], dayLimit: [null, 2] })
+  })
+
+  test('has nothing of an update that changes nothing, or only lastUsedAt', async () => {
+    const { row } = await gateway.createKey()
+    await edit(row.id, `"lastUsedAt" = now()`)
+    await edit(row.id, `"plan" = 'Free', "lastUsedAt" = now()`)
+    const usage = new KeyUsage({ prisma: gateway.prisma, log: createLog('silent') })
+    usage.count({ key: row, cost: 1 } as RequestContext)
+    await usage.close()
+    expect(await after(row)).toEqual([])
+  })
+
+  test('names bans and their end, revocations and their end', async () => {
+    const { row } = await gateway.createKey()
+    for (const sql of [
+      `"bannedUntil" = '2999-01-01Z'`,
+      `"bannedUntil" = NULL`,
+      `"bannedUntil" = '2999-01-01Z'`,
+      `"bannedUntil" = '2026-01-01Z'`,
+      `"revokedAt" = '2026-01-01Z'`,
+      `"revokedAt" = NULL`,
+      `"name" = 'Bob'`,
+    ])
+      await edit(row.id, sql)
+    const names = (await after(row)).map(([event]) => event)
+    expect(names).toEqual(['banned', 'unbanned', 'banned', 'unbanned', 'revoked', 'restored', 'changed'])
+  })
+
+  test('says that a ban came from the gateway, and that an admin lifted it', async () => {
+    const { key, row } = await gateway.createKey({ plan: 'Enterprise', minuteLimit: 1, dayLimit: 1 })
+    for (const wait of [0, 0, 1_100]) {
+      await sleep(wait)
+      await gateway.get('/pets', { key })
+    }
+    await expect.poll(() => after(row), { timeout: 30_000 }).toHaveLength(1)
+    await edit(row.id, `"bannedUntil" = NULL`)
+    expect(await after(row)).toMatchObject([
+      ['banned', 'gateway', { bannedUntil: [null, expect.stringMatching(/^\d{4}-.*\+00:00$/)] }],
+      ['unbanned', 'database', {}],
+    ])
+  })
+
+  test('says who wrote, also when others write on the same connection later or at the same time', async () => {
+    const { row } = await gateway.createKey()
+    const { prisma } = gateway
+    const where = { id: row.id }
+    for (const source of ['command line', 'gateway'] as const) {
+      await writeKeys(prisma, source, ({ apiKey }) => apiKey.update({ where, data: { name: source } }))
+      await prisma.apiKey.update({ where, data: { name: `after ${source}` } })
+    }
+    const failed = writeKeys(prisma, 'gateway', ({ apiKey }) => apiKey.update({ where, data: { name: ' ' } }))
+    await expect(failed).rejects.toThrow()
+    await prisma.apiKey.update({ where, data: { name: 'after a failure' } })
+    expect((await after(row)).map(([, source]) => source)).toEqual([
+      'command line',
+      'database',
+      'gateway',
+      'database',
+      'database',
+    ])
+  })
+
+  test('stays when the key is deleted', async () => {
+    const { row } = await gateway.createKey({ name: 'Gone' })
+    await admin.query(`DELETE FROM "ApiKey" WHERE id = ${row.id}`)
+    const events = await eventsOf(row.prefix)
+    expect(events.map(({ event, keyId, name }) => [event, keyId, name])).toEqual([
+      ['created', null, 'Gone'],
+      ['deleted', null, 'Gone'],
+    ])
+    expect(events[1]?.changes).toMatchObject({ id: [row.id, null] })
+  })
+
+  test.runIf(testDatabaseUrl)(
+    'is written for a role that may edit keys only, and that role cannot change it',
+    async () => {
+      const role = `petstore_${randomUUID().slice(0, 8)}`
+      const { row } = await gateway.createKey()
+      await admin.query(`CREATE ROLE ${role}; GRANT SELECT, UPDATE ON "ApiKey" TO ${role}; SET ROLE ${role}`)
+      try {
+        await edit(row.id, `"name" = 'Carl'`)
+        await expect(admin.query('DELETE FROM "ApiKeyEvent"')).rejects.toThrow(/permission denied/)
+      } finally {
+        await admin.query(`RESET ROLE; DROP OWNED BY ${role}; DROP ROLE ${role}`)
+      }
+      expect(await after(row)).toEqual([['changed', 'database', { name: ['test', 'Carl'] }]])
+    },
+  )
+})

@@ -1,0 +1,180 @@
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { KeyUsage } from '../src/auth/index.js'
+import { connect } from '../src/database/index.js'
+import type { RequestContext } from '../src/http/context.js'
+import { createLog } from '../src/log.js'
+import { openTestDatabase, type TestDatabase } from './support/database.js'
+import { type Gateway, openGateway } from './support/gateway.js'
+import { dataFolder, runCommand, startGateway } from './support/process.js'
+import { DatabaseProxy } from './support/proxy.js'
+import { watched } from './support/statements.js'
+
+// What each key uses on each day: counted by gateways, added up in the database.
+
+let database: TestDatabase
+let gateway: Gateway
+beforeAll(async () => {
+  database = await openTestDatabase()
+  gateway = await openGateway({ database })
+})
+afterAll(() => gateway.close())
+
+const openBeside = () => openGateway({ database: { ...database, close: async () => {} } })
+const usageOf = async (keyId: number) =>
+  (await database.prisma.apiKeyUsage.findMany({ where: { keyId }, orderBy: { day: 'asc' } })).map(
+    ({ day, ...figures }) => [
+      day.toISOString().slice(0, 10),
+      ...[figures.requests, figures.refusals, figures.cost].map(Number),
+    ],
+  )
+const today = () => new Date().toISOString().slice(0, 10)
+
+/** A counter of its own, as a gateway has one. */
+function open(options: Partial<ConstructorParameters<typeof KeyUsage>[0]> = {}) {
+  const logged: string[] = []
+  const log = createLog('debug', { write: (line) => void logged.push(line) })
+  const usage = new KeyUsage({ prisma: database.prisma, log, ...options })
+  onTestFinished(() => usage.close())
+  const count = (id: number, cost = 1, refusal?: string) =>
+    usage.count({ key: { id }, cost, refusal } as unknown as RequestContext)
+  return { usage, count, logged }
+}
+
+describe('requests, refusals and cost of a key', () => {
+  test('are counted over both surfaces, and written when the gateway closes', async () => {
+    const other = await openBeside()
+    const { key, row } = await gateway.createKey({ plan: 'Enterprise', minuteLimit: 4, dayLimit: 100 })
+    const day = today()
+    await other.get('/pets', { key })
+    await other.get('/pets/999', { key })
+    await other.graphql('{ pets { id } categories { id } }', {}, { key })
+    await other.get('/pets', { key })
+    await other.get('/quota', { key })
+    expect(await usageOf(row.id)).toEqual([])
+    await other.close()
+    // 404 and 429 are refusals; only the last of these costs nothing, and so does the quota.
+    expect(await usageOf(row.id)).toEqual([[day, 5, 2, 4]])
+  })
+
+  test('are added up by many gateways that write to the same rows at the same time', async () => {
+    const keys = await Promise.all(Array.from({ length: 20 }, () => gateway.createKey()))
+    const counters = Array.from({ length: 8 }, () => open())
+    for (const [i, { count }] of counters.entries())
+      for (const { row } of i % 2 ? keys : [...keys].reverse()) for (let n = 0; n < 3; n++) count(row.id, 2)
+    await Promise.all(counters.map(({ usage }) => usage.close()))
+    for (const { row } of keys) expect(await usageOf(row.id)).toEqual([[today(), 24, 0, 48]])
+  })
+
+  test('are written with one statement for all keys, which also writes when they were last used', async () => {
+    const keys = await Promise.all(Array.from({ length: 3 }, () => gateway.createKey()))
+    const unused = await gateway.createKey()
+    const { prisma, statements } = watched(database)
+    onTestFinished(() => prisma.$disconnect())
+    const { usage, count } = open({ prisma })
+    for (const { row } of keys) count(row.id)
+    await usage.flush()
+    expect(statements).toHaveLength(1)
+    await usage.flush()
+    expect(statements).toHaveLength(1)
+    const lastUse = async (id: number) => (await database.prisma.apiKey.findUniqueOrThrow({ where: { id } })).lastUsedAt
+    for (const { row } of keys) expect(Math.abs(Number(await lastUse(row.id)) - Date.now())).toBeLessThan(60_000)
+    expect(await lastUse(unused.row.id)).toBeNull()
+  })
+
+  test('of a deleted key are dropped, and keep back those of no other', async () => {
+    const [kept, deleted] = [await gateway.createKey(), await gateway.createKey()]
+    const { usage, count } = open()
+    count(kept.row.id)
+    count(deleted.row.id)
+    await database.prisma.apiKey.delete({ where: { id: deleted.row.id } })
+    await usage.flush()
+    expect([await usageOf(kept.row.id), await usageOf(deleted.row.id)]).toEqual([[[today(), 1, 0, 1]], []])
+  })
+
+  test('go with a key whose id changes', async () => {
+    const { row } = await gateway.createKey()
+    const { usage, count } = open()
+    count(row.id)
+    await usage.flush()
+    await database.prisma.apiKey.update({ where: { id: row.id }, data: { id: row.id + 5000 } })
+    expect(await usageOf(row.id + 5000)).toEqual([[today(), 1, 0, 1]])
+    const where = { keyId: row.id + 5000 }
+    expect(await database.prisma.apiKeyUsage.findFirst({ where })).toMatchObject({ name: 'test' })
+  })
+
+  test('of more keys than one statement takes are all written', async () => {
+    const names = Array.from({ length: 1_001 }, (_, i) => i + 100_000)
+    await database.prisma.apiKey.createMany({
+      data: names.map((id) => ({
+        id,
+        name: 'many',
+        prefix: `petstore_${String(id).padStart(8, '0')}`,
+        hash: String(id).padStart(64, '0'),
+      })),
+    })
+    const { usage, count } = open()
+    for (const id of names) count(id)
+    await usage.flush()
+    expect(await database.prisma.apiKeyUsage.count({ where: { keyId: { in: names } } })).toBe(1_001)
+  })
+})
+
+describe('while the database is away', () => {
+  async function behindProxy() {
+    const proxy = await DatabaseProxy.open(database.url)
+    const embedded = database.embedded ? { url: database.url, port: 0, close: async () => {} } : undefined
+    const behind = connect(proxy.url, 'behind a proxy', {}, embedded)
+    const opened = open({ prisma: behind.prisma, maxWaiting: 2 })
+    onTestFinished(async () => {
+      await opened.usage.close()
+      await behind.close()
+      await proxy.cut().catch(() => {})
+    })
+    return { proxy, ...opened }
+  }
+
+  test('figures wait, up to a bound, and are written once when it answers', async () => {
+    const [one, two, three] = await Promise.all(Array.from({ length: 3 }, () => gateway.createKey()))
+    const { proxy, usage, count, logged } = await behindProxy()
+    const ids = [one?.row.id, two?.row.id, three?.row.id] as [number, number, number]
+    await proxy.cut()
+    count(ids[0])
+    count(ids[1])
+    await usage.flush()
+    expect(logged.join()).not.toContain('not counted')
+    // One key too many. Those that wait are still added to.
+    count(ids[2])
+    count(ids[0], 5, 'rate_limited')
+    await usage.flush()
+    expect(logged.filter((line) => line.includes('the usage of further keys is not counted'))).toHaveLength(1)
+    expect(await usageOf(ids[0])).toEqual([])
+    await proxy.restore()
+    await usage.flush()
+    await usage.flush()
+    expect(await Promise.all(ids.map(usageOf))).toEqual([[[today(), 2, 1, 6]], [[today(), 1, 0, 1]], []])
+    count(ids[2])
+    await usage.flush()
+    expect(await usageOf(ids[2])).toEqual([[today(), 1, 0, 1]])
+  })
+})
+
+test('usage is kept for 400 days; older rows are deleted', async () => {
+  const { row } = await gateway.createKey()
+  await database.prisma.$executeRaw`
+    INSERT INTO "ApiKeyUsage" ("keyId", name, day, requests)
+    SELECT ${row.id}::int, 'test', (now() AT TIME ZONE 'UTC')::date - ago, 1 FROM generate_series(0, 1100) AS ago`
+  open({ sweepMs: 10 })
+  await expect.poll(() => usageOf(row.id), { timeout: 60_000 }).toHaveLength(400)
+  const oldest = new Date(Date.parse(today()) - 399 * 86_400_000).toISOString().slice(0, 10)
+  expect((await usageOf(row.id))[0]?.[0]).toBe(oldest)
+})
+
+test('nothing is lost on SIGTERM', async () => {
+  const env = { DATA_DIR: await dataFolder() }
+  const { url, output, stop } = await startGateway(env)
+  const key = /Bearer (\w+)/.exec(output)?.[1] ?? ''
+  for (let i = 0; i < 7; i++) await fetch(`${url}/pets`, { headers: { 'x-api-key': key } })
+  expect(await stop()).toBe(0)
+  const { stdout } = await runCommand(['admin/keys', 'usage', '--days', '2', '--json'], env)
+  expect(JSON.parse(stdout)).toMatchObject([{ name: 'Demo Free', requests: 7, refusals: 0, cost: 7 }])
+})
