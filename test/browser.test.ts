@@ -469,6 +469,32 @@ inChromium('the reference', () => {
       expect((await send('listPets')).url()).toBe(`${baseUrl}/pets?id=4&id=5&status=sold`)
     })
 
+    test('sends headers: If-None-Match, If-Match and Idempotency-Key, which are in the curl line too', async () => {
+      const fill = async (id: string, values: Record<string, string>) => {
+        await visit(`#operation-${id}`)
+        const form = operation(id).locator('details.try')
+        await form.evaluate((one) => one.setAttribute('open', ''))
+        for (const [name, value] of Object.entries(values))
+          await operation(id).getByLabel(name, { exact: true }).fill(value)
+        const response = await send(id)
+        const curl = await operation(id).locator('.answer pre').last().textContent()
+        for (const [name, value] of Object.entries(values))
+          if (/-/.test(name)) expect(curl).toContain(`${name}: ${value}`)
+        return response
+      }
+      const etag = (await gateway.get('/inventory/2')).headers.get('etag') ?? ''
+      const read = await fill('getInventoryItem', { petId: '2', 'If-None-Match': etag })
+      expect(read.status()).toBe(304)
+      const written = await fill('updateInventory', { petId: '2', 'If-Match': '"stale"' })
+      expect(written.status()).toBe(412)
+      const before = await gateway.prisma.category.count()
+      await fill('createCategory', { 'Idempotency-Key': 'tried-twice' })
+      const replayed = await send('createCategory')
+      expect([replayed.status(), replayed.headers()['idempotency-replayed']]).toEqual([201, 'true'])
+      expect(await gateway.prisma.category.count()).toBe(before + 1)
+      problems.splice(0)
+    })
+
     test('shows an error of the API as it is', async () => {
       await operation('listPets').getByLabel('limit').fill('many')
       expect((await send('listPets')).status()).toBe(400)
@@ -673,24 +699,160 @@ inChromium('the reference', () => {
 })
 
 inChromium('GraphiQL', () => {
-  test('runs its first example with a pasted key, violates no policy, and sends no request to other hosts', async () => {
+  let page: Page
+  let problems: string[]
+  let bytes = 0
+  beforeAll(async () => {
     await sampleData()
-    const page = await browser.newPage()
-    page.setDefaultTimeout(60_000)
-    const problems = collectProblems(page, host)
+    const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, colorScheme: 'light' })
+    context.setDefaultTimeout(60_000)
+    page = await context.newPage()
+    problems = collectProblems(page, host)
+    const session = await page.context().newCDPSession(page)
+    await session.send('Network.enable')
+    session.on('Network.loadingFinished', ({ encodedDataLength }) => {
+      bytes += encodedDataLength
+    })
     await page.goto(`${baseUrl}/graphql`)
-    const editor = (name: string) => page.locator(`[data-uri$="${name}"].monaco-editor`)
-    await editor('request-headers.json').click()
+  })
+  afterAll(() => page?.context().close())
+
+  const answer = () => page.locator('.graphiql-response')
+  const keyMessage = () => page.locator('#key-message')
+  const run = () => page.locator('.graphiql-execute-button').click()
+  const openTab = (name: string) => page.locator('.graphiql-tab-button').getByText(name, { exact: true }).click()
+  const usesKey = async (key: string) => {
+    await page.getByLabel('API key', { exact: true }).fill(key)
+    await page.getByRole('button', { name: 'Use key' }).click()
+  }
+
+  test('opens with the schema and without an error, before there is a key; all of it has at most 600 KB', async () => {
+    await page.locator('.graphiql-query-editor .CodeMirror').click()
+    await page.getByRole('button', { name: 'New tab' }).click()
+    await page.locator('.graphiql-query-editor .CodeMirror').click()
     await page.keyboard.press('ControlOrMeta+A')
-    await page.keyboard.press('Delete')
-    await page.keyboard.insertText(JSON.stringify({ Authorization: `Bearer ${gateway.key}` }))
-    await editor('operation.graphql').click({ position: { x: 200, y: 120 } })
-    await page.keyboard.press('ControlOrMeta+Enter')
-    await page.locator('.graphiql-response').getByText('"Rex"').waitFor()
-    await page.screenshot({ path: 'test/screenshots/graphiql.png' })
-    // Without a key, reading the schema fails, which Chromium logs.
-    expect(problems.filter((problem) => !problem.includes('401'))).toEqual([])
-    await page.close()
+    await page.keyboard.type('{ inven')
+    await page.locator('.CodeMirror-hints').getByText('inventoryItem').waitFor()
+    await page.keyboard.press('Escape')
+    expect(bytes).toBeGreaterThan(10_000)
+    // The promise is 1.4 MB.
+    expect(bytes).toBeLessThanOrEqual(600_000)
+    expect(problems).toEqual([])
+  })
+
+  test('asks for a key where it is entered, and says there what is wrong with it', async () => {
+    const revoked = await gateway.createKey({ revokedAt: new Date(0) })
+    await openTab('Pets')
+    await run()
+    await expect.poll(() => keyMessage().textContent()).toBe('Requests need a key: paste yours here.')
+    await answer().getByText('Nothing was sent.').waitFor()
+    for (const [key, message] of [
+      ['schlüssel', 'a key starts with petstore_'],
+      ['petstore_wrong', 'This key is not valid.'],
+      [revoked.key, 'This key is not valid.'],
+    ] as const) {
+      await usesKey(key)
+      await expect.poll(() => keyMessage().textContent()).toContain(message)
+      expect(await keyMessage().isVisible()).toBe(true)
+    }
+    // Chromium logs every 401.
+    expect(problems.splice(0)).toEqual([expect.stringContaining('401'), expect.stringContaining('401')])
+  })
+
+  test('runs each example as soon as there is a key, and shows what is left', async () => {
+    await usesKey(gateway.key)
+    await page.getByRole('meter').first().waitFor()
+    await page.keyboard.press('Escape')
+    for (const [tab, shown] of [
+      ['Pets', '"Rex"'],
+      ['NextPage', '"status"'],
+      ['Overview', '"Dogs"'],
+      ['CreatePet', '"createPet"'],
+      ['OrderAndStock', '"complete"'],
+      ['Quota', '"plan"'],
+    ] as const) {
+      await openTab(tab)
+      await run()
+      await answer().getByText(shown).first().waitFor()
+      expect(await answer().getByText('"errors"').count()).toBe(0)
+    }
+    await expect.poll(() => page.locator('header .key').textContent()).toMatch(/^Enterprise · [\d,]+ left$/)
+    expect(await page.content()).not.toContain(gateway.key)
+    expect(problems).toEqual([])
+  })
+
+  test('sends the headers that are entered, for example an Idempotency-Key', async () => {
+    await openTab('CreatePet')
+    await page.getByRole('button', { name: 'Headers', exact: true }).click()
+    await page.locator('.graphiql-editor-tool .graphiql-editor:not(.hidden) .CodeMirror').click()
+    await page.keyboard.insertText('{"Idempotency-Key": "one"}')
+    const sent = page.waitForRequest((request) => request.method() === 'POST')
+    await run()
+    expect((await sent).headers()).toMatchObject({
+      'idempotency-key': 'one',
+      authorization: `Bearer ${gateway.key}`,
+    })
+  })
+
+  test('shares the key with the reference, also while both are open', async () => {
+    const reference = await page.context().newPage()
+    await reference.goto(`${baseUrl}/docs`)
+    await expect.poll(() => reference.locator('header .key').textContent()).toMatch(/^Enterprise · /)
+    await reference.locator('header .key').click()
+    await reference.getByRole('button', { name: 'Remove key' }).click()
+    await expect.poll(() => page.locator('header .key').textContent()).toBe('API key')
+    await reference.getByLabel('API key', { exact: true }).fill(gateway.key)
+    await reference.getByRole('button', { name: 'Use key' }).click()
+    await expect.poll(() => page.locator('header .key').textContent()).toMatch(/^Enterprise · /)
+    await reference.close()
+  })
+
+  test('opens with a key that was revoked, and says so where a key is entered', async () => {
+    await page.evaluate(() => localStorage.setItem('petstore-key', 'petstore_revoked'))
+    await page.reload()
+    await expect.poll(() => page.locator('header .key').textContent()).toBe('Check key')
+    expect(await keyMessage().isVisible()).toBe(false)
+    await run()
+    await answer().getByText('"unauthorized"').waitFor()
+    await expect.poll(() => keyMessage().isVisible()).toBe(true)
+    await expect.poll(() => keyMessage().textContent()).toContain('This key is not valid.')
+    await usesKey(gateway.key)
+    await page.getByRole('meter').first().waitFor()
+    await page.keyboard.press('Escape')
+    expect(problems.splice(0).filter((problem) => !problem.includes('401'))).toEqual([])
+  })
+
+  test.each([
+    ['light', 1440],
+    ['dark', 1440],
+    ['light', 375],
+    ['dark', 375],
+  ] as const)('%s at %i pixels can be used, and our parts have no barriers', async (colorScheme, width) => {
+    await page.emulateMedia({ colorScheme })
+    await page.setViewportSize({ width, height: 800 })
+    await page.reload()
+    await openTab('Pets')
+    await run()
+    await answer().getByText('"Rex"').waitFor()
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(width)
+    for (const part of ['.graphiql-query-editor', '.graphiql-response', '.graphiql-execute-button'])
+      expect(await page.locator(part).evaluate((one) => one.getBoundingClientRect().right)).toBeLessThanOrEqual(width)
+    for (const part of ['.graphiql-query-editor', '.graphiql-response']) {
+      const { width: wide = 0, height: high = 0 } = (await page.locator(part).boundingBox()) ?? {}
+      expect(Math.min(wide, high)).toBeGreaterThan(200)
+    }
+    const ours = (await barriers(page)).filter(
+      (barrier) => !/CodeMirror|graphiql-tab|li:nth-child|textarea\[readonly/.test(barrier),
+    )
+    expect(ours).toEqual([])
+    await page.screenshot({ path: `test/screenshots/graphiql-${colorScheme}-${width}.png` })
+    await page.locator('header .key').click()
+    expect(await barriers(page, '#key')).toEqual([])
+    await page.keyboard.press('Escape')
+  })
+
+  test('logs nothing, violates no policy, and sends no request to other hosts', () => {
+    expect(problems).toEqual([])
   })
 })
 

@@ -124,7 +124,7 @@ export const headerFields = (view: View, headers: Record<string, Header | { $ref
     view,
     Object.entries(headers).map(([name, header]) => {
       const { schema, description } = resolve<Header>(view, header)
-      // Their bounds concern who writes a parser, and stand in the document.
+      // Their bounds matter only to authors of parsers, who find them in the document.
       const type = { type: schema.type, format: schema.format }
       return { name, schema: type, description, ...(ids && { id: `header-${name}`, kind: 'Header' }) }
     }),

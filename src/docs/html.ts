@@ -1,4 +1,4 @@
-/** Text that is markup already. Whatever else stands in a template is escaped. */
+/** Text that is markup already. All other values in a template are escaped. */
 export class Markup {
   constructor(readonly text: string) {}
 }

@@ -8,6 +8,7 @@ import type { RequestContext } from '../http/context.js'
 import type { HttpResponse } from '../http/response.js'
 import type { Options } from '../openapi/index.js'
 import { projectPath } from '../project.js'
+import { createGraphiqlPage } from './graphiql/page.js'
 
 interface Page {
   type: string
@@ -20,7 +21,6 @@ export interface DocumentsOptions extends Options {
   schema: GraphQLSchema
 }
 
-const HOUR = 'public, max-age=3600'
 // For an address that names the version of its content.
 const FOREVER = 'public, max-age=31536000, immutable'
 // May be cached, but must be revalidated; the ETag makes that cheap.
@@ -41,18 +41,27 @@ async function page(text: string | Uint8Array, type: string, headers: Record<str
   }
 }
 
+/** What the pages load: the type, and the files that make it up. GraphiQL's are in the build (graphiql/bundle.mjs). */
 const assets = {
-  'reference.css': 'text/css; charset=utf-8',
-  'reference.js': 'text/javascript; charset=utf-8',
-  'favicon.svg': 'image/svg+xml',
-}
+  'reference.css': ['text/css; charset=utf-8', 'src/docs/shared.css', 'src/docs/reference.css'],
+  'reference.js': ['text/javascript; charset=utf-8', 'src/docs/shared.js', 'src/docs/reference.js'],
+  'graphiql.css': ['text/css; charset=utf-8', 'src/docs/shared.css', 'dist/graphiql/graphiql.css'],
+  'graphiql.js': ['text/javascript; charset=utf-8', 'dist/graphiql/graphiql.js'],
+  'shared.js': ['text/javascript; charset=utf-8', 'src/docs/shared.js'],
+  'favicon.svg': ['image/svg+xml', 'src/docs/favicon.svg'],
+} satisfies Record<string, [type: string, ...files: string[]]>
 
-const readAsset = (name: string) => readFile(projectPath(`src/docs/${name}`))
+type AssetName = keyof typeof assets
+
+async function readAsset(name: AssetName) {
+  const [, ...files] = assets[name]
+  return Buffer.concat(await Promise.all(files.map((file) => readFile(projectPath(file)))))
+}
 
 const digest = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('base64url').slice(0, 27)
 
-/** The page loads only what the gateway serves, and sends requests only to the API. */
-const docsHeaders = (baseUrl: string) => ({
+/** A page loads only what the gateway serves, and sends requests only to the API. */
+const pageHeaders = (baseUrl: string, ...rules: string[]) => ({
   'content-security-policy': [
     "default-src 'none'",
     "script-src 'self'",
@@ -62,12 +71,13 @@ const docsHeaders = (baseUrl: string) => ({
     "base-uri 'none'",
     "form-action 'none'",
     "frame-ancestors 'none'",
-    // No text can become markup, whatever the script does with it.
-    "require-trusted-types-for 'script'",
-    "trusted-types 'none'",
+    ...rules,
   ].join('; '),
   'referrer-policy': 'no-referrer',
 })
+
+// No text can become markup, whatever a script does with it.
+const trustedTypes = ["require-trusted-types-for 'script'", "trusted-types 'none'"]
 
 /** The pages and documents that need no key. Each is created once, on its first request. */
 export function createDocs({ baseUrl, sunset, schema }: DocumentsOptions) {
@@ -77,19 +87,33 @@ export function createDocs({ baseUrl, sunset, schema }: DocumentsOptions) {
     const { createOpenApi, toYaml } = await import('../openapi/index.js')
     return { document: createOpenApi({ baseUrl, sunset }), toYaml }
   }
+  /** The address of an asset, which changes with its content. */
+  const addressOf = async (name: AssetName) => `${base}/docs/${name}?${digest(await readAsset(name))}`
+  const addressesOf = (...names: AssetName[]) => Promise.all(names.map(addressOf))
   const reference = async () => {
-    const [{ document }, { createPage }, ...versions] = await Promise.all([
+    const [{ document }, { createPage }, [style = '', script = '', icon = '']] = await Promise.all([
       openapi(),
       import('./page.js'),
-      ...Object.keys(assets).map(async (name) => `${base}/docs/${name}?${digest(await readAsset(name))}`),
+      addressesOf('reference.css', 'reference.js', 'favicon.svg'),
     ])
-    const [style = '', script = '', icon = ''] = versions
-    return page(createPage(document, { base, style, script, icon }), 'text/html; charset=utf-8', docsHeaders(baseUrl))
+    const text = createPage(document, { base, style, script, icon })
+    return page(text, 'text/html; charset=utf-8', pageHeaders(baseUrl, ...trustedTypes))
+  }
+  const graphiql = async () => {
+    const [style = '', shared = '', script = '', icon = ''] = await addressesOf(
+      'graphiql.css',
+      'shared.js',
+      'graphiql.js',
+      'favicon.svg',
+    )
+    const text = createGraphiqlPage({ baseUrl, base, style, shared, script, icon })
+    return page(text, 'text/html; charset=utf-8', pageHeaders(baseUrl))
   }
   const creators = new Map<string, () => Promise<Page>>([
     ['/docs', reference],
-    ...Object.entries(assets).map(
-      ([name, type]) => [`/docs/${name}`, async () => page(await readAsset(name), type)] as const,
+    ['/graphql', graphiql],
+    ...(Object.keys(assets) as AssetName[]).map(
+      (name) => [`/docs/${name}`, async () => page(await readAsset(name), assets[name][0])] as const,
     ),
     ['/openapi.json', async () => page(JSON.stringify((await openapi()).document, null, 2), 'application/json')],
     [
@@ -100,15 +124,6 @@ export function createDocs({ baseUrl, sunset, schema }: DocumentsOptions) {
       },
     ],
     ['/schema.graphql', () => page(`${printSchema(schema)}\n`, 'application/graphql; charset=utf-8')],
-    [
-      '/graphql',
-      async () => {
-        // Loaded only if somebody opens the page, because the script has nine megabytes.
-        const { graphiql } = await import('../graphql/graphiql.js')
-        const { html, csp } = graphiql(base)
-        return page(html, 'text/html; charset=utf-8', { 'cache-control': HOUR, 'content-security-policy': csp })
-      },
-    ],
   ])
   const pages = new Map<string, Promise<Page>>()
 
@@ -126,7 +141,7 @@ export function createDocs({ baseUrl, sunset, schema }: DocumentsOptions) {
   function respond({ type, etag, headers: own, bodies }: Page, { head, search }: RequestContext): HttpResponse {
     const { headers: requested } = head
     const headers: Record<string, string> = { ...own, etag, vary: 'Accept, Accept-Encoding' }
-    // An old gateway may be asked for the assets of a new one, and then serves its own, which nobody may keep.
+    // During an upgrade, an old gateway may be asked for assets of a new one. It serves its own, uncached.
     if (search && etag === `"${search}"`) headers['cache-control'] = FOREVER
     if (requested['if-none-match']?.includes(etag)) return { status: 304, headers }
     const accepted = String(requested['accept-encoding'] ?? '')

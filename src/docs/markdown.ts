@@ -5,11 +5,12 @@ import http from 'highlight.js/lib/languages/http'
 import javascript from 'highlight.js/lib/languages/javascript'
 import json from 'highlight.js/lib/languages/json'
 import python from 'highlight.js/lib/languages/python'
+import typescript from 'highlight.js/lib/languages/typescript'
 import { Marked, type Token } from 'marked'
 import { escapeText, html, Markup } from './html.js'
 
-// Grammars bring their aliases: sh, js, py.
-for (const [name, grammar] of Object.entries({ bash, graphql, http, javascript, json, python }))
+// Grammars bring their aliases: sh, js, py, ts.
+for (const [name, grammar] of Object.entries({ bash, graphql, http, javascript, json, python, typescript }))
   hljs.registerLanguage(name, grammar)
 
 /** A code block, highlighted. */

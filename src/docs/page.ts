@@ -4,6 +4,7 @@ import { exampleOf, headerFields, pretty, resolve, schemaFields, typeOf, type Vi
 import { type Content, html, type Markup } from './html.js'
 import { codeBlock, createMarkdown, slug } from './markdown.js'
 import { address, badge, type Described, marks, operationSection, resourceOf, row } from './operation.js'
+import { icon, shell } from './shell.js'
 
 /** The addresses of what the page loads and links to. */
 export interface Addresses {
@@ -95,16 +96,6 @@ ${view.markdown.block(schema.description)}${schema.items ? html`<p class="type">
 </section>
 `
 }
-
-const icons = {
-  menu: 'M2 4h12M2 8h12M2 12h12',
-  search: 'M7 2a5 5 0 1 0 0 10A5 5 0 0 0 7 2m3.6 8.6L14 14',
-  key: 'M9.5 2a4.5 4.5 0 0 0-4.2 6.1L2 11.4V14h2.6v-1.8h1.8v-1.8l1-1A4.5 4.5 0 1 0 9.5 2m1.5 2.8v.4',
-  theme: 'M8 2a6 6 0 1 0 0 12A6 6 0 0 0 8 2v12M8 5l3.5 1M8 8h5M8 11l3.5-1',
-}
-
-const icon = (name: keyof typeof icons) =>
-  html`<svg viewBox="0 0 16 16" aria-hidden="true"><path d="${icons[name]}"/></svg>`
 
 /** The reference, whole: it can be read, printed and indexed without its script. */
 export function createPage(document: OpenApiDocument, { base, style, script, icon: favicon }: Addresses): string {
@@ -198,47 +189,22 @@ ${names.map((name) => schemaSection(view, name))}
 </section>
 </main>`
 
-  return html`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta name="description" content="The reference of the ${title}: guides, every operation with code samples, every schema and error.">
-<title>${title} reference</title>
-<link rel="canonical" href="${server}/docs">
-<link rel="icon" href="${favicon}" type="image/svg+xml">
-<link rel="stylesheet" href="${style}">
-<script src="${script}"></script>
-</head>
-<body>
-<a class="skip" href="#content">Skip to content</a>
-<header>
-<button type="button" class="menu" popovertarget="navigation" aria-label="Menu">${icon('menu')}</button>
+  return shell({
+    title: `${title} reference`,
+    description: `The reference of the ${title}: guides, every operation with code samples, every schema and error.`,
+    address: `${server}/docs`,
+    icon: favicon,
+    assets: html`<link rel="stylesheet" href="${style}">
+<script src="${script}"></script>`,
+    bar: html`<button type="button" class="menu" popovertarget="navigation" aria-label="Menu">${icon('menu')}</button>
 <a class="brand" href="#top"><img src="${favicon}" alt="" width="24" height="24">${document.info.title}</a>
-<button type="button" class="find scripted" id="open-search">${icon('search')}<span>Search</span><kbd>/</kbd></button>
-<button type="button" class="scripted" id="theme">${icon('theme')}</button>
-<button type="button" class="scripted key" popovertarget="key">${icon('key')}<span id="key-summary">API key</span></button>
-</header>
-${navigation}
+<button type="button" class="find scripted" id="open-search">${icon('search')}<span>Search</span><kbd>/</kbd></button>`,
+    content: html`${navigation}
 ${main}
-<div id="key" popover role="dialog" aria-labelledby="key-title">
-<h2 id="key-title">Your API key</h2>
-<form id="key-form">
-<label for="key-text">API key</label>
-<input id="key-text" type="password" autocomplete="off" spellcheck="false" placeholder="petstore_…" aria-describedby="key-message">
-<button type="submit">Use key</button>
-<button type="button" id="key-remove" hidden>Remove key</button>
-</form>
-<p id="key-message" role="status">Paste a key to try operations on this page. It stays in this browser, and is sent only to this API.</p>
-<div id="key-quota"></div>
-</div>
 <dialog id="search" aria-label="Search">
 <input id="search-text" type="text" role="combobox" aria-expanded="true" aria-controls="search-results" aria-autocomplete="list" aria-label="Search" placeholder="Operations, fields, errors, guides" autocomplete="off" spellcheck="false">
 <div id="search-results" role="listbox" aria-label="Results"></div>
 <p id="search-state" role="status"></p>
-</dialog>
-</body>
-</html>
-`.text
+</dialog>`,
+  })
 }

@@ -8,7 +8,7 @@ import {
   SetStockDocument,
   type TypedDocumentString,
 } from './generated/graphql.js'
-import { given, nobody, pagesOf, type Report, type Target } from './round.js'
+import { given, pagesOf, type Report, type Target, unusedId } from './round.js'
 
 interface Answer<Data> {
   data?: Data | null
@@ -41,7 +41,7 @@ export async function round({ url, key, limitedKey }: Target): Promise<Report> {
     const { createPet } = given(await ask(CreatePetDocument, { input: { name, categoryId: category.id } }))
     petIds.push(given({ data: createPet }).id)
   }
-  const petId = petIds[0] ?? nobody
+  const petId = petIds[0] ?? unusedId
   const { createOrder } = given(await ask(CreateOrderDocument, { input: { petId, quantity: 2 } }))
   const { updateInventory } = given(await ask(SetStockDocument, { petId, quantity: 7 }))
 
@@ -53,8 +53,8 @@ export async function round({ url, key, limitedKey }: Target): Promise<Report> {
   })
   const found = given(await ask(FindPetsDocument, { ids: petIds.slice(-2) }))
 
-  const missing = await ask(GetPetDocument, { petId: nobody })
-  const unknown = await ask(CreatePetDocument, { input: { name: 'Rex', categoryId: nobody } })
+  const missing = await ask(GetPetDocument, { petId: unusedId })
+  const unknown = await ask(CreatePetDocument, { input: { name: 'Rex', categoryId: unusedId } })
 
   const askLimited = clientOf(url, limitedKey)
   given(await askLimited(GetPetDocument, { petId }))

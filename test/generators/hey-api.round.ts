@@ -9,7 +9,7 @@ import {
   listPets,
   updateInventory,
 } from './generated/hey-api/index.js'
-import { given, nobody, pagesOf, type Report, type Target } from './round.js'
+import { given, pagesOf, type Report, type Target, unusedId } from './round.js'
 
 export async function round({ key, limitedKey }: Target): Promise<Report> {
   client.setConfig({ auth: key })
@@ -20,7 +20,7 @@ export async function round({ key, limitedKey }: Target): Promise<Report> {
     const { id } = given(await createPet({ body: { name, categoryId: category.id } }))
     petIds.push(id)
   }
-  const petId = petIds[0] ?? nobody
+  const petId = petIds[0] ?? unusedId
   const order = given(await createOrder({ body: { petId, quantity: 2 } }))
   const { quantity } = given(await updateInventory({ path: { petId }, body: { quantity: 7 } }))
 
@@ -30,8 +30,8 @@ export async function round({ key, limitedKey }: Target): Promise<Report> {
   })
   const found = given(await listPets({ query: { id: petIds.slice(-2) } }))
 
-  const missing = await getPet({ path: { petId: nobody } })
-  const unknown = await createPet({ body: { name: 'Rex', categoryId: nobody } })
+  const missing = await getPet({ path: { petId: unusedId } })
+  const unknown = await createPet({ body: { name: 'Rex', categoryId: unusedId } })
 
   const limitedClient = createClient({ ...client.getConfig(), auth: limitedKey })
   given(await listCategories({ client: limitedClient }))

@@ -1,6 +1,6 @@
 import createClient from 'openapi-fetch'
 import type { paths } from './generated/openapi-fetch.js'
-import { given, nobody, pagesOf, type Report, type Target } from './round.js'
+import { given, pagesOf, type Report, type Target, unusedId } from './round.js'
 
 const clientOf = (url: string, key: string) =>
   createClient<paths>({ baseUrl: url, headers: { authorization: `Bearer ${key}` } })
@@ -14,7 +14,7 @@ export async function round({ url, key, limitedKey }: Target): Promise<Report> {
     const pet = given(await client.POST('/pets', { body: { name, categoryId: category.id } }))
     petIds.push(pet.id)
   }
-  const petId = petIds[0] ?? nobody
+  const petId = petIds[0] ?? unusedId
   const order = given(await client.POST('/store/orders', { body: { petId, quantity: 2 } }))
   const { quantity } = given(
     await client.PATCH('/inventory/{petId}', { params: { path: { petId } }, body: { quantity: 7 } }),
@@ -26,8 +26,8 @@ export async function round({ url, key, limitedKey }: Target): Promise<Report> {
   })
   const found = given(await client.GET('/pets', { params: { query: { id: petIds.slice(-2) } } }))
 
-  const missing = await client.GET('/pets/{petId}', { params: { path: { petId: nobody } } })
-  const unknown = await client.POST('/pets', { body: { name: 'Rex', categoryId: nobody } })
+  const missing = await client.GET('/pets/{petId}', { params: { path: { petId: unusedId } } })
+  const unknown = await client.POST('/pets', { body: { name: 'Rex', categoryId: unusedId } })
 
   const limitedClient = clientOf(url, limitedKey)
   given(await limitedClient.GET('/categories'))

@@ -7,7 +7,7 @@ import {
   listPets,
   updateInventory,
 } from './generated/orval.js'
-import { nobody, pagesOf, type Report, type Target } from './round.js'
+import { pagesOf, type Report, type Target, unusedId } from './round.js'
 
 const withKey = (key: string) => ({ headers: { authorization: `Bearer ${key}` } })
 
@@ -22,7 +22,7 @@ export async function round({ key, limitedKey }: Target): Promise<Report> {
     if (created.status !== 201) throw new Error(created.data.message)
     petIds.push(created.data.id)
   }
-  const petId = petIds[0] ?? nobody
+  const petId = petIds[0] ?? unusedId
   const order = await createOrder({ petId, quantity: 2 }, options)
   if (order.status !== 201) throw new Error(order.data.message)
   const stock = await updateInventory(petId, { quantity: 7 }, options)
@@ -36,8 +36,8 @@ export async function round({ key, limitedKey }: Target): Promise<Report> {
   const found = await listPets({ id: petIds.slice(-2) }, options)
   if (found.status !== 200) throw new Error(`listPets returned ${found.status}`)
 
-  const missing = await getPet(nobody, options)
-  const unknown = await createPet({ name: 'Rex', categoryId: nobody }, options)
+  const missing = await getPet(unusedId, options)
+  const unknown = await createPet({ name: 'Rex', categoryId: unusedId }, options)
 
   await listCategories({}, withKey(limitedKey))
   const limited = await listCategories({}, withKey(limitedKey))

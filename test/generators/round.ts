@@ -28,8 +28,8 @@ export interface Report {
   limited: Refusal & { retryAfter: string | null }
 }
 
-/** What nothing has for its id. */
-export const nobody = Number.MAX_SAFE_INTEGER
+/** An id that no resource has. */
+export const unusedId = Number.MAX_SAFE_INTEGER
 
 /** The data of an answer, which must be a success. */
 export function given<Data>({ data, ...answer }: { data?: Data }): NonNullable<Data> {

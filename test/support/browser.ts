@@ -14,7 +14,7 @@ function isExecutable(path: string) {
   }
 }
 
-/** CHROMIUM_PATH, or the first Chromium or Chrome on PATH; undefined if there is none; then its tests are skipped. */
+/** CHROMIUM_PATH, or the first Chromium or Chrome on PATH; undefined if none is found; then its tests are skipped. */
 export const chromiumPath =
   process.env.CHROMIUM_PATH ||
   (process.env.PATH ?? '')

@@ -1,0 +1,5 @@
+// The bundler turns these files into texts.
+declare module '*.graphql' {
+  const text: string
+  export default text
+}
