@@ -7,6 +7,7 @@ import type PrismaTypes from '../prisma/generated/pothos.js'
 import { getDatamodel } from '../prisma/generated/pothos.js'
 import { ApiError } from './errors.js'
 import type { Plan } from './plans.js'
+import { wrongValue } from './problems.js'
 import './plugin.js'
 
 /** `reset` is in Unix seconds. */
@@ -14,11 +15,11 @@ export type Quota = { plan: Plan } & Record<'minute' | 'day', { limit: number; r
 
 /** The context of resolvers: one for each request. */
 export interface Context {
-  /** A transaction, where the request has one. */
+  /** A transaction, if the request has one. */
   prisma: Prisma.TransactionClient
-  /** The calling key's own quota, as it stands now. */
+  /** The quota of the calling key, after this request. */
   quota(): Promise<Quota>
-  /** Where the next page begins: set by a root list that has one. REST sends it as a Link. */
+  /** The `after` of the next page, if a root list has one. REST sends it as a Link. */
   nextCursor?: bigint
 }
 
@@ -44,18 +45,17 @@ export const builder = new SchemaBuilder<{
     client: ({ prisma }) => prisma as PrismaClient,
     dmmf: datamodel,
     exposeDescriptions: true,
-    // A resolver that forgets `query` would load nested fields one by one.
-    onUnusedQuery: 'error',
   },
   // REST sees every type, without the fields that lead from one resource to another (see graphqlOnly).
   subGraphs: { defaultForTypes: ['rest'], fieldsInheritFromTypes: true },
   validation: {
-    validationError: ({ issues }) => {
-      const messages = issues.map(({ path = [], message }) => {
+    validationError: ({ issues }, args) => {
+      const sentences = issues.map(({ path = [], message }) => {
         const names = path.map((part) => String(typeof part === 'object' ? part.key : part))
-        return `${names.filter((name) => name !== 'input').join('.')} ${message}`
+        const value = names.reduce<unknown>((parent, name) => (parent as Record<string, unknown>)?.[name], args)
+        return wrongValue(names.join('.'), value, message)
       })
-      return new ApiError('invalid_request', `${messages.join('; ')}.`)
+      return new ApiError('invalid_request', sentences.join(' '))
     },
   },
 })
@@ -75,6 +75,6 @@ export const graphqlOnly = { subGraphs: [] }
 
 builder.queryType({
   description:
-    'What can be read. A root field that is refused is null; the others keep their data. An operation costs its root fields or, if that is more, the objects that it may return divided by 100, rounded up.',
+    'What can be read. A root field that fails is null; the others keep their data. An operation costs the number of its root fields or, if that is more, the number of objects that it may return divided by 100, rounded up.',
 })
 builder.mutationType({ description: 'What can be changed. Root fields run one after the other.' })

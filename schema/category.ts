@@ -5,11 +5,11 @@ import { description, given, name } from './validation.js'
 
 const Category = builder.prismaObject('Category', {
   fields: (t) => ({
-    id: t.expose('id', { type: 'Int64', example: 5 }),
-    name: t.exposeString('name', { example: 'Reptiles' }),
+    id: t.expose('id', { type: 'Int64' }),
+    name: t.exposeString('name', { example: 'Dogs' }),
     description: t.exposeString('description', {
       nullable: true,
-      example: 'Geckos and tortoises, expected in spring.',
+      example: 'Companions of every size, from lapdogs to livestock guardians.',
     }),
     pets: t.relation('pets', { ...graphqlOnly, args: pageArgs(t.arg), query: keyset }),
   }),
@@ -50,7 +50,7 @@ builder.queryFields((t) => ({
     rest: { method: 'GET', path: '/categories/{categoryId}', tag: 'Pets', summary: 'Get a category' },
     args: { categoryId: idArg(t.arg, 'Category') },
     resolve: async (query, _root, { categoryId: id }, { prisma }) =>
-      found(await prisma.category.findUnique({ ...query, where: { id } }), 'category', id),
+      found(await prisma.category.findUnique({ where: { id }, ...query }), 'category', id),
   }),
 }))
 
@@ -66,7 +66,7 @@ builder.mutationFields((t) => ({
       location: '/categories/{id}',
     },
     args: { input: inputArg(t.arg, NewCategory, 'The category to create.') },
-    resolve: (query, _root, { input }, { prisma }) => prisma.category.create({ ...query, data: input }),
+    resolve: (query, _root, { input }, { prisma }) => prisma.category.create({ data: input, ...query }),
   }),
   updateCategory: t.prismaField({
     type: Category,
@@ -75,12 +75,12 @@ builder.mutationFields((t) => ({
     args: { categoryId: idArg(t.arg, 'Category'), input: inputArg(t.arg, CategoryUpdate, 'What changes.') },
     resolve: (query, _root, { categoryId: id, input: { name, description } }, { prisma }) =>
       prisma.category
-        .update({ ...query, where: { id }, data: { description, ...given({ name }) } })
+        .update({ where: { id }, data: { description, ...given({ name }) }, ...query })
         .catch(mapPrismaError('P2025', () => notFound('category', id))),
   }),
   deleteCategory: t.prismaField({
     type: Category,
-    description: 'Deletes a category that no pet refers to. GraphQL returns what it was.',
+    description: 'Deletes a category that no pet refers to. GraphQL returns the deleted category.',
     rest: {
       method: 'DELETE',
       path: '/categories/{categoryId}',
@@ -89,9 +89,10 @@ builder.mutationFields((t) => ({
       errors: ['conflict'],
     },
     args: { categoryId: idArg(t.arg, 'Category') },
+    example: { id: 5, name: 'Reptiles', description: 'Geckos and tortoises, expected in spring.' },
     resolve: (query, _root, { categoryId: id }, { prisma }) =>
       prisma.category
-        .delete({ ...query, where: { id } })
+        .delete({ where: { id }, ...query })
         .catch(mapPrismaError('P2025', () => notFound('category', id)))
         .catch(mapPrismaError('P2003', () => conflict(`Category ${id} has pets. Delete or move them first.`))),
   }),

@@ -17,7 +17,7 @@ import { ApiError } from './errors.js'
 import { createEtag, type EntityTags, matchesStrongly } from './etag.js'
 import { entityTags } from './validation.js'
 
-// What is stored has a tag, and changes of it can depend on the tag. Both follow from the declaration of its type.
+// Stored types have an entity tag, and updates and deletes can depend on it. Both follow from the type's declaration.
 
 // biome-ignore lint/suspicious/noExplicitAny: a plugin's builder has the type of no particular schema
 type Builder = PothosSchemaTypes.SchemaBuilder<any>
@@ -148,7 +148,7 @@ export function ifMatching(builder: Builder, config: FieldConfig, resolve: Condi
     }
     const { prisma } = context
     if (!('$transaction' in prisma)) return resolveIfMatching(prisma)
-    // Of many clients that change one row, those that come too late do not wait for its lock.
+    // If many clients change one row, those with a stale tag do not wait for its lock.
     return assertMatch(prisma).then(() => (prisma as PrismaClient).$transaction(resolveIfMatching))
   }
 }

@@ -1,31 +1,41 @@
 import { GraphQLError } from 'graphql'
 
 /**
- * Every error of the API, once. Both surfaces, the OpenAPI document and the README derive from this list.
+ * Every error of the API, once. Both surfaces and the OpenAPI document derive from this list, and a test compares
+ * docs/specification.md with it.
  * `message` is the default for callers; `description` is for the documentation: when the error occurs.
  */
 export const catalogue = {
   invalid_request: {
     status: 400,
     message: 'The request is not valid.',
-    description: 'Malformed JSON, a wrong type, a value out of bounds, an unknown field or parameter.',
+    description: 'Malformed JSON, a wrong type, a value out of bounds, or an unknown field or parameter.',
   },
   unauthorized: {
     status: 401,
     message: 'A valid API key is needed: send it as "Authorization: Bearer <key>" or "X-API-Key: <key>".',
-    description: 'No key, or an unknown, revoked or expired one.',
+    description: 'No key, or the key is unknown, revoked or expired.',
   },
-  not_found: { status: 404, message: 'There is nothing here.', description: 'No such path or no such thing.' },
+  forbidden: {
+    status: 403,
+    message: 'This API key may only read: it cannot change data.',
+    description: 'The key may only read, and the request would change data.',
+  },
+  not_found: { status: 404, message: 'Not found.', description: 'The path or the resource does not exist.' },
   method_not_allowed: {
     status: 405,
-    message: 'This path does not take this method.',
-    description: 'A known path, but another method; `Allow` names those it takes.',
+    message: 'This path does not support this method.',
+    description: 'The path does not support this method. `Allow` lists those that it supports.',
   },
-  conflict: { status: 409, message: 'The state of the thing forbids it.', description: 'The state forbids it.' },
+  conflict: {
+    status: 409,
+    message: 'The state of the resource does not allow this.',
+    description: 'The state of the resource does not allow the request.',
+  },
   gone: {
     status: 410,
-    message: 'This operation ended with its sunset date.',
-    description: 'A deprecated operation after its sunset date.',
+    message: 'The sunset date of this operation has passed.',
+    description: 'The sunset date of the deprecated operation has passed.',
   },
   precondition_failed: {
     status: 412,
@@ -35,37 +45,37 @@ export const catalogue = {
   payload_too_large: {
     status: 413,
     message: 'The body is too large.',
-    description: 'A body over the limit (128 KiB unless set otherwise).',
+    description: 'The body is larger than the limit (default: 128 KiB).',
   },
   unsupported_media_type: {
     status: 415,
-    message: 'The body must be JSON, with a Content-Type that says so.',
-    description: 'A body that is not JSON.',
+    message: 'The body must be JSON, with a JSON Content-Type.',
+    description: 'The body is not JSON.',
   },
   unknown_reference: {
     status: 422,
-    message: 'The request refers to something that does not exist.',
-    description: 'A reference to something that does not exist.',
+    message: 'The request refers to a resource that does not exist.',
+    description: 'The request refers to a resource that does not exist.',
   },
   idempotency_mismatch: {
     status: 422,
-    message: 'This Idempotency-Key was used before with another request.',
-    description: 'An `Idempotency-Key` used before with another request.',
+    message: 'This Idempotency-Key was used before with a different request.',
+    description: 'The `Idempotency-Key` was used before with a different request.',
   },
   rate_limited: {
     status: 429,
-    message: 'The rate limit is used up. Wait for the time in Retry-After.',
-    description: 'A window is used up; `Retry-After` says how long to wait.',
+    message: 'The rate limit is exceeded. Wait for the seconds in Retry-After.',
+    description: 'A window is used up. The message names it with its limit; `Retry-After` says how long to wait.',
   },
   key_banned: {
     status: 429,
-    message: 'The key is banned for a time. Wait for the time in Retry-After.',
-    description: 'The key is banned; `Retry-After` says for how long.',
+    message: 'The key is temporarily banned. Wait for the seconds in Retry-After.',
+    description: 'The key is temporarily banned. `Retry-After` says for how long.',
   },
-  internal: { status: 500, message: 'Something went wrong on our side.', description: 'A defect of ours.' },
+  internal: { status: 500, message: 'Something went wrong on our side.', description: 'A bug in the service.' },
   unavailable: {
     status: 503,
-    message: 'The service cannot answer just now. Try again after the time in Retry-After.',
+    message: 'The service cannot answer now. Retry after the seconds in Retry-After.',
     description: 'The database did not answer in time, or the service has more requests than it can answer in time.',
   },
 } as const satisfies Record<string, { status: number; message: string; description: string }>
@@ -75,9 +85,12 @@ export type ErrorCode = keyof typeof catalogue
 /** Characters of a message, which may name what the caller sent. */
 export const MAX_MESSAGE = 1_000
 
+/** A message may show what the caller sent, which may be a key in the wrong place. Its prefix tells which one. */
+const withoutSecrets = (message: string) => message.replace(/(petstore_[\da-f]{8})[\da-f]+…?/gi, '$1…')
+
 /**
- * An error that a caller may read: a code of the catalogue and, where it helps, a more exact message.
- * `headers` go with it on either surface.
+ * An error that callers may see: a code of the catalogue and, where it helps, a more exact message.
+ * Responses of both surfaces have its `headers`.
  */
 export class ApiError extends GraphQLError {
   readonly status: number
@@ -88,9 +101,8 @@ export class ApiError extends GraphQLError {
     readonly headers: Record<string, string> = {},
   ) {
     const { status } = catalogue[code]
-    super(message.length > MAX_MESSAGE ? `${message.slice(0, MAX_MESSAGE - 1)}…` : message, {
-      extensions: { code, status },
-    })
+    const safe = withoutSecrets(message)
+    super(safe.length > MAX_MESSAGE ? `${safe.slice(0, MAX_MESSAGE - 1)}…` : safe, { extensions: { code, status } })
     this.name = 'ApiError'
     this.status = status
   }
@@ -113,7 +125,7 @@ export const unknownReference = (field: string, id: bigint | null | undefined) =
 export const conflict = (message: string) => new ApiError('conflict', message)
 
 /**
- * Maps one of Prisma's error codes to an error of ours: P2025 is a missing row, P2003 a foreign key that does not hold.
+ * Maps one of Prisma's error codes to an ApiError: P2025 is a missing row, P2003 a foreign key that does not hold.
  * Everything else passes unchanged.
  */
 export const mapPrismaError =

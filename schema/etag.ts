@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 
 // Entity tags (RFC 9110, section 8.8.3). The tag of a row is computed from its REST representation alone, so it is equal
-// on both surfaces and on every gateway, and changes with the row, whoever has changed it.
+// on both surfaces and on every gateway, and changes with every change of the row, also from Studio or SQL.
 
 /** @param representation the JSON text that REST returns */
 export const createEtag = (representation: string) => `"${hash('sha256', representation, 'base64url').slice(0, 27)}"`

@@ -48,7 +48,7 @@ builder.queryFields((t) => ({
     rest: { method: 'GET', path: '/inventory/{petId}', tag: 'Store', summary: 'Get the stock of a pet' },
     args: { petId: idArg(t.arg, 'InventoryItem', 'petId') },
     resolve: async (query, _root, { petId }, { prisma }) =>
-      found(await prisma.inventoryItem.findUnique({ ...query, where: { petId } }), 'inventory entry for pet', petId),
+      found(await prisma.inventoryItem.findUnique({ where: { petId }, ...query }), 'inventory entry for pet', petId),
   }),
 }))
 
@@ -73,7 +73,7 @@ builder.mutationFields((t) => ({
       if (!pet) throw notFound('inventory entry for pet', petId)
       const { select } = (query as { include?: { pet?: { select?: object } } }).include?.pet ?? {}
       if (select && Object.keys(select).join() === 'status') return { petId, quantity, pet }
-      const item = await prisma.inventoryItem.findUnique({ ...query, where: { petId } })
+      const item = await prisma.inventoryItem.findUnique({ where: { petId }, ...query })
       return { ...found(item, 'inventory entry for pet', petId), quantity }
     },
   }),

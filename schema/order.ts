@@ -56,7 +56,7 @@ builder.queryFields((t) => ({
     },
     resolve: (query, _root, { petId, complete, ...args }, context) =>
       page(context, args, 'id', ({ where, ...list }) =>
-        context.prisma.order.findMany({ ...query, ...list, where: { ...where, ...given({ petId, complete }) } }),
+        context.prisma.order.findMany({ where: given({ id: where.id, petId, complete }), ...list, ...query }),
       ),
   }),
   order: t.prismaField({
@@ -65,7 +65,7 @@ builder.queryFields((t) => ({
     rest: { method: 'GET', path: '/store/orders/{orderId}', tag: 'Store', summary: 'Get an order' },
     args: { orderId: idArg(t.arg, 'Order') },
     resolve: async (query, _root, { orderId: id }, { prisma }) =>
-      found(await prisma.order.findUnique({ ...query, where: { id } }), 'order', id),
+      found(await prisma.order.findUnique({ where: { id }, ...query }), 'order', id),
   }),
 }))
 
@@ -83,7 +83,7 @@ builder.mutationFields((t) => ({
     args: { input: inputArg(t.arg, NewOrder, 'The order to create.') },
     resolve: (query, _root, { input: { petId, quantity, shipDate, complete } }, { prisma }) =>
       prisma.order
-        .create({ ...query, data: { shipDate, ...given({ petId, quantity, complete }) } })
+        .create({ data: { shipDate, ...given({ petId, quantity, complete }) }, ...query })
         .catch(mapPrismaError('P2003', () => unknownReference('petId', petId))),
   }),
   updateOrder: t.prismaField({
@@ -99,13 +99,13 @@ builder.mutationFields((t) => ({
     args: { orderId: idArg(t.arg, 'Order'), input: inputArg(t.arg, OrderUpdate, 'What changes.') },
     resolve: (query, _root, { orderId: id, input: { petId, quantity, shipDate, complete } }, { prisma }) =>
       prisma.order
-        .update({ ...query, where: { id }, data: { shipDate, ...given({ petId, quantity, complete }) } })
+        .update({ where: { id }, data: { shipDate, ...given({ petId, quantity, complete }) }, ...query })
         .catch(mapPrismaError('P2025', () => notFound('order', id)))
         .catch(mapPrismaError('P2003', () => unknownReference('petId', petId))),
   }),
   deleteOrder: t.prismaField({
     type: Order,
-    description: 'Deletes an order that is not complete. GraphQL returns what it was.',
+    description: 'Deletes an order that is not complete. GraphQL returns the deleted order.',
     rest: {
       method: 'DELETE',
       path: '/store/orders/{orderId}',
@@ -114,9 +114,10 @@ builder.mutationFields((t) => ({
       errors: ['conflict'],
     },
     args: { orderId: idArg(t.arg, 'Order') },
+    example: { id: 5, petId: 8, quantity: 1, complete: false },
     // One statement checks and deletes, so that no order completed in between is lost.
     resolve: (query, _root, { orderId: id }, { prisma }) =>
-      prisma.order.delete({ ...query, where: { id, complete: false } }).catch(
+      prisma.order.delete({ where: { id, complete: false }, ...query }).catch(
         mapPrismaError('P2025', async () => {
           const order = await prisma.order.findUnique({ where: { id } })
           return order ? conflict(`Order ${id} is complete and cannot be deleted.`) : notFound('order', id)

@@ -1,17 +1,20 @@
 import type { ArgBuilder, Context } from './builder.js'
 import { DEFAULT_LIMIT, limit, MAX_LIMIT } from './validation.js'
 
-// Lists are in ascending order of id and paged by keyset: `after` names the last item seen. A page costs the same
-// however deep it lies, and rows that come and go cause no item to be skipped or repeated.
+// Lists are in ascending order of id and paged by keyset: `after` names the last item seen. A late page
+// costs the same as the first one, and rows that are added or deleted cause no item to be skipped or repeated.
 
 export const afterArg = (arg: ArgBuilder, cursor = 'id') =>
-  arg({ type: 'Int64', description: `Returns what follows this ${cursor}: that of the last item seen.` })
+  arg({
+    type: 'Int64',
+    description: `Returns the items after this ${cursor}. Send the ${cursor} of the last item of the previous page.`,
+  })
 
 /** @param cursor the column that the list is ordered by */
 export const pageArgs = (arg: ArgBuilder, cursor?: string) => ({
   limit: arg.int({
     defaultValue: DEFAULT_LIMIT,
-    description: `The most items to return, 1 to ${MAX_LIMIT}. A page with fewer is the last one.`,
+    description: `The maximum number of items on a page, 1 to ${MAX_LIMIT}. A page with fewer items is the last one.`,
     validate: limit,
     example: DEFAULT_LIMIT,
   }),
@@ -30,7 +33,7 @@ export const keyset = ({ limit, after }: Page) => ({
 })
 
 /**
- * A root list. Fetches one row more than asked for, to learn whether a further page follows.
+ * A root list. Fetches one row more than the limit, to learn whether another page follows.
  *
  * @param cursor the column that the list is ordered by
  */

@@ -4,11 +4,12 @@ import { afterArg, keyset, page, pageArgs } from './pagination.js'
 import { DEFAULT_LIMIT, given, ids, limit, MAX_LIMIT, name } from './validation.js'
 
 export const PetStatus = builder.enumType('PetStatus', {
-  description: 'Sales status of an animal. Any status may follow any other.',
+  description:
+    'Sales status of an animal: a label that the shop sets. Any status may follow any other. The service attaches no rule to it: animals of any status can be ordered, and orders change no status.',
   values: {
-    available: { description: 'The animal can be ordered.' },
-    pending: { description: 'The animal is reserved.' },
-    sold: { description: 'The animal is sold.' },
+    available: { description: 'The shop has labeled the animal as available. The default.' },
+    pending: { description: 'The shop has labeled the animal as pending.' },
+    sold: { description: 'The shop has labeled the animal as sold.' },
   } as const,
 })
 
@@ -49,7 +50,7 @@ builder.queryFields((t) => ({
     rest: { method: 'GET', path: '/pets', tag: 'Pets', summary: 'List pets' },
     args: {
       limit: t.arg.int({
-        description: `The most items to return, 1 to ${MAX_LIMIT}: ${DEFAULT_LIMIT} unless given, or ${MAX_LIMIT} where \`id\` is given. A page with fewer is the last one.`,
+        description: `The maximum number of items on a page, 1 to ${MAX_LIMIT}. Default: ${DEFAULT_LIMIT}, or ${MAX_LIMIT} if \`id\` is given. A page with fewer items is the last one.`,
         validate: limit,
         example: DEFAULT_LIMIT,
       }),
@@ -60,15 +61,15 @@ builder.queryFields((t) => ({
         description: `Only the pets with these ids, at most ${MAX_LIMIT}.`,
         example: [4, 5],
       }),
-      status: t.arg({ type: PetStatus, description: 'Only pets of this status.' }),
+      status: t.arg({ type: PetStatus, description: 'Only pets with this status.' }),
       categoryId: t.arg({ type: 'Int64', description: 'Only pets of this category.', example: 2 }),
     },
     resolve: (query, _root, { limit, after, id, status, categoryId }, context) =>
       page(context, { limit: limit ?? (id ? MAX_LIMIT : undefined), after }, 'id', ({ where, ...list }) =>
         context.prisma.pet.findMany({
-          ...query,
-          ...list,
           where: given({ id: { ...where.id, ...given({ in: id }) }, status, categoryId }),
+          ...list,
+          ...query,
         }),
       ),
   }),
@@ -88,7 +89,7 @@ builder.queryFields((t) => ({
     },
     args: { petId: idArg(t.arg, 'Pet') },
     resolve: async (query, _root, { petId: id }, { prisma }) =>
-      found(await prisma.pet.findUnique({ ...query, where: { id } }), 'pet', id),
+      found(await prisma.pet.findUnique({ where: { id }, ...query }), 'pet', id),
   }),
 }))
 
@@ -100,7 +101,7 @@ builder.mutationFields((t) => ({
     args: { input: inputArg(t.arg, NewPet, 'The pet to create.') },
     resolve: (query, _root, { input: { name, categoryId, status } }, { prisma }) =>
       prisma.pet
-        .create({ ...query, data: given({ name, categoryId, status }) })
+        .create({ data: given({ name, categoryId, status }), ...query })
         .catch(mapPrismaError('P2003', () => unknownReference('categoryId', categoryId))),
   }),
   updatePet: t.prismaField({
@@ -110,18 +111,19 @@ builder.mutationFields((t) => ({
     args: { petId: idArg(t.arg, 'Pet'), input: inputArg(t.arg, PetUpdate, 'What changes.') },
     resolve: (query, _root, { petId: id, input: { name, categoryId, status } }, { prisma }) =>
       prisma.pet
-        .update({ ...query, where: { id }, data: given({ name, categoryId, status }) })
+        .update({ where: { id }, data: given({ name, categoryId, status }), ...query })
         .catch(mapPrismaError('P2025', () => notFound('pet', id)))
         .catch(mapPrismaError('P2003', () => unknownReference('categoryId', categoryId))),
   }),
   deletePet: t.prismaField({
     type: Pet,
-    description: 'Deletes a pet that no order refers to, with its inventory entry. GraphQL returns what it was.',
+    description: 'Deletes a pet that no order refers to, with its inventory entry. GraphQL returns the deleted pet.',
     rest: { method: 'DELETE', path: '/pets/{petId}', tag: 'Pets', summary: 'Delete a pet', errors: ['conflict'] },
     args: { petId: idArg(t.arg, 'Pet') },
+    example: { id: 12, name: 'Finn', categoryId: 4, status: 'pending' },
     resolve: (query, _root, { petId: id }, { prisma }) =>
       prisma.pet
-        .delete({ ...query, where: { id } })
+        .delete({ where: { id }, ...query })
         .catch(mapPrismaError('P2025', () => notFound('pet', id)))
         .catch(mapPrismaError('P2003', () => conflict(`Pet ${id} has orders. Delete or change them first.`))),
   }),

@@ -1,4 +1,4 @@
-/** Requests per minute and per day by plan (specification, Limits). An Enterprise key carries limits of its own. */
+/** Requests per minute and per day by plan (docs/specification.md, Limits). An Enterprise key has its own limits. */
 export const plans = {
   Free: { minute: 60, day: 1_000 },
   Pro: { minute: 300, day: 10_000 },

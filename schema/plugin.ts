@@ -5,10 +5,12 @@ import SchemaBuilder, {
   type PothosOutputFieldConfig,
   type SchemaTypes,
 } from '@pothos/core'
+import type { GraphQLObjectType, GraphQLResolveInfo } from 'graphql'
 import { type ConditionalResolver, ifMatchArg, ifMatching, isConditional } from './conditions.js'
 import { ApiError, type ErrorCode } from './errors.js'
+import { refusalOfArguments } from './problems.js'
 
-/** The navigation groups of the reference (specification, Endpoints). */
+/** The navigation groups of the reference (docs/specification.md, Operations). */
 export const tags = {
   Pets: 'Animals, and the categories that group them.',
   Store: 'Orders, the stock of each animal, and the quota of the calling key.',
@@ -18,7 +20,7 @@ type Tag = keyof typeof tags
 
 const defaultStatus = { GET: 200, POST: 201, PATCH: 200, DELETE: 204 } as const
 
-/** The REST face of a root field, declared where the field is. Everything REST derives from it. */
+/** The REST operation of a root field, declared where the field is. Everything in REST derives from it. */
 export interface Rest {
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   /** An OpenAPI path template. What it names are arguments of the field; so are the query parameters. */
@@ -26,9 +28,9 @@ export interface Rest {
   tag: Tag
   /** One line for lists of operations. */
   summary: string
-  /** By default 201 for POST, 204 (without a body) for DELETE, and else 200. */
+  /** Default: 201 for POST, 204 (without a body) for DELETE, otherwise 200. */
   status?: 200 | 201 | 204
-  /** Where the created thing is found: a path template over its own fields. */
+  /** The URL of the created resource: a path template over its own fields. */
   location?: string
   /** The operation stays, but may still change: in anything while experimental, in details while in beta. */
   stability?: 'experimental' | 'beta'
@@ -42,9 +44,9 @@ export interface Rest {
     /** What to use instead: a path template over the same arguments. */
     successor: string
   }
-  /** What it costs of the quota on either surface; 1 unless it says otherwise. */
+  /** What it costs of the quota on either surface; default: 1. */
   cost?: 0
-  /** Refusals of its own, beyond those that follow from its path, its body and the service as a whole. */
+  /** Error codes in addition to those that follow from its path, its body and the service as a whole. */
   errors?: ErrorCode[]
 }
 
@@ -61,13 +63,16 @@ declare global {
       rest: Rest | false
     }
     export interface InputFieldOptions {
-      /** An explicit null clears the stored value. Elsewhere null is refused, on both surfaces. */
+      /** An explicit null clears the stored value. Without this option, null is refused on both surfaces. */
       nullable?: true
-      /** A value for examples, in the form of an answer. Types have one of their own. */
+      /** A value for examples, as in a response. Default: the example of the type. */
       example?: unknown
     }
     export interface FieldOptions {
-      /** A value for examples, in the form of an answer. Types have one of their own. */
+      /**
+       * A value for examples, in the form of an answer. Types have one of their own. That of a delete is a row of the
+       * sample data that no other example uses.
+       */
       example?: unknown
     }
   }
@@ -87,19 +92,20 @@ declare module 'graphql' {
   }
 }
 
-type NullMap = Map<string, { value: string | null; fields?: { map: NullMap | null } }>
+type NullMap = Map<string, { value: true | null; fields?: { map: NullMap | null } }>
 
-function refuseNulls(values: Record<string, unknown>, map: NullMap) {
-  for (const [field, { value: name, fields }] of map) {
+function hasWrongNull(values: Record<string, unknown>, map: NullMap): boolean {
+  for (const [field, { value: isWrong, fields }] of map) {
     const value = values[field]
-    if (value === null && name) throw new ApiError('invalid_request', `${name} must not be null.`)
-    if (value && fields?.map) refuseNulls(value as Record<string, unknown>, fields.map)
+    if (value === null && isWrong) return true
+    if (value && fields?.map && hasWrongNull(value as Record<string, unknown>, fields.map)) return true
   }
+  return false
 }
 
 /**
  * Carries `rest`, `nullable` and `example` into the schema's extensions, refuses null where it clears nothing, makes root
- * fields nullable (one that is refused leaves the others their data), and adds `ifMatch` to updates and deletes.
+ * fields nullable (if one fails, the others keep their data), and adds `ifMatch` to updates and deletes.
  */
 class GatewayPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
   override onInputFieldConfig(config: PothosInputFieldConfig<Types>) {
@@ -114,12 +120,15 @@ class GatewayPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
         ? { ...config.args, ifMatch: ifMatchArg(this.builder, config) }
         : config.args
     const nulls = mapInputFields(args, this.buildCache, (field) =>
-      field.extensions?.nullable ? null : field.name,
+      field.extensions?.nullable ? null : (true as const),
     ) as NullMap | null
     const { argMappers, extensions, kind, type } = config
-    const checkNulls = (args: Record<string, unknown>) => {
-      if (nulls) refuseNulls(args, nulls)
-      return args
+    const checkNulls = (args: Record<string, unknown>, _context: object, info: object) => {
+      if (!nulls || !hasWrongNull(args, nulls)) return args
+      // A nested list is judged with its parent, whose `info` this is.
+      const { schema } = info as GraphQLResolveInfo
+      const field = (schema.getType(config.parentType) as GraphQLObjectType).getFields()[config.name]
+      throw refusalOfArguments(field?.args ?? [], args) ?? new ApiError('invalid_request')
     }
     return {
       ...config,

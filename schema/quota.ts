@@ -15,10 +15,10 @@ export const exampleWindows = [minute, day]
 const describePlan = (limits: { minute: number; day: number } | undefined) =>
   limits
     ? `${limits.minute.toLocaleString('en')} requests per minute, ${limits.day.toLocaleString('en')} per day.`
-    : 'Limits of its own.'
+    : 'The limits of the key itself.'
 
 const Plan = builder.enumType('Plan', {
-  description: 'What a key may do in a minute and in a day.',
+  description: 'The limits of a key per minute and per day.',
   values: Object.fromEntries(
     Object.entries(plans).map(([name, limits]) => [name, { description: describePlan(limits) }]),
   ) as Record<keyof typeof plans, { description: string }>,
@@ -28,17 +28,17 @@ const QuotaWindow = builder.objectRef<QuotaShape['minute']>('QuotaWindow').imple
   description: 'One window of a quota.',
   fields: (t) => ({
     limit: t.exposeInt('limit', { description: 'Requests that the window allows.', example: minute.limit }),
-    remaining: t.exposeInt('remaining', { description: 'Requests that are left in it.', example: minute.remaining }),
+    remaining: t.exposeInt('remaining', { description: 'Requests left in the window.', example: minute.remaining }),
     reset: t.expose('reset', {
       type: 'Int64',
-      description: 'When it begins anew: Unix time in whole seconds.',
+      description: 'When the window resets, as a Unix timestamp in seconds.',
       example: minute.resetAt / 1000,
     }),
   }),
 })
 
 const Quota = builder.objectRef<QuotaShape>('Quota').implement({
-  description: 'What is left to the calling key.',
+  description: 'The plan of the calling key, and the requests left in each window.',
   fields: (t) => ({
     plan: t.expose('plan', { type: Plan, description: "The key's plan." }),
     minute: t.expose('minute', { type: QuotaWindow, description: 'The window of a minute.' }),
@@ -54,7 +54,7 @@ builder.queryFields((t) => ({
   quota: t.field({
     type: Quota,
     description:
-      "The calling key's plan and what is left of it. It costs nothing, 600 times a minute, and answers a limited or banned key too.",
+      'The plan of the calling key, and the requests left in each window. It is free, at most 600 times a minute, and also works for a limited or banned key.',
     rest: { method: 'GET', path: '/quota', tag: 'Store', summary: 'Get your quota', cost: 0 },
     resolve: (_root, _args, { quota }) => quota(),
   }),

@@ -3,22 +3,23 @@ import { z } from 'zod'
 import { builder } from './builder.js'
 import { InvalidValue } from './errors.js'
 
-const MAX_ID = 2n ** 63n - 1n
+/** The greatest id that can exist (a check constraint), so that JavaScript clients hold each exactly. */
+export const MAX_ID = Number.MAX_SAFE_INTEGER
+/** A greater one, up to this, names nothing. Ids of 64 bits from elsewhere are no mistake in the request. */
+const MAX_ACCEPTED = 2n ** 63n - 1n
 
 const notAnId = () => new InvalidValue(`must be an integer from 1 to ${MAX_ID}`)
 
 /** A number that JSON.parse may already have rounded is accepted only where rounding cannot have happened. */
 function toId(value: unknown): bigint {
   const id = typeof value === 'bigint' ? value : Number.isSafeInteger(value) ? BigInt(value as number) : 0n
-  if (id < 1n || id > MAX_ID) throw notAnId()
+  if (id < 1n || id > MAX_ACCEPTED) throw notAnId()
   return id
 }
 
-/** An id in text: plain decimal digits. */
-export const parseId = (text: string) => (/^\d+$/.test(text) ? toId(BigInt(text)) : toId(0n))
-
 builder.scalarType('Int64', {
-  description: `A 64-bit integer, as an input from 1 to ${MAX_ID}. No answer holds one above 9007199254740991 (2^53 - 1), so each is an exact JSON integer.`,
+  description: `An id: an integer from 1 to ${MAX_ID} (2^53 - 1), so that each is an exact JSON integer. A greater one of 64 bits names nothing.`,
+  specifiedByURL: 'https://spec.openapis.org/registry/format/int64',
   parseValue: toId,
   parseLiteral: (node) => {
     if (node.kind !== Kind.INT) throw notAnId()
@@ -51,7 +52,8 @@ function toDate(value: unknown): Date {
 
 builder.scalarType('DateTime', {
   description:
-    'A date and time as RFC 3339 has it, with an offset, in the years 1970 to 9999 and at most 64 characters. Answers are in UTC with milliseconds.',
+    'A date and time according to RFC 3339, with an offset, in the years 1970 to 9999 and with at most 64 characters. Responses are in UTC with milliseconds.',
+  specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc3339#section-5.6',
   parseValue: toDate,
   parseLiteral: (node) => toDate(node.kind === Kind.STRING ? node.value : null),
   serialize: (value) => (value as Date).toISOString(),

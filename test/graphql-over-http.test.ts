@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { parse } from 'graphql'
@@ -181,7 +182,7 @@ describe('GraphiQL', () => {
         .end()
     })
 
-  test('needs no key, is compressed, and can be cached by browsers', async () => {
+  test('needs no key, is compressed, and is not sent again if it is unchanged', async () => {
     const plain = await page({})
     expect([plain.status, plain.headers['content-type']]).toEqual([200, 'text/html; charset=utf-8'])
     const brotli = await page({ 'accept-encoding': 'gzip, br' })
@@ -190,10 +191,8 @@ describe('GraphiQL', () => {
     const gzip = await page({ 'accept-encoding': 'gzip' })
     expect(gzip.headers['content-encoding']).toBe('gzip')
     expect(gunzipSync(gzip.body).equals(plain.body)).toBe(true)
-    expect(brotli.body.length).toBeLessThan(plain.body.length / 2)
 
     const etag = plain.headers.etag as string
-    expect(plain.headers['cache-control']).toMatch(/max-age=\d+/)
     const again = await page({ 'if-none-match': etag })
     expect([again.status, again.body.length, again.headers.etag]).toEqual([304, 0, etag])
     const head = await page({}, 'HEAD')
@@ -201,28 +200,47 @@ describe('GraphiQL', () => {
     expect(head.headers['content-length']).toBe(String(plain.body.length))
   })
 
-  test('loads nothing from another host', async () => {
+  test('loads parts of this host that browsers keep for good, and the schema, without a key', async () => {
     const html = (await page({})).body.toString()
-    expect(html).not.toMatch(/<(?:script|link|img|iframe)\b[^>]*?(?:src|href)="?(?:https?:)?\/\//)
-    expect(html).not.toMatch(/unpkg\.com|jsdelivr\.net|cdnjs|googleapis/)
+    const parts = [...html.matchAll(/<(?:script|link|img)\b[^>]*? (?:src|href)="([^"]+)"/g)].map(
+      ([, part]) => part ?? '',
+    )
+    const paths = new Set(parts.filter((part) => !part.endsWith('/graphql')))
+    expect([...paths].map((path) => path.replace(/\?.*/, '')).sort()).toEqual([
+      '/docs/favicon.svg',
+      '/docs/graphiql.css',
+      '/docs/graphiql.js',
+      '/docs/shared.js',
+      '/schema.graphql',
+    ])
+    for (const path of paths) {
+      const { status, headers } = await fetch(new URL(path, url))
+      expect([path, status]).toEqual([path, 200])
+      if (path.includes('?')) expect(headers.get('cache-control')).toBe('public, max-age=31536000, immutable')
+    }
   })
 
-  test('can run only its own script and connect only to its own origin', async () => {
-    const policy = String((await page({})).headers['content-security-policy']).split('; ')
-    expect(policy).toContain("default-src 'none'")
-    expect(policy).toContain("connect-src 'self'")
-    expect(policy.find((rule) => rule.startsWith('script-src'))).toMatch(/^script-src 'sha256-[\w+/]+='$/)
+  test('can run only scripts and styles of this host, and send requests only to it', async () => {
+    const policy = String((await page({})).headers['content-security-policy'])
+    expect(policy.split('; ')).toEqual([
+      "default-src 'none'",
+      "script-src 'self'",
+      "style-src 'self'",
+      "img-src 'self'",
+      `connect-src 'self' ${new URL(gateway.config.BASE_URL).origin}`,
+      "base-uri 'none'",
+      "form-action 'none'",
+      "frame-ancestors 'none'",
+    ])
   })
 
-  test('opens with examples that work on the sample data', async () => {
+  test('has examples that work on the sample data', async () => {
     await seed(gateway.prisma)
-    const html = (await page({})).body.toString()
-    const options = /document\.querySelector\('#root'\),\s*(\{.*\}),\s*\);/.exec(html.slice(-10_000))?.[1] ?? ''
-    const { defaultQuery: query, variables } = JSON.parse(options)
+    const query = readFileSync('src/docs/graphiql/examples.graphql', 'utf8')
     const names = parse(query).definitions.map((definition) => 'name' in definition && definition.name?.value)
     expect(names.length).toBeGreaterThan(4)
     for (const operationName of names) {
-      const answer = await post({ query, operationName, variables: JSON.parse(variables) })
+      const answer = await post({ query, operationName, variables: { after: 3, limit: 3 } })
       const { data, errors } = await answer.json()
       expect([operationName, answer.status, errors]).toEqual([operationName, 200, undefined])
       for (const found of Object.values(data)) expect([[], null]).not.toContainEqual(found)

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isEnumType, isInputObjectType, isObjectType } from 'graphql'
+import { isEnumType, isInputObjectType, isObjectType, isScalarType, isSpecifiedScalarType } from 'graphql'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { schema } from '../schema/index.js'
 import { openTestDatabase, type TestDatabase } from './support/database.js'
@@ -67,6 +67,13 @@ test('a read that shares a query sees every write acknowledged before it', async
   }
 })
 
+test('every scalar of this API names the page that specifies it', () => {
+  const scalars = Object.values(schema.getTypeMap()).filter(isScalarType)
+  const own = scalars.filter((scalar) => !isSpecifiedScalarType(scalar))
+  expect(own.map(({ name }) => name).sort()).toEqual(['DateTime', 'Int64'])
+  for (const { specifiedByURL } of own) expect(specifiedByURL).toMatch(/^https:\/\//)
+})
+
 test('every type, field, argument and value has a description', () => {
   const nameless = Object.values(schema.getTypeMap()).flatMap((type) => {
     if (type.name.startsWith('__')) return []
@@ -114,8 +121,8 @@ describe('the graph', () => {
   })
 
   test.each([
-    ['limit: 0', 'limit must be at least 1.'],
-    ['limit: 101', 'limit must be at most 100.'],
+    ['limit: 0', 'limit is 0; it must be at least 1.'],
+    ['limit: 101', 'limit is 101; it must be at most 100.'],
     ['limit: null', 'limit must not be null.'],
   ])('a nested list rejects %s', async (args, message) => {
     const [pet] = (await createCategory()).pets
@@ -283,12 +290,12 @@ async function useCuttable(keyTtlMs?: number) {
   const close = () => prisma.$disconnect()
   const gateway = await openGateway({ database: { ...database, prisma, close }, keyTtlMs })
   onTestFinished(() => gateway.close().then(cut))
-  return { gateway, cut, mend: () => open(at) }
+  return { gateway, cut, restore: () => open(at) }
 }
 
 describe('an unreachable database', () => {
   test('returns 503 unavailable with Retry-After on both surfaces until it is reachable again', async () => {
-    const { gateway, cut, mend } = await useCuttable()
+    const { gateway, cut, restore } = await useCuttable()
     const { key: unknown } = await gateway.createKey()
     expect((await gateway.get('/pets')).status).toBe(200)
     await cut()
@@ -308,7 +315,7 @@ describe('an unreachable database', () => {
     expect(within.body.data).toEqual({ categories: null, quota: { plan: 'Enterprise' } })
     expect(JSON.stringify([before.body, within.body])).not.toMatch(/prisma|127\.0\.0\.1|ECONN/i)
 
-    await mend()
+    await restore()
     expect((await gateway.get('/categories', { key: unknown })).status).toBe(200)
   })
 
@@ -343,7 +350,7 @@ describe('an execution', () => {
     expect((await slow.graphql('{ pets { id } }')).status).toBe(200)
   })
 
-  test('ends when its client has gone', async () => {
+  test('ends when its client disconnects', async () => {
     const slow = await useSlowGateway(300)
     const { url } = await slow.listen()
     const create = (alias: string) => `${alias}: createCategory(input: { name: "Gone ${alias}" }) { id }`

@@ -177,16 +177,16 @@ describe('a unit of the quota buys no more work than others get for it', () => {
 
   // The price counts objects, so a hundred lists of one cost a unit: the most that a unit buys.
   test.each([
-    ['under one parent', 99, (i: number) => `a${i}: orders(limit: 1, after: ${i + 1}) { id }`],
-    ['under aliased parents', 49, (i: number) => `a${i}: category { pets(limit: 1, after: ${i + 1}) { id } }`],
-  ])('different lists %s are no more work than a REST request for each', async (_, lists, field) => {
+    ['lists under one parent', 99, 99, (i: number) => `a${i}: orders(limit: 1, after: ${i + 1}) { id }`],
+    ['parents with a list', 49, 98, (i: number) => `a${i}: category { pets(limit: 1, after: ${i + 1}) { id } }`],
+  ])('different %s are no more work than a REST request for each read', async (_, fields, reads, field) => {
     let [attack, calm] = [Infinity, Infinity]
-    for (let round = 0; round < ROUNDS && !(attack < lists * calm); round++) {
-      attack = Math.min(attack, await measure(`{ pet(petId: 1) { ${repeat(lists, field)} } }`))
+    for (let round = 0; round < ROUNDS && !(attack < reads * calm); round++) {
+      attack = Math.min(attack, await measure(`{ pet(petId: 1) { ${repeat(fields, field)} } }`))
       const started = performance.now()
-      for (let i = 0; i < lists; i++) await gateway.get(`/store/orders?petId=1&limit=1&after=${i + 1}`)
-      calm = Math.min(calm, (performance.now() - started) / lists)
+      for (let i = 0; i < reads; i++) await gateway.get(`/store/orders?petId=1&limit=1&after=${i + 1}`)
+      calm = Math.min(calm, (performance.now() - started) / reads)
     }
-    expect(attack).toBeLessThan(lists * calm)
+    expect(attack).toBeLessThan(reads * calm)
   })
 })

@@ -209,6 +209,7 @@ beforeEach(async () => {
 
 const expectNothingStored = async () => expect(await contents(gateway.prisma)).toEqual(stored)
 
+/** A message shows names and values escaped. */
 const word = (text: string) => new RegExp(`(^|\\W)${text.replace(/[^\w\s]/g, '\\$&')}(\\W|$)`)
 
 /** Expects the complete error of the surface, with a message that contains all `mentions`. */
@@ -224,7 +225,7 @@ function expectRefusal(answer: Answer, label: string, mentions: string[], status
     expect([answer.status, answer.headers.get('content-type')], label).toEqual([status, 'application/json'])
   }
   const { message } = errors?.[0] ?? error
-  for (const mention of mentions) expect(message, label).toMatch(word(mention))
+  for (const mention of mentions) expect(message, label).toMatch(word(JSON.stringify(mention).slice(1, -1)))
 }
 
 function expectSuccess(answer: Answer, label: string) {

@@ -56,7 +56,7 @@ interface Shown {
   body?: unknown
 }
 
-/** Every body with the required parameters, then each other parameter example alone, then all parameters at once. */
+/** Every body with the required parameters, then each other parameter example alone, then all parameters together. */
 function shownBy({ parameters = [], requestBody }: OperationObject): Shown[] {
   const first = (from: typeof parameters) =>
     Object.fromEntries(from.map((parameter) => [parameter.name, examplesOf(parameter)[0]?.value]))
@@ -261,6 +261,9 @@ const provocations: Record<string, (about: Described, shown: Shown) => Provoked>
     says: /nonsense/,
   }),
   unauthorized: (about, shown) => ({ answer: send(about, { ...shown, key: null }) }),
+  forbidden: (about, shown) => ({
+    answer: gateway.createKey({ access: 'read' }).then(({ key }) => send(about, { ...shown, key })),
+  }),
   not_found: (about, shown) => ({ answer: send(about, withIds(shown, NOTHING)), says: new RegExp(`${NOTHING}`) }),
   // In the sample data, no row with id 2 can be deleted. A POST is refused while another one with its key is running.
   conflict: (about, shown) =>
@@ -291,12 +294,16 @@ const provocations: Record<string, (about: Described, shown: Shown) => Provoked>
   // A free operation never returns 429 for a valid key.
   rate_limited: (about, shown) =>
     free.has(about.name)
-      ? { answer: send(about, { ...shown, to: flooded, key: null }) }
-      : { answer: usedUp().then((key) => send(about, { ...shown, key })) },
+      ? { answer: send(about, { ...shown, to: flooded, key: null }), says: /without a valid key.* Wait \d+ seconds/ }
+      : {
+          answer: usedUp().then((key) => send(about, { ...shown, key })),
+          says: /The limit of 1 request per day is used up. Wait [\d,]+ seconds/,
+        },
   key_banned: (about, shown) => ({
     answer: gateway
       .createKey({ bannedUntil: new Date(Date.now() + 60_000) })
       .then(({ key }) => send(about, { ...shown, key })),
+    says: /banned until .* Wait \d+ seconds/,
   }),
   unavailable: (about, shown) => ({ answer: send(about, { ...shown, to: away }) }),
 }
@@ -311,7 +318,7 @@ interface Refusal {
 const refusals = described.flatMap((about) =>
   Object.keys(about.operation.responses)
     .filter((status) => Number(status) !== about.status && status !== '500')
-    // The embedded database has one session, so that no two transactions run at once.
+    // The embedded database has one session, so that no two transactions run concurrently.
     .filter((status) => !(about.method === 'POST' && status === '409' && !testDatabaseUrl))
     .flatMap((status) => {
       const shown = examplesOf(responseTo(about.operation, status).content?.['application/json'])

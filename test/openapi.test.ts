@@ -121,11 +121,14 @@ describe('the schemas', () => {
     ['InventoryItem', ['petId', 'quantity', 'status'], { petId: int64, quantity: { type: 'integer' }, status }],
     ['InventoryUpdate', ['quantity'], { quantity: { type: 'integer' } }],
     ['Error', ['code', 'message', 'status'], { code: text, message: text, status: { type: 'integer' } }],
-  ])("%s has the specification's fields, formats and required fields", (name, required, properties) => {
-    expect([...(schemas[name]?.required ?? [])].sort()).toEqual([...required].sort())
-    expect(Object.keys(schemas[name]?.properties ?? {}).sort()).toEqual(Object.keys(properties).sort())
-    expect(schemas[name]?.properties).toMatchObject(properties)
-  })
+  ])(
+    '%s has the specified fields, formats and required fields (docs/specification.md, Resources)',
+    (name, required, properties) => {
+      expect([...(schemas[name]?.required ?? [])].sort()).toEqual([...required].sort())
+      expect(Object.keys(schemas[name]?.properties ?? {}).sort()).toEqual(Object.keys(properties).sort())
+      expect(schemas[name]?.properties).toMatchObject(properties)
+    },
+  )
 
   test('Pets is an array of Pet, and PetStatus has the three values', () => {
     expect(schemas.Pets).toMatchObject({ type: 'array', items: { $ref: '#/components/schemas/Pet' } })
@@ -270,6 +273,7 @@ describe.each(operations)('$name', (described) => {
       304: rest.method === 'GET' && name !== 'quota',
       400: true,
       401: true,
+      403: rest.method !== 'GET',
       404: hasId,
       409: ['POST', 'DELETE'].includes(rest.method),
       410: rest.deprecation !== undefined,
@@ -356,7 +360,7 @@ describe.each(operations)('$name', (described) => {
   })
 })
 
-describe('the single operations of the specification', () => {
+describe('the operations that are specified by name (docs/specification.md, Operations)', () => {
   test('only GET /pets/{petId} is deprecated and has a sunset date', () => {
     expect(document.paths['/pets/{petId}']?.get).toMatchObject({
       deprecated: true,

@@ -36,11 +36,11 @@ export interface Cost {
   fields: number
   /** The objects that it may return. */
   objects: number
-  /** No variable has a part in it. */
+  /** Whether it is the same for all variables. */
   isConstant: boolean
 }
 
-/** The cost of what is refused, or has no cost of its own. */
+/** The cost of a request that is refused or whose cost is unknown. */
 export const DEFAULT_COST: Cost = { units: 1, fields: 0, objects: 0, isConstant: true }
 
 interface Measured {
@@ -140,7 +140,7 @@ export function costOf(
   const paid = fields.filter(([field]) => !freeFields.has((field as SelectedField).node.name.value))
   const { objects, weight } = measure(paid)
   const units = Math.max(paid.length, Math.ceil(weight / OBJECTS_PER_UNIT))
-  // A selection of nothing is not free: it is paid like a selection of one.
+  // An empty selection is not free: it costs as much as a selection of one field.
   const isFree = paid.length === 0 && fields.length > 0
   return { units: isFree ? 0 : Math.max(1, units), fields: paid.length, objects, isConstant }
 }
@@ -154,6 +154,6 @@ export function fittingLimit(fits: (limit: number) => boolean): string {
     else over = limit
   }
   return fitting > 0
-    ? `With a limit of ${fitting} in every list it would fit.`
-    : 'No limit of its lists would make it fit: select fewer fields.'
+    ? `It would fit with a limit of ${fitting} in every list.`
+    : 'It would not fit with any limit of its lists: select fewer fields.'
 }

@@ -2,12 +2,14 @@ import {
   type DocumentNode,
   type GraphQLSchema,
   getOperationAST,
+  Kind,
   type OperationDefinitionNode,
   parse,
   type Token,
 } from 'graphql'
 import { LRUCache } from 'lru-cache'
 import { ApiError } from '../../schema/errors.js'
+import { anyOf, didYouMean, shownName } from '../../schema/problems.js'
 import { type ExecutionRequest, prepare } from '../execute/executor.js'
 import { type Cost, costOf, fittingLimit, type Variables } from './cost.js'
 import { assertWithinLimits, MAX_BYTES, MAX_TOKENS } from './limits.js'
@@ -18,6 +20,9 @@ import { type Validation, validateDocument } from './validate.js'
 /** Errors in longer documents name no lines: each is found by a walk over all lines before it. */
 const MAX_LOCATED_LINES = 1_000
 
+/** Names of operations that an error lists. */
+const MAX_NAMES = 10
+
 const countLines = (source: string) => source.match(/[\n\r]/g)?.length ?? 0
 
 function parseWithinLimits(source: string): DocumentNode {
@@ -27,14 +32,24 @@ function parseWithinLimits(source: string): DocumentNode {
   try {
     return parse(source, { maxTokens: MAX_TOKENS, noLocation: countLines(source) > MAX_LOCATED_LINES })
   } catch (error) {
-    // Refused like any other limit: with 400, whatever media type the client accepts.
+    // Refused like any other limit: with 400 for every media type that the client accepts.
     if ((error as Error).message.startsWith('Syntax Error: Document contains more'))
       throw new DocumentLimitError(`The document has more than ${MAX_TOKENS} tokens, which is the most allowed.`)
     throw error
   }
 }
 
-/** A document within the limits, with everything that can be known of it before it runs. Each fact is computed once. */
+/** Why a document has no operation to execute, or too many. */
+function noOperation({ definitions }: DocumentNode, name: string | undefined): string {
+  const operations = definitions.filter((definition) => definition.kind === Kind.OPERATION_DEFINITION)
+  const names = operations.flatMap((operation) => operation.name?.value ?? []).slice(0, MAX_NAMES)
+  if (operations.length === 0) return 'The document has no operation.'
+  if (name === undefined)
+    return `The document has ${operations.length} operations; set operationName to ${anyOf(names) || 'the name of one'}.`
+  return `The document has no operation named ${shownName(name)}; ${didYouMean(name, names) ?? `it has ${anyOf(names) || 'one without a name'}.`}`
+}
+
+/** A document within the limits, with everything that can be computed before it runs. Each result is computed once. */
 export class KnownDocument {
   readonly node: DocumentNode
   readonly #operations = new Map<string | undefined, KnownOperation>()
@@ -59,7 +74,7 @@ export class KnownDocument {
     return this.#validated.errors
   }
 
-  /** What it holds, in bytes: its text, its tokens with its syntax tree, and the plan of its execution. */
+  /** What it takes in memory, in bytes: its text, its tokens with its syntax tree, and the plan of its execution. */
   get weight(): number {
     const { loc } = this.node
     let tokens = loc ? 0 : MAX_TOKENS
@@ -73,7 +88,7 @@ export class KnownDocument {
     const known = this.#operations.get(name)
     if (known) return known
     const definition = getOperationAST(this.node, name)
-    if (!definition) throw new ApiError('invalid_request', 'Could not determine what operation to execute.')
+    if (!definition) throw new ApiError('invalid_request', noOperation(this.node, name))
     const operation = new KnownOperation(this, definition)
     this.#operations.set(name, operation)
     return operation
@@ -117,10 +132,10 @@ export class KnownOperation {
 // Measured; see test/hostile-documents.test.ts.
 const BYTES_PER_TOKEN = 700
 const BYTES_PER_SELECTION = 1_000
-/** What the documents in the cache may hold, in bytes. */
+/** What the documents in the cache may take in memory, in bytes. */
 const MAX_CACHED_BYTES = 67_108_864
 
-/** The documents that clients send again and again, each parsed once. */
+/** The documents that clients send repeatedly, each parsed once. */
 export const createDocumentCache = () =>
   new LRUCache<string, KnownDocument>({
     maxSize: MAX_CACHED_BYTES,

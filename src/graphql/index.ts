@@ -2,7 +2,9 @@ import { type ExecutionResult, GraphQLError, type GraphQLFormattedError, type Gr
 import { createYoga, type Plugin } from 'graphql-yoga'
 import type { Context } from '../../schema/builder.js'
 import { ApiError } from '../../schema/errors.js'
+import { requireWriteAccess } from '../auth/index.js'
 import { AnswerTooLong } from '../execute/executor.js'
+import type { Cancelled } from '../execute/fields.js'
 import type { RequestContext } from '../http/context.js'
 import { graphqlMediaType, toApiError, unavailable } from '../http/errors.js'
 import { type HttpResponse, jsonResponse } from '../http/response.js'
@@ -12,8 +14,9 @@ import { DEFAULT_COST, MAX_OBJECTS } from './cost.js'
 import { createDocumentCache, KnownDocument, type KnownOperation } from './documents.js'
 import { type GraphqlParameters, readParameters } from './parameters.js'
 import { DocumentLimitError } from './selection.js'
+import { variableErrors } from './variables.js'
 
-/** The longest answer, in bytes. A mutation has happened, so that its answer is cut off much later, field by field. */
+/** The longest response, in bytes. That of a mutation is cut off much later: its change was made. */
 const MAX_ANSWER = 8_388_608
 const MAX_MUTATION_ANSWER = 8 * MAX_ANSWER
 /** Errors that an answer lists. */
@@ -33,8 +36,10 @@ export interface GraphqlOptions {
 const answerTooLong = (figure = '') =>
   new ApiError(
     'invalid_request',
-    `The answer is longer than ${MAX_ANSWER} bytes, which is the most allowed${figure}. Ask for smaller pages or fewer fields.`,
+    `The response would be longer than the allowed ${MAX_ANSWER} bytes${figure}. Select fewer fields or smaller pages.`,
   )
+
+const interrupted = (message: string) => new ApiError('unavailable', message, unavailable().headers)
 
 /** A request whose cost is known. */
 interface KnownRequest {
@@ -56,27 +61,27 @@ function publicErrors(errors: readonly GraphQLError[], log: Logger, context: Req
   const shown = errors.slice(0, MAX_ERRORS).map((error) => publicError(error, log, context))
   const more = errors.length - shown.length
   if (more === 0) return shown
-  return [...shown, { message: `${more} more fields failed.`, extensions: { code: 'invalid_request', status: 400 } }]
+  return [...shown, { message: `There are ${more} more errors.`, extensions: { code: 'invalid_request', status: 400 } }]
 }
 
 const isMutation = ({ operation }: KnownRequest) => operation.definition.operation === 'mutation'
 
-/** Replaces Yoga's own parsing, validation and execution by what is known of the document. */
-const useKnownDocuments: Plugin<Context & { known: KnownRequest; signal: AbortSignal }> = {
+/** Replaces Yoga's parsing, validation and execution by the cached results for the document. */
+const useKnownDocuments: Plugin<Context & { known: KnownRequest; cancelled: Cancelled }> = {
   onParse: ({ context: { known }, setParseFn }) => setParseFn(() => known.document.node),
   onValidate: ({ context: { known }, setResult }) => setResult(known.document.errors),
-  onExecute: ({ context: { known, signal }, setExecuteFn }) =>
+  onExecute: ({ context: { known, cancelled }, setExecuteFn }) =>
     setExecuteFn(({ contextValue, variableValues }) =>
       known.operation.execute({
         contextValue,
         variables: { raw: variableValues },
-        signal,
+        cancelled,
         maxLength: isMutation(known) ? MAX_MUTATION_ANSWER : MAX_ANSWER,
       }),
     ),
 }
 
-/** The GraphQL surface: Yoga executes documents that are within the limits and paid for. */
+/** The GraphQL surface: Yoga executes documents that are within the limits and whose cost was taken from the quota. */
 export function createGraphql(options: GraphqlOptions) {
   const { schema, consume, createContext, idempotency, log, deadlineMs = DEADLINE_MS } = options
   const documents = createDocumentCache()
@@ -102,7 +107,7 @@ export function createGraphql(options: GraphqlOptions) {
     return { parameters, document, operation }
   }
 
-  /** Charges one unit for what has no cost of its own. What comes before the quota is refused whether there is one or not. */
+  /** Charges one unit for a request whose cost is unknown. Errors that come before the quota are returned first. */
   async function chargeRefused(context: RequestContext, refusal: unknown): Promise<void> {
     const isBeforeQuota =
       refusal instanceof DocumentLimitError || (refusal instanceof ApiError && [405, 413, 415].includes(refusal.status))
@@ -111,7 +116,7 @@ export function createGraphql(options: GraphqlOptions) {
     })
   }
 
-  /** Takes the cost of the operation out of the quota. What is refused here costs one unit. */
+  /** Takes the cost of the operation from the quota. An operation that is refused here costs one unit. */
   async function pay(context: RequestContext, request: KnownRequest): Promise<void> {
     const { document, operation } = request
     const { query, variables } = request.parameters
@@ -131,26 +136,30 @@ export function createGraphql(options: GraphqlOptions) {
     if (units > 0 && isValid && !documents.has(query)) documents.set(query, document)
   }
 
-  /** Executes until the deadline, or until the client has gone. */
+  /** Executes until the deadline, or until the client disconnects. */
   async function execute(request: KnownRequest, context: RequestContext, transaction?: Context['prisma']) {
-    const controller = new AbortController()
-    const stop = (message: string) => controller.abort(new ApiError('unavailable', message, unavailable().headers))
-    const onDeadline = () => stop(`The operation took longer than ${deadlineMs / 1000} seconds. Ask for less at once.`)
-    const onClose = () => stop('The client has gone.')
-    const deadline = setTimeout(onDeadline, deadlineMs)
-    context.response?.once('close', onClose)
-    try {
-      const result = await yoga.getResultForParams(
-        // No plugin in use reads Yoga's own request.
-        { params: request.parameters, request: undefined as unknown as Request },
-        Object.assign(createContext(context, transaction), { known: request, signal: controller.signal }),
-      )
-      controller.signal.throwIfAborted()
-      return result as ExecutionResult
-    } finally {
-      clearTimeout(deadline)
-      context.response?.off('close', onClose)
-    }
+    const end = performance.now() + deadlineMs
+    const cancelled: Cancelled = () =>
+      context.head.socket.destroyed
+        ? interrupted('The client has disconnected.')
+        : performance.now() > end
+          ? interrupted(
+              `The operation took longer than ${deadlineMs / 1000} seconds. Select fewer fields or smaller pages.`,
+            )
+          : undefined
+    const result = await yoga.getResultForParams(
+      // No plugin in use reads Yoga's own request.
+      { params: request.parameters, request: undefined as unknown as Request },
+      Object.assign(createContext(context, transaction), { known: request, cancelled }),
+    )
+    return result as ExecutionResult
+  }
+
+  /** Without data, the variables of a valid document are wrong: graphql-js names those of a wrong type only. */
+  function explained({ parameters, document, operation }: KnownRequest, result: ExecutionResult): ExecutionResult {
+    if (!result.errors || 'data' in result || document.errors.length > 0) return result
+    const errors = variableErrors(schema, document.node, operation.definition, parameters.variables)
+    return errors.length > 0 ? { errors } : result
   }
 
   function respond({ errors, ...result }: ExecutionResult, context: RequestContext): HttpResponse {
@@ -160,21 +169,22 @@ export function createGraphql(options: GraphqlOptions) {
     const missing = shown?.filter(({ extensions }) => extensions?.code === 'unavailable') ?? []
     if (missing.length > 0) {
       Object.assign(headers, unavailable().headers)
-      // Nothing could be answered: neither a value nor another error.
+      // There is neither a value nor another error.
       if (missing.length === shown?.length && Object.values(result.data ?? {}).every((value) => value === null))
         return jsonResponse(JSON.stringify({ errors: shown }), 503, headers)
     }
     // GraphQL over HTTP, section 6.4: the status of a request error shows in GraphQL's own media type alone.
     const status = errors && !('data' in result) && mediaType !== 'application/json' ? 400 : 200
-    return jsonResponse(JSON.stringify({ ...(shown && { errors: shown }), ...result }), status, headers)
+    return jsonResponse(JSON.stringify(shown ? { errors: shown, ...result } : result), status, headers)
   }
 
   async function mutate(context: RequestContext, request: KnownRequest): Promise<HttpResponse> {
     if (context.method === 'GET')
       throw new ApiError('method_not_allowed', 'A mutation must be sent by POST.', { allow: 'POST' })
+    requireWriteAccess(context)
     const key = readIdempotencyKey(context)
     if (key === undefined || request.document.errors.length > 0)
-      return respond(await execute(request, context), context)
+      return respond(explained(request, await execute(request, context)), context)
     const { fields } = request.operation.cost(request.parameters.variables)
     if (fields !== 1)
       throw new ApiError(
@@ -182,7 +192,7 @@ export function createGraphql(options: GraphqlOptions) {
         `With an Idempotency-Key, an operation must have exactly one mutation field; this one has ${fields}.`,
       )
     return idempotency.once(context, key, async (transaction) => {
-      const result = await execute(request, context, transaction)
+      const result = explained(request, await execute(request, context, transaction))
       const response = respond(result, context)
       const isRefused = result.errors && Object.values(result.data ?? {}).every((value) => value === null)
       return { response, refusal: isRefused ? context.refusal : undefined }
@@ -200,7 +210,7 @@ export function createGraphql(options: GraphqlOptions) {
     }
     await pay(context, request)
     if (isMutation(request)) return mutate(context, request)
-    const result = await execute(request, context)
+    const result = explained(request, await execute(request, context))
     if (result.errors?.some(({ originalError }) => originalError instanceof AnswerTooLong)) throw answerTooLong()
     const response = respond(result, context)
     const bytes = Buffer.byteLength(response.body as string)

@@ -1,8 +1,8 @@
 import { type DocumentNode, type FieldNode, Kind, type SelectionSetNode } from 'graphql'
 import { DocumentLimitError, expand, fragmentsOf } from './selection.js'
 
-// What a document may be at most, found before it is paid for and validated: from the document alone, in a time that
-// grows with its size alone.
+// The limits of a document. They are checked before its cost is charged and before it is validated, from the document
+// alone, in time linear in its size.
 
 export const MAX_BYTES = 65_536
 export const MAX_TOKENS = 2_000

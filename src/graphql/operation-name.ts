@@ -13,7 +13,7 @@ for (const field of ['__schema', '__type']) names.set(field, 'introspection')
 
 /**
  * Names an operation in logs and metrics, by the operationIds of its root fields in alphabetical order. The client's own
- * name for it is not used: it can be long, and anything.
+ * name for it is not used: it can be long and have any value.
  */
 export function operationName(schema: GraphQLSchema, document: DocumentNode, operation: OperationDefinitionNode) {
   const fields = schema.getRootType(operation.operation)?.getFields()
@@ -30,7 +30,7 @@ export function operationName(schema: GraphQLSchema, document: DocumentNode, ope
       } else if (node.kind === Kind.INLINE_FRAGMENT) collect(node.selectionSet)
       else {
         const fragment = fragments.get(node.name.value)
-        // Each fragment once, however often and in whatever circle it is spread.
+        // Each fragment once, even if it is spread several times or in a cycle.
         if (fragments.delete(node.name.value) && fragment) collect(fragment.selectionSet)
       }
     }

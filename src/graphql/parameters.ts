@@ -1,4 +1,5 @@
 import { ApiError } from '../../schema/errors.js'
+import { Problems, shownName, unknownNames, wrongValue } from '../../schema/problems.js'
 import { parseJson, readJson } from '../http/body.js'
 import type { RequestContext } from '../http/context.js'
 import { MEDIA_TYPES } from '../rest/operations.js'
@@ -7,8 +8,10 @@ import { MEDIA_TYPES } from '../rest/operations.js'
 export interface GraphqlParameters {
   query: string
   operationName?: string
-  variables?: Record<string, unknown>
+  variables?: Variables
 }
+
+type Variables = Record<string, unknown>
 
 const invalid = (message: string) => new ApiError('invalid_request', message)
 
@@ -20,7 +23,7 @@ function fromJson(text: string | undefined, name: string) {
   try {
     return parseJson(text)
   } catch {
-    throw invalid(`${name} is not valid JSON.`)
+    throw invalid(wrongValue(name, text, 'must be a JSON object'))
   }
 }
 
@@ -34,6 +37,27 @@ function fromSearch(search: string) {
   }
 }
 
+const KNOWN = ['query', 'variables', 'operationName', 'extensions']
+
+/** Everything that is wrong with the parameters. */
+function refusalOf(parameters: Record<string, unknown>): ApiError {
+  const problems = new Problems()
+  problems.collect(() => {
+    const { query, operationName } = parameters
+    if (query === undefined) problems.add('query is missing; it must be a GraphQL document')
+    else if (typeof query !== 'string') problems.add(wrongValue('query', query, 'must be a string'))
+    if (operationName != null && typeof operationName !== 'string')
+      problems.add(wrongValue('operationName', operationName, 'must be a string'))
+    for (const name of ['variables', 'extensions'])
+      if (parameters[name] != null && !isObject(parameters[name]))
+        problems.add(wrongValue(name, parameters[name], 'must be a JSON object'))
+    const unknown = unknownNames(KNOWN)
+    for (const name of Object.keys(parameters))
+      if (!KNOWN.includes(name)) problems.add(unknown(`The parameter ${shownName(name)}`, name))
+  })
+  return problems.refusal ?? invalid('The parameters are not valid.')
+}
+
 /**
  * Reads the parameters from the query string of a GET or the body of a POST.
  *
@@ -44,13 +68,19 @@ export function readParameters(context: RequestContext): GraphqlParameters {
   if (method !== 'GET' && method !== 'POST')
     throw new ApiError('method_not_allowed', 'GraphQL takes GET and POST.', { allow: 'GET, HEAD, POST' })
   const parameters = method === 'GET' ? fromSearch(search) : readJson(context, MEDIA_TYPES.POST as string[])
-  if (!isObject(parameters)) throw invalid('The body must be a JSON object with a query; batches are not taken.')
+  if (!isObject(parameters))
+    throw invalid(
+      `${wrongValue('The body', parameters, 'must be a JSON object such as {"query": "{ quota { plan } }"}')}${Array.isArray(parameters) ? ' Send the operations of a batch one by one.' : ''}`,
+    )
   const { query, operationName, variables, extensions, ...others } = parameters
-  const unknown = Object.keys(others)
-  if (unknown.length > 0) throw invalid(`The parameter ${unknown[0]} is unknown.`)
-  if (typeof query !== 'string') throw invalid('query must be a string.')
-  if (operationName != null && typeof operationName !== 'string') throw invalid('operationName must be a string.')
-  if (variables != null && !isObject(variables)) throw invalid('variables must be an object.')
-  if (extensions != null && !isObject(extensions)) throw invalid('extensions must be an object.')
-  return { query, operationName: operationName ?? undefined, variables: variables ?? undefined }
+  const isObjectOrNone = (value: unknown) => value == null || isObject(value)
+  if (
+    typeof query !== 'string' ||
+    (operationName != null && typeof operationName !== 'string') ||
+    !isObjectOrNone(variables) ||
+    !isObjectOrNone(extensions) ||
+    Object.keys(others).length > 0
+  )
+    throw refusalOf(parameters)
+  return { query, operationName: operationName ?? undefined, variables: (variables as Variables) ?? undefined }
 }

@@ -18,7 +18,7 @@ import { ApiError } from '../../schema/errors.js'
 
 // Walks over documents that nothing has validated yet: an unknown field has no definition, an unknown fragment no fields.
 
-/** A document beyond a limit. It is refused before the quota, and charged one unit. */
+/** A document that exceeds a limit. It is refused before the quota, and charged one unit. */
 export class DocumentLimitError extends ApiError {
   constructor(message: string) {
     super('invalid_request', message)

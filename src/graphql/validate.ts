@@ -20,7 +20,7 @@ import {
 import { sortValueNode } from 'graphql/utilities/sortValueNode.js'
 import { fragmentsOf, MergedSelections, responseKey, type SelectedField, subselections } from './selection.js'
 
-/** Errors that an answer lists. Each may cost a search for what the client could have meant. */
+/** The most errors in a response. Each may cost a search for what the client could have meant. */
 const MAX_ERRORS = 10
 
 /** Reports the first repetition: graphql-js would look up the line of each. */

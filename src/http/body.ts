@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { parse as parseLossless } from 'lossless-json'
 import { ApiError } from '../../schema/errors.js'
+import { wrongValue } from '../../schema/problems.js'
 import type { RequestContext, RequestHead } from './context.js'
 
 const tooLarge = (max: number) =>
@@ -24,9 +25,10 @@ export function readBody(context: RequestContext, max: number): Promise<void> | 
       context.body = body
       resolve()
     }
-    // Every request closes, nearly all after their end, and an error that nobody sees is slow to make.
+    // Every request emits `close`, nearly all after their end, and creating an error that is not used is slow.
     const incomplete = () => {
-      if (!req.readableEnded) finish(new ApiError('invalid_request', 'The body could not be read to its end.'))
+      if (!req.readableEnded)
+        finish(new ApiError('invalid_request', 'The body is incomplete: the connection closed before its end.'))
     }
     req.on('data', function collect(chunk: Buffer) {
       size += chunk.length
@@ -67,11 +69,17 @@ function assertJson({ headers }: RequestHead, empty: boolean, types: readonly st
     const charset = parameters.map((parameter) => /^charset="?([^"]*)/.exec(parameter.trim())?.[1]).find(Boolean)
     if (empty && !type) throw new ApiError('invalid_request', 'A JSON body is required.')
     if (!types.includes(type.trim()) || (charset && charset !== 'utf-8' && charset !== 'utf8'))
-      throw new ApiError('unsupported_media_type', `The Content-Type must be ${types.join(' or ')}, in UTF-8.`)
+      throw new ApiError(
+        'unsupported_media_type',
+        wrongValue('The Content-Type', contentType || undefined, `must be ${types.join(' or ')}, in UTF-8`),
+      )
   }
   const encoding = headers['content-encoding']
   if (encoding && encoding.toLowerCase() !== 'identity')
-    throw new ApiError('unsupported_media_type', 'The body must not have a Content-Encoding.')
+    throw new ApiError(
+      'unsupported_media_type',
+      `${wrongValue('The Content-Encoding', encoding, 'must be left out')} Send the body uncompressed.`,
+    )
 }
 
 /**
@@ -86,6 +94,7 @@ export function readJson({ head, body }: RequestContext, types: readonly string[
   try {
     return parseJson(utf8.decode(body))
   } catch (error) {
+    if (body.length === 0) throw new ApiError('invalid_request', 'The body is empty; it must be JSON.')
     if (error instanceof RangeError) throw new ApiError('invalid_request', 'The body is nested too deeply.')
     const reason = error instanceof SyntaxError ? error.message : 'it is not UTF-8 text'
     throw new ApiError('invalid_request', `The body is not valid JSON: ${reason}.`)

@@ -13,7 +13,7 @@ export const unavailable = () => new ApiError('unavailable', undefined, { 'retry
 const away = new Set(['P1001', 'P1002', 'P1003', 'P1008', 'P1011', 'P1017', 'P2024', 'P2028', 'P2034', 'P2037'])
 // PostgreSQL: connection, resources, operator, system; a conflict, a lock, a server that only reads.
 const awayState = /^(08|53|57|58|40001|40P01|55P03|25006)/
-// Node and pg say the same in their own words.
+// The same errors as Node and pg report them.
 const awayText =
   /ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|Connection terminated|connection error and is not queryable|terminating connection|the database system is|prepared statement "\w+" does not exist|DatabaseNotReachable|ConnectionClosed|SocketTimeout/i
 
@@ -32,35 +32,46 @@ function isAway(error: unknown): boolean {
   return false
 }
 
+/** A message of GraphQL's own, which repeats wrong texts and numbers in full, with what is wrong with them at its end. */
+const readable = (message: string) =>
+  message
+    .replace(/"(?:[^"\\]|\\.)*"|\w{60,}/g, (text) =>
+      text.length < 60 ? text : `${text.slice(0, 40)}…${text.startsWith('"') ? '"' : ''}`,
+    )
+    .replace('; must ', '; it must ')
+
 const rootCause = (error: unknown): unknown =>
   error instanceof GraphQLError && error.originalError ? rootCause(error.originalError) : error
 
 /**
- * What a caller may know of an error. Ours pass as they are; what GraphQL itself refuses is `invalid_request`; a
- * database out of reach is `unavailable`; all else is logged, with the request's id, and answered `internal`.
+ * The error that a caller may see. ApiErrors stay as they are; errors of graphql-js become `invalid_request`; an
+ * unreachable database becomes `unavailable`; all others are logged with the request's id and become `internal`.
  */
 export function toApiError(error: unknown, log: Logger, context?: RequestContext): ApiError {
   if (error instanceof ApiError) return error
   if (error instanceof GraphQLError) {
     const cause = rootCause(error)
-    // GraphQL's own refusals, of which the outermost says which value it was. What a resolver threw is judged itself.
+    // Of graphql-js' errors, the outermost says which value it is about. A resolver's error is handled on its own.
     const own = cause instanceof InvalidValue || (cause instanceof GraphQLError && !(cause instanceof ApiError))
     if (!own) return toApiError(cause, log, context)
-    return new ApiError(error.extensions.http?.status === 405 ? 'method_not_allowed' : 'invalid_request', error.message)
+    return new ApiError(
+      error.extensions.http?.status === 405 ? 'method_not_allowed' : 'invalid_request',
+      readable(error.message),
+    )
   }
   if (isAway(error)) {
     // What is wrong with the database is logged once, by src/database.
     log.debug({ err: error, requestId: context?.id }, 'the database did not answer')
     return unavailable()
   }
-  // What a nested field would have read is gone: deleted by another request, or by this very mutation.
+  // The row of a nested field is gone: deleted by another request, or by this mutation.
   if ((error as { code?: string } | null)?.code === 'P2025')
-    return new ApiError('not_found', 'It was deleted meanwhile.')
+    return new ApiError('not_found', 'The resource was deleted while the request was running.')
   log.error({ err: error, requestId: context?.id }, 'unexpected error')
   return new ApiError('internal')
 }
 
-/** GraphQL's own media type where the client names it, else JSON, whatever Accept says. */
+/** GraphQL's own media type if Accept names it, otherwise JSON. */
 export const graphqlMediaType = ({ head }: RequestContext) =>
   head.headers.accept?.includes('application/graphql-response+json')
     ? 'application/graphql-response+json'

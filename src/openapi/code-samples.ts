@@ -12,7 +12,7 @@ function sampleCall(operation: Operation, baseUrl: string) {
   const input = inputOf(operation)
   const query = new URLSearchParams()
   for (const arg of operation.queryArguments)
-    if (getNamedType(arg.type).name !== 'Int64') query.append(arg.name, String(sampleArgument(arg, field.type)))
+    if (getNamedType(arg.type).name !== 'Int64') query.append(arg.name, String(sampleArgument(arg, field)))
   const path = fill(rest.path, sampleParams(operation))
   return {
     method: rest.method,

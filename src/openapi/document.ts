@@ -1,6 +1,6 @@
 import type { OpenAPIV3 } from 'openapi-types'
 
-// As much of OpenAPI 3.0.3 as the document uses.
+// The part of OpenAPI 3.0.3 that the document uses.
 
 /** A schema or, with `$ref`, a reference to one. */
 export interface Schema extends Omit<OpenAPIV3.BaseSchemaObject, 'properties' | 'allOf'> {

@@ -13,11 +13,13 @@ export type OpenApiDocument = ReturnType<typeof createOpenApi>
 
 const introduction = `Pets, the categories that group them, orders for pets, and the stock of each.
 
-The same operations are served as GraphQL under \`/graphql\`, with one set of keys, rules and quotas.`
+Every GET also answers HEAD, at the same cost: with the same status and headers, without the body.
+
+The same operations are available as GraphQL under \`/graphql\`, with the same keys, validation and quotas.`
 
 /**
  * The OpenAPI description of the REST surface: SOFA's document, completed from the metadata of the fields, the bounds
- * and the error catalogue that the service itself goes by. The same options always give the same document.
+ * and the error catalogue that the service itself uses. The same options always give the same document.
  */
 export function createOpenApi(options: Options) {
   const { baseUrl } = options

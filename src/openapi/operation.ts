@@ -3,13 +3,13 @@ import { getNamedType, getNullableType, isEnumType, isListType } from 'graphql'
 import type { OpenAPIV3 } from 'openapi-types'
 import { catalogue, type ErrorCode } from '../../schema/errors.js'
 import { createEtag } from '../../schema/etag.js'
-import { ADDRESS_LIMITED } from '../auth/index.js'
 import { MAX_KEY } from '../idempotency/index.js'
 import { createDeprecation } from '../rest/deprecation.js'
 import { fill, MEDIA_TYPES, type Operation, operations } from '../rest/operations.js'
 import { codeSamples } from './code-samples.js'
 import { type Header, type ResponseObject, type Schema, schemaRef } from './document.js'
 import {
+  addressLimited,
   headers as allHeaders,
   commonHeaders,
   errorContent,
@@ -22,7 +22,7 @@ import {
   responseName,
   text,
 } from './responses.js'
-import { sample, sampleArgument } from './samples.js'
+import { sample, sampleArgument, sampleResult } from './samples.js'
 import { bounds, inputOf, listName, resultOf, sampleParams } from './schemas.js'
 
 export interface Options {
@@ -46,6 +46,7 @@ function errorCodes(operation: Operation): ErrorCode[] {
   const fields = Object.values(inputOf(operation)?.getFields() ?? {})
   const possible = new Set<ErrorCode>(['invalid_request', 'unauthorized', 'rate_limited', 'internal', 'unavailable'])
   for (const code of errors) possible.add(code)
+  if (operation.type === 'Mutation') possible.add('forbidden')
   if (path.includes('{')) possible.add('not_found')
   if (deprecation) possible.add('gone')
   if (operation.isConditional) possible.add('precondition_failed')
@@ -53,7 +54,7 @@ function errorCodes(operation: Operation): ErrorCode[] {
   if (fields.length > 0) possible.add('payload_too_large').add('unsupported_media_type')
   // An id in a body refers to something, which may not exist.
   if (fields.some(({ type }) => getNamedType(type).name === 'Int64')) possible.add('unknown_reference')
-  // An operation without a cost serves banned keys too. Requests without a valid key are limited all the same.
+  // An operation without a cost serves banned keys too. Requests without a valid key are still limited.
   if (cost !== 0) possible.add('key_banned')
   return (Object.keys(catalogue) as ErrorCode[]).filter((code) => possible.has(code))
 }
@@ -86,7 +87,7 @@ const parameters = (
       required: parameter.in === 'path',
       ...(isListType(type) && { style: 'form', explode: true }),
       schema: { ...schema, ...bounds(arg), default: arg.defaultValue },
-      example: sampleArgument(arg, field.type),
+      example: sampleArgument(arg, field),
     }
   })
 
@@ -105,7 +106,7 @@ const idempotencyKey = {
   in: 'header',
   description:
     'A unique value that you choose, for example a UUID. For 24 hours, the same request with the same key is not ' +
-    'performed again: it gets the answer of the first one, with `Idempotency-Replayed: true`.',
+    'performed again: it gets the response of the first one, with `Idempotency-Replayed: true`.',
   required: false,
   schema: { type: 'string', minLength: 1, maxLength: MAX_KEY, pattern: '^[ -~]+$' },
   example: '7c0f6f0e-5d0b-4b0e-8f43-0a52f2a1c9d4',
@@ -118,19 +119,21 @@ function requestHeaders({ rest, field, isConditional, hasEtag }: Operation) {
     return [
       condition(
         'If-Match',
-        'Changes nothing and returns 412 unless the `ETag` is one of these, separated by commas; `*` is any.',
-        createEtag(JSON.stringify(sample(field.type))),
+        'Changes nothing and returns 412 unless the `ETag` is in this list, separated by commas. `*` matches any.',
+        createEtag(JSON.stringify(sampleResult(field))),
       ),
     ]
   if (rest.method !== 'GET' || !hasEtag) return []
-  const description = 'Returns 304 without a body if the `ETag` is one of these, separated by commas; `*` is any.'
+  const description = 'Returns 304 without a body if the `ETag` is in this list, separated by commas. `*` matches any.'
   return [condition('If-None-Match', description, exampleEtag)]
 }
 
 /** Headers of answers that an Idempotency-Key has replayed, and of the one that says that the first is still running. */
 function idempotencyHeaders({ rest }: Operation, status: number): ResponseObject['headers'] {
   if (rest.method !== 'POST' || ![rest.status, 409, 422].includes(status as 201)) return {}
-  const replayed = text('The answer of an earlier request with this key.', 'true', { enum: ['true'] })
+  const replayed = text('This is the response to an earlier request with the same `Idempotency-Key`.', 'true', {
+    enum: ['true'],
+  })
   const headers: ResponseObject['headers'] = { 'Idempotency-Replayed': optional(replayed) }
   if (status === 409) headers['Retry-After'] = optional(allHeaders['Retry-After'] as Header)
   return headers
@@ -138,21 +141,24 @@ function idempotencyHeaders({ rest }: Operation, status: number): ResponseObject
 
 function success(operation: Operation, baseUrl: string): ResponseObject {
   const { rest, field } = operation
-  if (rest.status === 204) return { description: 'Done. There is no body.', headers: commonHeaders }
+  if (rest.status === 204) return { description: 'Deleted. There is no body.', headers: commonHeaders }
   const list = listName(operation)
   const { name } = resultOf(operation)
   const example = sample(field.type) as Record<string, unknown>
   const headers: ResponseObject['headers'] = { ...commonHeaders, ...(operation.hasEtag && etagHeader) }
   if (rest.location) {
     const maxLength = baseUrl.length + fill(rest.location, { id: Number.MAX_SAFE_INTEGER }).length
-    headers.Location = text('Where it is found.', baseUrl + fill(rest.location, example), { format: 'uri', maxLength })
+    headers.Location = text('The URL of the created resource.', baseUrl + fill(rest.location, example), {
+      format: 'uri',
+      maxLength,
+    })
   }
   if (list) {
     const next = `<${baseUrl}${rest.path}?limit=1&after=1>; rel="next"`
     const bounds = { pattern: '^<[^>]+>; rel="next"$', maxLength: next.length + MAX_HEAD }
     headers.Link = optional(text('The next page (RFC 8288). Absent on the last one.', next, bounds))
   }
-  const description = list ? 'One page.' : `The ${name}${rest.status === 201 ? ', created' : ''}.`
+  const description = list ? 'One page of the list.' : `The ${rest.status === 201 ? 'created ' : ''}${name}.`
   return { description, headers, content: { 'application/json': { schema: schemaRef(list ?? name), example } } }
 }
 
@@ -162,12 +168,15 @@ function deprecationHeaders(operation: Operation, options: Options): Record<stri
   const examples: Record<string, string> = {}
   createDeprecation(deprecation, options)(examples, sampleParams(operation))
   return {
-    Deprecation: text('Since when the operation is deprecated, in Unix seconds (RFC 9745).', examples.deprecation, {
+    Deprecation: text('When the operation was deprecated, in Unix seconds (RFC 9745).', examples.deprecation, {
       pattern: '^@\\d+$',
       maxLength: 16,
     }),
-    Sunset: text('When it ends (RFC 8594).', examples.sunset, { pattern: ' GMT$', maxLength: 32 }),
-    Link: text('Where this is explained, and what to use instead (RFC 8288).', examples.link, {
+    Sunset: text('From this date on, the operation returns 410 (RFC 8594).', examples.sunset, {
+      pattern: ' GMT$',
+      maxLength: 32,
+    }),
+    Link: text('The documentation, and the operation to use instead (RFC 8288).', examples.link, {
       pattern: '^<[^>]+>; rel="deprecation"; type="text/html", <[^>]+>; rel="successor-version"$',
       // What stands in the path is named again, percent-encoded.
       maxLength: String(examples.link).length + 3 * MAX_HEAD,
@@ -187,7 +196,7 @@ function responses(operation: Operation, options: Options) {
     const completed = { ...response, headers }
     if (status === 429 && cost === 0) {
       completed.description += '\n\nOnly requests without a valid key are limited here, by their address.'
-      completed.content = errorContent([{ ...catalogue.rate_limited, code: 'rate_limited', message: ADDRESS_LIMITED }])
+      completed.content = errorContent([{ ...catalogue.rate_limited, code: 'rate_limited', message: addressLimited }])
     }
     const name = responseName(status)
     const isShared = isDeepStrictEqual(completed, sharedResponses[name])
@@ -206,10 +215,10 @@ function describe({ field, rest }: Operation, sunset: string) {
   const { status, stability, noTryIt, deprecation } = rest
   const paragraphs = [
     field.description,
-    status === 204 && 'Over REST the answer is 204, without a body.',
+    status === 204 && 'REST returns 204 without a body.',
     stability && `This operation is ${stability}: ${stabilities[stability]}.`,
     noTryIt,
-    deprecation && `Use \`GET ${deprecation.successor}\` instead. From ${sunset} on it answers 410.`,
+    deprecation && `Use \`GET ${deprecation.successor}\` instead. From ${sunset} on it returns 410.`,
   ]
   return paragraphs.filter(Boolean).join('\n\n')
 }

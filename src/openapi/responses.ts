@@ -3,7 +3,7 @@ import { createEtag } from '../../schema/etag.js'
 import { EXAMPLE_TIME, exampleWindows } from '../../schema/quota.js'
 import { MAX_INT } from '../../schema/validation.js'
 import { EXPOSED } from '../http/cors.js'
-import { setRateLimitHeaders } from '../rate-limit/index.js'
+import { refusalMessage, setRateLimitHeaders } from '../rate-limit/index.js'
 import { type Header, type ResponseObject, type Schema, schemaRef } from './document.js'
 
 const examples: Record<string, string> = {}
@@ -13,7 +13,7 @@ setRateLimitHeaders(
   false,
 )
 
-/** Node takes no longer head of a request (its own default), so nothing that is made of one is longer than that allows. */
+/** Node's limit for the head of a request: text that is copied from one cannot be longer. */
 export const MAX_HEAD = 16_384
 
 /** The last moment that a Date can have, in Unix seconds: no ban lasts longer. */
@@ -47,26 +47,26 @@ const perWindow = (first: string, second: string): Schema => ({
 /** On every response, whatever its status. */
 const common: Record<string, Header> = {
   'X-RateLimit-Limit': integer(
-    'The limit that applies to the client: of its two windows, the one with the fewest requests remaining.',
+    'The limit of the binding window: of the two windows, the one with the fewest requests left.',
     examples['x-ratelimit-limit'],
     1,
     MAX_INT,
   ),
-  'X-RateLimit-Remaining': integer('Requests remaining in that window.', examples['x-ratelimit-remaining'], 0, MAX_INT),
+  'X-RateLimit-Remaining': integer('Requests left in that window.', examples['x-ratelimit-remaining'], 0, MAX_INT),
   'X-RateLimit-Reset': integer(
-    'Unix timestamp, in seconds, at which that limit resets.',
+    'When that window resets, as a Unix timestamp in seconds.',
     examples['x-ratelimit-reset'],
     0,
     LAST_SECOND,
   ),
   'X-RateLimit-Cost': integer(
-    'What the request took out of each window: 1 for a request of REST; 0 if it was refused, or is free.',
+    'What the request cost of each window: 1 for a REST request; 0 if it was refused, or is free.',
     examples['x-ratelimit-cost'],
     0,
     MAX_INT,
   ),
   RateLimit: text(
-    'What is left of each window (`r`), and in how many seconds it resets (`t`): draft-ietf-httpapi-ratelimit-headers-10.',
+    'The requests left in each window (`r`), and the seconds until it resets (`t`): draft-ietf-httpapi-ratelimit-headers-10.',
     examples.ratelimit,
     perWindow('r', 't'),
   ),
@@ -77,19 +77,19 @@ const common: Record<string, Header> = {
     perWindow('q', 'w'),
   ),
   'X-Request-Id': text(
-    "Names the request, for questions to support: the request's own `X-Request-Id` where it sent a usable one.",
+    'Identifies the request in logs. If the request sent a valid `X-Request-Id`, it is the same.',
     '5f1f9c1e-6a52-4d0b-9e0a-3c8f0a0f7a11',
     { pattern: '^[!-~]+$', minLength: 1, maxLength: 128 },
   ),
   traceparent: optional(
     text(
-      'The span of this request in the trace that its own `traceparent` named (W3C Trace Context). Absent if it named none.',
+      'The span of this request, in the trace of the `traceparent` that it sent (W3C Trace Context). Absent if it sent none.',
       '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01',
       { pattern: '^00-[\\da-f]{32}-[\\da-f]{16}-[\\da-f]{2}$', minLength: 55, maxLength: 55 },
     ),
   ),
   'Access-Control-Allow-Origin': optional(
-    text('Any origin, unless the service is configured to name some.', '*', {
+    text('The origins whose pages may read the response. Default: any.', '*', {
       pattern: '^(\\*|https?://[^/]+)$',
       maxLength: MAX_HEAD,
     }),
@@ -98,9 +98,12 @@ const common: Record<string, Header> = {
     pattern: '^[A-Za-z-]+(, [A-Za-z-]+)*$',
     maxLength: 1_024,
   }),
-  'Cache-Control': constant('Only the client itself may store it, and asks before each use.', 'private, no-cache'),
-  'X-Content-Type-Options': constant('Browsers use the media type as it is.', 'nosniff'),
-  Vary: optional(constant('Where the service is configured to name origins, the answer depends on them.', 'Origin')),
+  'Cache-Control': constant(
+    'Only the client may store the response, and must revalidate it before each use.',
+    'private, no-cache',
+  ),
+  'X-Content-Type-Options': constant('Browsers must not guess another media type.', 'nosniff'),
+  Vary: optional(constant('If the service allows only some origins, the response depends on the origin.', 'Origin')),
 }
 
 /** An ETag for examples. */
@@ -108,7 +111,7 @@ export const exampleEtag = createEtag('')
 
 export const headers: Record<string, Header> = {
   ...common,
-  ETag: text('Changes whenever the representation does. The same on every gateway (RFC 9110).', exampleEtag, {
+  ETag: text('Changes whenever the result changes (RFC 9110).', exampleEtag, {
     pattern: '^"[\\w-]{27}"$',
     maxLength: 29,
   }),
@@ -140,6 +143,29 @@ export const notModified: [number, ResponseObject] = [
   },
 ]
 
+const usedUp = {
+  at: EXAMPLE_TIME,
+  outcome: 'limited' as const,
+  cost: 0,
+  windows: exampleWindows.map((window) => ({ ...window, remaining: 0 })),
+  refusedBy: ['minute' as const],
+}
+const minute = usedUp.windows.slice(0, 1)
+
+/** Messages that name what a request was refused for. Others have the catalogue's own. */
+const exampleMessages: Partial<Record<ErrorCode, string>> = {
+  invalid_request: 'quantity is -1; it must be at least 0. complete is "yes"; it must be true or false.',
+  rate_limited: refusalMessage(usedUp),
+  key_banned: refusalMessage({ ...usedUp, outcome: 'banned', bannedUntil: EXAMPLE_TIME + 300_000 }),
+}
+
+/** The message of a 429 to a request without a valid key. */
+export const addressLimited = refusalMessage({
+  ...usedUp,
+  windows: minute.map((window) => ({ ...window, name: 'address' })),
+  refusedBy: ['address'],
+})
+
 /** Error bodies that share a status, each as an example. */
 export const errorContent = (errors: { code: ErrorCode; status: number; message: string }[]) => {
   const examples = errors.map(({ code, message, status }) => [code, { value: { code, message, status } }])
@@ -149,7 +175,10 @@ export const errorContent = (errors: { code: ErrorCode; status: number; message:
 /** The error responses for these codes, one for each status. */
 export const errorResponses = (codes: ErrorCode[]) =>
   [...new Set(codes.map((code) => catalogue[code].status))].sort().map((status): [number, ResponseObject] => {
-    const errors = codes.flatMap((code) => (catalogue[code].status === status ? [{ code, ...catalogue[code] }] : []))
+    const errors = codes.flatMap((code) => {
+      const { message, ...entry } = catalogue[code]
+      return entry.status === status ? [{ code, ...entry, message: exampleMessages[code] ?? message }] : []
+    })
     const response = {
       description: errors.map(({ code, description }) => `\`${code}\`: ${description}`).join('\n\n'),
       headers: { ...commonHeaders, ...headerRefs(byStatus[status] ?? []) },

@@ -1,8 +1,8 @@
 import {
   type GraphQLArgument,
+  type GraphQLField,
   type GraphQLObjectType,
   type GraphQLType,
-  getNamedType,
   getNullableType,
   isEnumType,
   isInputObjectType,
@@ -37,10 +37,12 @@ export function sample(type: GraphQLType, like?: GraphQLObjectType): unknown {
   )
 }
 
-/** @param result what the operation of the argument returns: a required argument names one such thing */
-export function sampleArgument({ name, type, extensions }: GraphQLArgument, result: GraphQLType) {
+/** What an operation returns, or deletes. */
+export const sampleResult = ({ type, extensions }: GraphQLField<unknown, unknown>) => extensions.example ?? sample(type)
+
+/** @param field the operation of the argument: a required argument names what it returns */
+export function sampleArgument({ name, type, extensions }: GraphQLArgument, field: GraphQLField<unknown, unknown>) {
   if (extensions.example !== undefined) return extensions.example
-  const returned = getNamedType(result)
-  const fields = isNonNullType(type) && isObjectType(returned) ? returned.getFields() : {}
-  return (fields[name] ?? fields.id)?.extensions.example ?? sample(type)
+  const result = isNonNullType(type) ? (sampleResult(field) as Record<string, unknown>) : {}
+  return result[name] ?? result.id ?? sample(type)
 }

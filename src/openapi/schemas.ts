@@ -14,6 +14,7 @@ import {
 import { z } from 'zod'
 import { catalogue, MAX_MESSAGE } from '../../schema/errors.js'
 import { restSchema } from '../../schema/index.js'
+import { rulesOf } from '../../schema/problems.js'
 import { MAX_INT } from '../../schema/validation.js'
 import { type Operation, operations } from '../rest/operations.js'
 import { type Schema, schemaRef } from './document.js'
@@ -22,9 +23,8 @@ import { sample, sampleArgument } from './samples.js'
 const KEYWORDS = new Set(['minimum', 'maximum', 'minLength', 'maxLength', 'pattern', 'minItems', 'maxItems'])
 
 /** The bounds that the service enforces on an argument or an input field. */
-export function bounds({ extensions }: GraphQLArgument | GraphQLInputField): Schema {
-  const { schemas = [] } = (extensions['@pothos/plugin-validation'] ?? {}) as { schemas?: z.ZodType[] }
-  const rules = schemas.map((schema) => z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }))
+export function bounds(input: GraphQLArgument | GraphQLInputField): Schema {
+  const rules = rulesOf(input).map((schema) => z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }))
   const found = rules.flatMap((rule) => Object.entries(rule).filter(([keyword]) => KEYWORDS.has(keyword)))
   // No text may hold U+0000, which PostgreSQL cannot store.
   const pattern = rules.some(({ type }) => type === 'string') ? { pattern: '^[^\\u0000]*$' } : {}
@@ -36,7 +36,7 @@ export const inputOf = ({ body }: Operation) => body && (getNamedType(body.type)
 
 /** An example of each value in the path. */
 export const sampleParams = ({ pathArguments, field }: Operation) =>
-  Object.fromEntries(pathArguments.map((arg) => [arg.name, String(sampleArgument(arg, field.type))]))
+  Object.fromEntries(pathArguments.map((arg) => [arg.name, String(sampleArgument(arg, field))]))
 
 export const resultOf = ({ field }: Operation) => getNamedType(field.type) as GraphQLObjectType
 
@@ -60,7 +60,7 @@ for (const operation of operations) {
   for (const field of Object.values(input.getFields())) resultBounds[`${result.name}.${field.name}`] ??= bounds(field)
 }
 
-/** Fields that the specification does not mark as required, although every result has them. */
+/** Fields that are not required (docs/specification.md, Resources), although every result has them. */
 const optionalFields: Record<string, string[]> = {
   Pet: ['status'],
   Order: ['id', 'petId', 'quantity', 'complete'],
@@ -95,13 +95,13 @@ const codes = Object.entries(catalogue).map(([code, entry]) => `- \`${code}\` ($
 
 const error: Schema = {
   type: 'object',
-  description: 'Every refusal over REST has this body.',
+  description: 'Every error of the REST API has this body.',
   required: ['code', 'message', 'status'],
   properties: {
     // No enum: a new code must not break a client. x-extensible-enum lists those known today.
     code: {
       type: 'string',
-      description: `Machine-readable error code. Expect new ones, and go by \`status\` where a code is unknown.\n\n${codes.join('\n')}`,
+      description: `Machine-readable error code. New codes may be added: if you do not know a code, use \`status\`.\n\n${codes.join('\n')}`,
       pattern: '^[a-z]+(_[a-z]+)*$',
       maxLength: 64,
       'x-extensible-enum': Object.keys(catalogue),

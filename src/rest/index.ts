@@ -4,13 +4,15 @@ import type { Context } from '../../schema/builder.js'
 import { ApiError } from '../../schema/errors.js'
 import { createEtag, matchesWeakly } from '../../schema/etag.js'
 import { restSchema } from '../../schema/index.js'
+import { requireWriteAccess } from '../auth/index.js'
 import { type PreparedOperation, prepare } from '../execute/executor.js'
 import { readJson } from '../http/body.js'
 import type { RequestContext } from '../http/context.js'
 import { type HttpResponse, jsonResponse } from '../http/response.js'
 import { type Idempotency, readIdempotencyKey } from '../idempotency/index.js'
-import { coerce, readConditions, readPath, readQuery } from './input.js'
+import { coerce, readIfMatch, readIfNoneMatch, readPath, readQuery } from './input.js'
 import { fill, MEDIA_TYPES, type Operation, operations } from './operations.js'
+import { refusalOf, unknownPath } from './refusal.js'
 import { documents, routePath } from './sofa.js'
 
 export interface RestOptions {
@@ -40,7 +42,7 @@ function find(method: string, path: string) {
   return found && Object.values(found.params).every(Boolean) ? found : null
 }
 
-/** Finds the operation first: a refusal must know its deprecation and its cost too. */
+/** Finds the operation before other steps: an error needs its deprecation headers and its cost, too. */
 export function route(context: RequestContext): void {
   const found = context.path ? find(context.method, context.path) : null
   if (!found) return
@@ -57,20 +59,23 @@ const decodes = (path: string) => {
   }
 }
 
-/** Why no operation answers: the path is malformed or unknown, or takes other methods. */
-function refuse({ path, allow }: RequestContext): never {
+/** Why there is no operation: the path is malformed or unknown, or supports other methods. */
+function refuse({ path, allow, head }: RequestContext): never {
   if (path && !decodes(path)) throw new ApiError('invalid_request', 'The path is not percent-encoded UTF-8.')
   const methods = [...new Set(operations.map(({ rest }) => rest.method))].filter((method) => path && find(method, path))
   const allowed = allow ?? methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])).join(', ')
-  if (!allowed) throw new ApiError('not_found', 'No operation has this path.')
-  throw new ApiError('method_not_allowed', `This path takes ${allowed}.`, { allow: allowed })
+  if (!allowed) throw new ApiError('not_found', unknownPath(path ?? ''))
+  throw new ApiError('method_not_allowed', `This path does not take ${head.method}; it takes ${allowed}.`, {
+    allow: allowed,
+  })
 }
 
 /** The REST surface: an operation's arguments are read, its prepared document is executed, its result is written. */
 export function createRest({ consume, createContext, idempotency, baseUrl, sunset }: RestOptions) {
   /** The arguments of the operation, read and coerced once. */
-  function readArguments({ body, queryArguments, pathArguments }: Operation, context: RequestContext, json: unknown) {
+  function readArguments({ rest, body, queryArguments, pathArguments }: Operation, context: RequestContext) {
     const args: Record<string, unknown> = {}
+    const json = body && readJson(context, MEDIA_TYPES[rest.method] ?? [])
     if (context.search) readQuery(args, context.search, queryArguments)
     for (const argument of pathArguments)
       args[argument.name] = readPath(context.params?.[argument.name] ?? '', argument)
@@ -83,19 +88,25 @@ export function createRest({ consume, createContext, idempotency, baseUrl, sunse
     await consume(context, operation?.rest.cost ?? 1)
     const execute = operation && prepared.get(operation)
     if (!execute) return refuse(context)
+    if (operation.type === 'Mutation') requireWriteAccess(context)
     const { rest, name, hasEtag } = operation
     if (rest.deprecation && Date.now() >= sunset.getTime()) throw new ApiError('gone')
 
-    const types = MEDIA_TYPES[rest.method] ?? []
-    const json = operation.body && readJson(context, types)
-    const coerced = readArguments(operation, context, json)
-    const { ifMatch, ifNoneMatch } = readConditions(operation, context.head.headers)
-    if (ifMatch) coerced.ifMatch = context.head.headers['if-match']
+    const { headers } = context.head
+    let coerced: Record<string, unknown>
+    let ifNoneMatch: ReturnType<typeof readIfNoneMatch>
+    try {
+      coerced = readArguments(operation, context)
+      if (readIfMatch(operation, headers)) coerced.ifMatch = headers['if-match']
+      ifNoneMatch = readIfNoneMatch(operation, headers)
+    } catch (error) {
+      throw refusalOf(operation, context, error)
+    }
 
     async function perform(transaction?: Context['prisma']): Promise<HttpResponse> {
       const contextValue = createContext(context, transaction)
       const { data, errors } = await (execute as PreparedOperation)({ contextValue, variables: { coerced } })
-      if (errors?.[0]) throw errors[0]
+      if (errors?.[0]) throw refusalOf(operation as Operation, context, errors[0])
       const result = (data as Record<string, unknown>)[name]
       if (rest.status === 204) return { status: 204, headers: {} }
       const body = JSON.stringify(result)

@@ -9,7 +9,7 @@ import {
 import { restSchema } from '../../schema/index.js'
 import type { Rest } from '../../schema/plugin.js'
 
-/** A root field with a REST face. */
+/** A root field with a REST operation. */
 export interface Operation {
   /** The field's name. */
   name: string

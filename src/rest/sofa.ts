@@ -1,7 +1,7 @@
 import type { DocumentNode, ExecutionArgs } from 'graphql'
 import { createSofa, createSofaRouter } from 'sofa-api'
 import { restSchema } from '../../schema/index.js'
-import { MAX_DATE_TIME } from '../../schema/scalars.js'
+import { MAX_DATE_TIME, MAX_ID } from '../../schema/scalars.js'
 import { type Operation, operations } from './operations.js'
 
 type SofaConfig = Parameters<typeof createSofa>[0]
@@ -22,11 +22,10 @@ const routes = Object.fromEntries(
   ]),
 ) as SofaConfig['routes']
 
-// Getters, because SOFA writes descriptions into the very objects it finds here: each reading gives a new one. No id
-// is above 2^53 - 1 (a check constraint), so a greater one names nothing, and JavaScript clients hold each exactly.
+// Getters, because SOFA writes descriptions into the very objects it finds here: each reading gives a new one.
 const customScalars = {
   get Int64() {
-    return { type: 'integer', format: 'int64', minimum: 1, maximum: Number.MAX_SAFE_INTEGER }
+    return { type: 'integer', format: 'int64', minimum: 1, maximum: MAX_ID }
   },
   get DateTime() {
     return { type: 'string', format: 'date-time', maxLength: MAX_DATE_TIME }

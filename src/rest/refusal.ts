@@ -1,0 +1,73 @@
+import { type GraphQLArgument, GraphQLError } from 'graphql'
+import { suggestionList } from 'graphql/jsutils/suggestionList.js'
+import { ApiError } from '../../schema/errors.js'
+import { judge, Problems, pathText, shownName, unknownNames } from '../../schema/problems.js'
+import { readJson } from '../http/body.js'
+import type { RequestContext } from '../http/context.js'
+import { readIdempotencyKey } from '../idempotency/index.js'
+import { fromText, isList, readIfMatch, readIfNoneMatch } from './input.js'
+import { MEDIA_TYPES, type Operation, operations } from './operations.js'
+
+function judgeText(texts: string[], argument: GraphQLArgument, place: string, problems: Problems): void {
+  if (texts.includes('')) {
+    problems.add(`${place} must not be empty`)
+    return
+  }
+  const values = texts.map((text) => fromText(text, argument.type))
+  judge(argument, isList(argument) ? values : values[0], () => place, problems)
+  if (isList(argument) && texts.some((text) => text.includes(',')))
+    problems.add(`For several values, repeat the parameter: ${argument.name}=1&${argument.name}=2`)
+}
+
+function judgeQuery({ queryArguments }: Operation, search: string, problems: Problems): void {
+  const query = new URLSearchParams(search)
+  const unknown = unknownNames(
+    queryArguments.map(({ name }) => name),
+    'this operation takes none',
+  )
+  for (const name of new Set(query.keys())) {
+    const argument = queryArguments.find((candidate) => candidate.name === name)
+    const place = `The query parameter ${shownName(name)}`
+    const texts = query.getAll(name)
+    if (!argument) problems.add(unknown(place, name))
+    else if (texts.length > 1 && !isList(argument)) problems.add(`${place} must not be repeated`)
+    else judgeText(texts, argument, place, problems)
+  }
+}
+
+function judgeBody({ rest, body }: Operation, context: RequestContext, problems: Problems): void {
+  if (!body) return
+  const json = readJson(context, MEDIA_TYPES[rest.method] ?? [])
+  judge(body, json, (path) => pathText(path) || 'The body', problems)
+}
+
+/**
+ * The refusal of a request whose values are wrong: all of them, wherever they stand. Any other error passes unchanged.
+ * Nothing of this costs a request that succeeds.
+ */
+export function refusalOf(operation: Operation, context: RequestContext, error: unknown): unknown {
+  const cause = error instanceof GraphQLError ? (error.originalError ?? error) : error
+  if (!(cause instanceof ApiError) || cause.code !== 'invalid_request') return error
+  const { headers } = context.head
+  const problems = new Problems()
+  for (const argument of operation.pathArguments)
+    problems.collect(() =>
+      judgeText([context.params?.[argument.name] ?? ''], argument, `The path parameter ${argument.name}`, problems),
+    )
+  problems.collect(() => judgeQuery(operation, context.search, problems))
+  problems.collect(() => readIfMatch(operation, headers))
+  problems.collect(() => readIfNoneMatch(operation, headers))
+  if (operation.rest.method === 'POST') problems.collect(() => readIdempotencyKey(context))
+  problems.collect(() => judgeBody(operation, context, problems))
+  return problems.refusal ?? error
+}
+
+/** Ids, which differ from path to path. */
+const placeholders = (path: string) => path.replace(/\/(?:\{\w+\}|\d+)/g, '/{id}')
+
+/** Says that no operation has this path, and which one could be meant. */
+export function unknownPath(path: string): string {
+  const templates = new Map(operations.map(({ rest }) => [placeholders(rest.path), rest.path]))
+  const [likely] = suggestionList(placeholders(path.slice(0, 100)), [...templates.keys()])
+  return `No operation has this path; ${likely ? `did you mean ${templates.get(likely)}?` : 'the reference under /docs lists all.'}`
+}

@@ -1,0 +1,369 @@
+import { readFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createSecret } from '../src/auth/index.js'
+import { operations } from '../src/rest/operations.js'
+import { resetStore } from './support/calls.js'
+import { type Gateway, openGateway } from './support/gateway.js'
+
+const ID = 'must be an integer from 1 to 9007199254740991'
+const DATE =
+  'must be an RFC 3339 date-time with an offset, such as 2026-12-24T18:00:00Z, in the years 1970 to 9999 and at most 64 characters'
+const STATUS = 'must be available, pending or sold'
+const TAGS = 'must be * or entity tags in double quotes, separated by commas, as ETag has them'
+
+let gateway: Gateway
+beforeAll(async () => {
+  gateway = await openGateway()
+  await resetStore(gateway.prisma)
+})
+afterAll(() => gateway.close())
+
+async function refusal(method: string, path: string, body?: unknown, headers?: Record<string, string>) {
+  const { status, body: error } = await gateway.call(method, path, { body, headers })
+  expect([status, error.code]).toEqual([400, 'invalid_request'])
+  return error.message as string
+}
+
+const messages = async (query: string, variables?: object) => {
+  const { body } = await gateway.graphql(query, variables)
+  for (const { extensions } of body.errors) expect(extensions).toEqual({ code: 'invalid_request', status: 400 })
+  return body.errors.map(({ message }: Error) => message) as string[]
+}
+
+describe('one REST refusal names every wrong value, each with its place, what it is and what it must be', () => {
+  test('in the query string', async () => {
+    expect(await refusal('GET', '/pets?limit=0&after=x&id=-1&status=lost&categoryId=1.5&page=2')).toBe(
+      [
+        'The query parameter limit is 0; it must be at least 1.',
+        `The query parameter after is "x"; it ${ID}.`,
+        `The query parameter id is -1; it ${ID}.`,
+        `The query parameter status is "lost"; it ${STATUS}.`,
+        `The query parameter categoryId is "1.5"; it ${ID}.`,
+        'The query parameter page is unknown; known are limit, after, id, status, categoryId.',
+      ].join(' '),
+    )
+  })
+
+  test('in a body, by type and by bound', async () => {
+    const order = { petId: '1', quantity: 0, shipDate: 'tomorrow', complete: null, note: 'soon' }
+    expect(await refusal('POST', '/store/orders', order)).toBe(
+      [
+        `petId is "1"; it ${ID}.`,
+        `shipDate is "tomorrow"; it ${DATE}.`,
+        'note is unknown; known are petId, quantity, shipDate, complete.',
+        'quantity is 0; it must be at least 1.',
+        'complete must not be null.',
+      ].join(' '),
+    )
+  })
+
+  test('in path, query, headers and body together', async () => {
+    const headers = { 'if-match': 'x', 'if-none-match': '*' }
+    expect(await refusal('PATCH', '/pets/0?force=1', { name: ' ', categoryId: true }, headers)).toBe(
+      [
+        `The path parameter petId is 0; it ${ID}.`,
+        'The query parameter force is unknown; this operation takes none.',
+        `The header If-Match is "x"; it ${TAGS}.`,
+        'The header If-None-Match is supported by GET only; leave it out.',
+        `categoryId is true; it ${ID}.`,
+        'name is " "; it must have 1 to 100 characters, white space at the ends aside.',
+      ].join(' '),
+    )
+  })
+
+  test('as the guide shows it', async () => {
+    const guide = readFileSync('docs/guides/6-errors.md', 'utf8')
+    const [, request = '', body = ''] = /`PATCH (\/store\S+)` with\n`(.*)` returns:/.exec(guide) ?? []
+    const shown = JSON.parse(/^```json\n(\{\n[\s\S]*?)^```/m.exec(guide)?.[1] ?? '')
+    expect(await refusal('PATCH', request, body)).toBe(shown.message)
+  })
+
+  test('beside a body that is not JSON, and an Idempotency-Key that is too long', async () => {
+    const message = await refusal('POST', '/pets?dry=1', '{', { 'idempotency-key': 'k'.repeat(256) })
+    expect(message).toMatch(/dry is unknown.*Idempotency-Key must be 1 to 255.*The body is not valid JSON: /)
+  })
+
+  test('up to ten; an eleventh is announced', async () => {
+    const fields = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`f${i}`, 1]))
+    const nine = await refusal('PATCH', '/pets/1?x=1', fields(9))
+    expect(nine).toContain('f8 is unknown.')
+    expect(nine).not.toContain('more')
+    const ten = await refusal('PATCH', '/pets/1?x=1', fields(10))
+    expect(ten).toMatch(/f8 is unknown\. There are more problems\.$/)
+    expect(ten).not.toContain('f9')
+  })
+})
+
+describe('GraphQL names every wrong input of an operation', () => {
+  test('in variables, with their paths, by type and by bound', async () => {
+    const query = 'mutation ($order: NewOrder!) { createOrder(input: $order) { id } }'
+    const order = { petId: '1', quantity: 0, complete: 'yes', note: 1 }
+    expect(await messages(query, { order })).toEqual([
+      `$order.petId is "1"; it ${ID}.`,
+      '$order.complete is "yes"; it must be true or false.',
+      '$order.note is unknown; known are petId, quantity, shipDate, complete.',
+      '$order.quantity is 0; it must be at least 1.',
+    ])
+  })
+
+  test('in variables of arguments and of fields in them', async () => {
+    const query = `query ($limit: Int, $ids: [Int64!]) { pets(limit: $limit, id: $ids) { id } }`
+    expect(await messages(query, { limit: 101, ids: [1, 'x', 0] })).toEqual([
+      '$limit is 101; it must be at most 100.',
+      `$ids[1] is "x"; it ${ID}.`,
+      `$ids[2] is 0; it ${ID}.`,
+    ])
+    const mutation = `mutation ($name: String!, $id: Int64!, $no: Int64!) {
+      createPet(input: { name: $name, categoryId: $id }) { id }
+      deletePet(petId: $no) { id }
+    }`
+    expect(await messages(mutation, { name: '', id: 1.5 })).toEqual([
+      '$name is ""; it must have 1 to 100 characters, white space at the ends aside.',
+      `$id is 1.5; it ${ID}.`,
+      '$no is required; send it in variables.',
+    ])
+  })
+
+  test('up to fifty in variables; a further one is announced', async () => {
+    const ask = (count: number) => {
+      const names = Array.from({ length: count }, (_, i) => `v${i}`)
+      const document = `query (${names.map((name) => `$${name}: Int64!`)}) {
+        ${names.map((name, i) => `p${i}: pet(petId: $${name}) { id }`).join(' ')}
+      }`
+      return messages(document, Object.fromEntries(names.map((name) => [name, 0])))
+    }
+    expect(await ask(50)).toHaveLength(50)
+    expect((await ask(51)).slice(49)).toEqual([`$v49 is 0; it ${ID}.`, 'There are more problems.'])
+  })
+
+  test('but not a variable that is null where no rule forbids it', async () => {
+    const query = `mutation ($id: Int64!, $date: DateTime) {
+      updateOrder(orderId: $id, input: { shipDate: $date }) { id }
+    }`
+    expect(await messages(query, { id: 0, date: null })).toEqual([`$id is 0; it ${ID}.`])
+  })
+
+  test('in literals, with the path of their field', async () => {
+    const { body } = await gateway.graphql(`mutation {
+      a: createOrder(input: { petId: 1, quantity: 0 }) { id }
+      b: updatePet(petId: 1, input: { name: null, status: null }) { id }
+    }`)
+    expect(body.errors.map(({ message, path }: { message: string; path: string[] }) => [message, path])).toEqual([
+      ['input.quantity is 0; it must be at least 1.', ['a']],
+      ['input.name must not be null. input.status must not be null.', ['b']],
+    ])
+  })
+
+  test('in its parameters', async () => {
+    const { status, body } = await gateway.call('POST', '/graphql', { body: { qury: '', query: 5, variables: [] } })
+    expect([status, body.errors[0].message]).toEqual([
+      400,
+      'query is 5; it must be a string. variables is an empty list; it must be a JSON object. The parameter qury is unknown; did you mean query?',
+    ])
+  })
+
+  test('and names the operations to choose from', async () => {
+    const document = 'query One { quota { plan } } query Two { quota { plan } }'
+    expect(await messages(document)).toEqual(['The document has 2 operations; set operationName to One or Two.'])
+    const { body } = await gateway.call('POST', '/graphql', { body: { query: document, operationName: 'Tow' } })
+    expect(body.errors[0].message).toBe('The document has no operation named Tow; did you mean Two?')
+  })
+})
+
+describe('a misspelt name gets the one that was meant', () => {
+  const misspelt = (name: string) => [name.toUpperCase(), name.slice(0, -1), `${name}s`]
+  const meant = (known: string) => new RegExp(` is unknown; did you mean (\\w+ or )?${known}( or \\w+)?\\?`)
+
+  test.each(operations.filter(({ queryArguments }) => queryArguments.length > 0))(
+    'of a query parameter of $operationId',
+    async ({ rest, queryArguments }) => {
+      const names = queryArguments.map(({ name }) => name)
+      for (const name of names)
+        for (const wrong of misspelt(name))
+          if (!names.includes(wrong)) expect(await refusal(rest.method, `${rest.path}?${wrong}=1`)).toMatch(meant(name))
+    },
+  )
+
+  test.each(['name', 'categoryId', 'status'])('of the field %s of a body, also through GraphQL', async (name) => {
+    const query = 'mutation ($input: PetUpdate!) { updatePet(petId: 1, input: $input) { id } }'
+    for (const wrong of misspelt(name)) {
+      expect(await refusal('PATCH', '/pets/1', { [wrong]: 1 })).toMatch(meant(name))
+      expect((await messages(query, { input: { [wrong]: 1 } })).join()).toMatch(meant(name))
+    }
+  })
+
+  test('of a value of an enumeration', async () => {
+    const message = `is "Sold"; it ${STATUS}. Did you mean sold?`
+    expect(await refusal('GET', '/pets?status=Sold')).toBe(`The query parameter status ${message}`)
+    expect(await refusal('PATCH', '/pets/1', { status: 'Sold' })).toBe(`status ${message}`)
+    const query = 'query ($status: PetStatus) { pets(status: $status) { id } }'
+    expect(await messages(query, { status: 'Sold' })).toEqual([`$status ${message}`])
+  })
+
+  test('of a field, an argument and a value in a GraphQL document', async () => {
+    expect(await messages('{ pets(limt: 1, status: Sold) { nme } }')).toEqual([
+      'Unknown argument "limt" on field "Query.pets". Did you mean "limit"?',
+      'Value "Sold" does not exist in "PetStatus" enum. Did you mean the enum value "sold"?',
+      'Cannot query field "nme" on type "Pet". Did you mean "name"?',
+    ])
+  })
+
+  test.each([
+    ['/pet', '/pets'],
+    ['/pets/', '/pets'],
+    ['/pet/7', '/pets/{petId}'],
+    ['/store/order', '/store/orders'],
+  ])('of the path %s', async (path, likely) => {
+    const { body } = await gateway.get(path)
+    expect(body.message).toBe(`No operation has this path; did you mean ${likely}?`)
+  })
+
+  test('and nothing is guessed where no name is alike', async () => {
+    expect(await refusal('PATCH', '/inventory/1', { quantity: 1, xyz: 1 })).toBe('xyz is unknown; known are quantity.')
+    expect((await gateway.get('/elsewhere')).body.message).toBe(
+      'No operation has this path; the reference under /docs lists all.',
+    )
+  })
+})
+
+describe('a message shows a value', () => {
+  test('shortened to 40 characters', async () => {
+    const shown = (value: string) => refusal('PATCH', '/store/orders/1', { shipDate: value })
+    expect(await shown('x'.repeat(40))).toContain(`shipDate is "${'x'.repeat(40)}"; it`)
+    expect(await shown('x'.repeat(41))).toContain(`shipDate is "${'x'.repeat(40)}…" (41 characters); it`)
+    expect(await shown('🐈'.repeat(41))).toContain(`shipDate is "${'🐈'.repeat(40)}…" (41 characters); it`)
+    const [literal] = await messages(`{ pet(petId: "${'x'.repeat(5_000)}") { id } }`)
+    expect(literal).toMatch(new RegExp(`^.{0,100}…"; it ${ID}$`))
+  })
+
+  test('without characters that hide or reorder text', async () => {
+    expect(await refusal('GET', '/pets?limit=%E2%80%AE5%0A%00')).toContain('"\\u{202e}5\\n\\u0000"')
+  })
+
+  test('of lists and objects only as such', async () => {
+    expect(await refusal('PATCH', '/pets/1', { name: ['secret', 'secret'], categoryId: { secret: 1 } })).toBe(
+      `name is a list of 2 items; it must be a string. categoryId is an object; it ${ID}.`,
+    )
+  })
+
+  test('but never a key, wherever it was put by mistake', async () => {
+    const { key } = gateway
+    const texts = [
+      ...[`/pets?status=${key}`, `/pets?${key}=1`, `/pets?limit=1${key}`, `/pets/${key}`].map((path) =>
+        gateway.get(path),
+      ),
+      gateway.patch('/pets/1', { status: key, [key]: key, shipDate: key }),
+      gateway.patch('/pets/1', `{"name": ${key}}`),
+      gateway.patch('/pets/1', {}, { headers: { 'if-match': key } }),
+      gateway.post('/pets', {}, { headers: { 'idempotency-key': key + 'x'.repeat(255) } }),
+      gateway.patch('/pets/1', '{}', { headers: { 'content-type': key } }),
+      gateway.graphql(`{ pets(status: "${key}") { id } }`),
+      gateway.graphql(`{ ${key} }`),
+      gateway.graphql('query ($id: Int64!) { pet(petId: $id) { id } }', { id: key }),
+      gateway.call('POST', '/graphql', { body: { query: '{ quota { plan } }', operationName: key } }),
+      gateway.call('POST', '/graphql', { body: { [key]: 1 } }),
+    ].map(async (answer) => (await answer).text)
+    for (const text of await Promise.all(texts)) {
+      expect(text).toMatch(/"(message|errors)"/)
+      expect(text).not.toContain(key.slice(0, 30))
+    }
+  })
+})
+
+describe('a refusal for its media type or its key says what was sent', () => {
+  test.each([
+    ['text/xml', 'The Content-Type is "text/xml"; it must be application/json, in UTF-8.'],
+    ['', 'The Content-Type is missing; it must be application/json, in UTF-8.'],
+  ])('Content-Type: %s', async (type, message) => {
+    const { status, body } = await gateway.post('/pets', '{}', { headers: { 'content-type': type } })
+    expect([status, body.message]).toEqual([415, message])
+  })
+
+  test.each([
+    ['mistyped', 'petstore_1', /incomplete or mistyped/],
+    ['unknown', createSecret().key, /unknown, revoked or expired/],
+  ])('a key that is %s', async (_, key, message) => {
+    const { status, body } = await gateway.get('/pets', { key })
+    expect([status, body.message]).toEqual([401, expect.stringMatching(message)])
+  })
+})
+
+test.each([
+  ['no Host', 'GET /pets HTTP/1.1\r\n\r\n', 'it must have exactly one Host header, with a valid host'],
+  [
+    'two Hosts',
+    'GET /pets HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n',
+    'it must have exactly one Host header, with a valid host',
+  ],
+  ['a strange target', 'GET ftp://a/pets HTTP/1.1\r\nHost: a\r\n\r\n', 'its target is neither a path nor an http URL'],
+  [
+    'a long head',
+    `GET /pets HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(17_000)}\r\n\r\n`,
+    'its line and headers have more than 16 KiB',
+  ],
+  ['TLS', '\x16\x03\x01\x00\xa5\x01\x00', 'it is TLS, but this port speaks plain HTTP; use http://'],
+  ['CONNECT', 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n', 'CONNECT is not supported'],
+  [
+    'a bad length',
+    'POST /pets HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n',
+    'Invalid character in Content-Length',
+  ],
+])('malformed HTTP learns what is wrong: %s', async (_, request, reason) => {
+  const { port } = await gateway.listen()
+  const socket = connect(port, '127.0.0.1')
+  socket.write(request, 'latin1')
+  const received = await text(socket)
+  expect(received).toMatch(/^HTTP\/1\.1 400 /)
+  expect(JSON.parse(received.split('\r\n\r\n')[1] ?? '')).toEqual({
+    code: 'invalid_request',
+    message: `The request is not valid HTTP: ${reason}.`,
+    status: 400,
+  })
+})
+
+describe('a 429 names the window, its limit and the seconds of Retry-After', () => {
+  const seconds = (answer: { headers: Headers }) => Number(answer.headers.get('retry-after')).toLocaleString('en-US')
+
+  test.each([
+    [{ minuteLimit: 2, dayLimit: 1000 }, 'The limit of 2 requests per minute is used up.'],
+    [{ minuteLimit: 60, dayLimit: 1 }, 'The limit of 1 request per day is used up.'],
+  ])('of a key with %j', async (limits, message) => {
+    const { key } = await gateway.createKey({ plan: 'Enterprise', ...limits })
+    let answer = await gateway.get('/pets', { key })
+    while (answer.status === 200) answer = await gateway.get('/pets', { key })
+    expect(answer.body.message).toBe(`${message} Wait ${seconds(answer)} seconds (Retry-After).`)
+    const graphql = await gateway.graphql('{ pets { id } }', undefined, { key })
+    expect(graphql.body.errors[0].message).toBe(`${message} Wait ${seconds(graphql)} seconds (Retry-After).`)
+  })
+
+  test('also where some requests are left, but fewer than the operation costs', async () => {
+    const { key } = await gateway.createKey({ plan: 'Enterprise', minuteLimit: 5, dayLimit: 1000 })
+    await gateway.get('/pets', { key })
+    await gateway.get('/pets', { key })
+    const query = '{ a: pet(petId: 1) { id } b: pet(petId: 1) { id } c: pet(petId: 1) { id } d: pet(petId: 1) { id } }'
+    const answer = await gateway.graphql(query, undefined, { key })
+    expect(answer.body.errors[0].message).toBe(
+      `The operation costs 4 requests, but of 5 requests per minute only 3 are left. Wait ${seconds(answer)} seconds (Retry-After).`,
+    )
+  })
+
+  test('a banned key learns until when', async () => {
+    const until = new Date(Date.now() + 600_000)
+    const { key } = await gateway.createKey({ bannedUntil: until })
+    const answer = await gateway.get('/pets', { key })
+    const end = `${until.toISOString().slice(0, 19)}Z`
+    expect(answer.body.message).toBe(`The key is banned until ${end}. Wait ${seconds(answer)} seconds (Retry-After).`)
+  })
+
+  test('requests without a valid key learn that their address is limited', async () => {
+    const flooded = await openGateway({ database: { ...gateway.database, close: async () => {} } })
+    let answer = await flooded.get('/pets', { key: null })
+    while (answer.status === 401) answer = await flooded.get('/pets', { key: null })
+    expect(answer.body.message).toBe(
+      `The limit of 60 requests per minute without a valid key is used up for your address. Wait ${seconds(answer)} seconds (Retry-After).`,
+    )
+    await flooded.close()
+  })
+})
