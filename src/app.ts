@@ -8,6 +8,7 @@ import {
   addressSubject,
   createAuthentication,
   createQuota,
+  KeyUsage,
   readQuota,
   windowSeconds,
 } from './auth/index.js'
@@ -44,9 +45,9 @@ export interface Dependencies {
   log: Logger
   /** How long a key's row is trusted (see ApiKeyCache). */
   keyTtlMs?: number
-  /** How many requests may be at work, have their bodies on the way, and be of keys that are refused anyway. */
+  /** How many requests may be at work, may send their bodies, and may be of keys that are refused anyway. */
   limits?: typeof ADMISSION_LIMITS
-  /** Lengths of the windows, where a test cannot wait for a minute. */
+  /** Lengths of the windows; only tests set it, because they cannot wait for a minute. */
   seconds?: typeof windowSeconds
   /** How long an execution of GraphQL may take; default: 10 s. */
   deadlineMs?: number
@@ -63,13 +64,14 @@ export function createApp(dependencies: Dependencies) {
   const basePath = new URL(baseUrl).pathname.replace(/\/$/, '')
   const state = { draining: false }
   const prisma = gatherReads(database.prisma)
-  const createResolverContext = (context: RequestContext, transaction?: Context['prisma']): Context => ({
-    ...initContextCache(),
-    prisma: transaction ?? createRequestClient(prisma, database.requestTimeoutMs - context.waitedMs),
-    quota: async () => readQuota(context),
-  })
+  const createResolverContext = (context: RequestContext, transaction?: Context['prisma']): Context =>
+    Object.assign(initContextCache(), {
+      prisma: transaction ?? createRequestClient(prisma, database.requestTimeoutMs - context.waitedMs),
+      quota: async () => readQuota(context),
+    })
 
   const apiKeys = new ApiKeyCache({ prisma, log, ttlMs: keyTtlMs })
+  const usage = new KeyUsage({ prisma: database.prisma, log })
   const admissions = new Admissions(limits)
   const unread = new UnreadAnswers()
   const metrics = createMetrics({ rateLimiter, database, admissions, unread })
@@ -78,7 +80,7 @@ export function createApp(dependencies: Dependencies) {
   const docs = createDocs({ baseUrl, sunset, schema })
   const authenticate = createAuthentication({ apiKeys, rateLimiter, timeoutMs: database.requestTimeoutMs, seconds })
   const takeQuota = createQuota({ apiKeys, rateLimiter })
-  /** Room first, so that a request which is shed costs nothing. */
+  /** Room before quota, so that a request that is refused for lack of room costs nothing. */
   const consume: typeof takeQuota = (context, ...cost) => {
     const waiting = admissions.work.enter(context, cost[0])
     return waiting ? waiting.then(() => takeQuota(context, ...cost)) : takeQuota(context, ...cost)
@@ -89,7 +91,7 @@ export function createApp(dependencies: Dependencies) {
   const setDeprecationHeaders = createDeprecations({ baseUrl, sunset })
   const graphql = createGraphql({ ...surface, schema, log, deadlineMs })
 
-  /** The way of a request, until something answers it. */
+  /** The steps of a request, until one of them returns a response. */
   async function respond(context: RequestContext): Promise<HttpResponse> {
     readTarget(context, basePath)
     route(context)
@@ -102,27 +104,28 @@ export function createApp(dependencies: Dependencies) {
     return graphql(context)
   }
 
-  /** A request takes no room from the others at work while its body is on the way. */
+  /** A request takes no room from those at work while its body arrives. */
   async function receiveBody(context: RequestContext) {
     await admissions.uploads.enter(context)
     await readBody(context, maxBodyBytes)
     leavePlace(context)
   }
 
-  /** The way of a request to ADMIN_PORT. */
+  /** The steps of a request to ADMIN_PORT. */
   async function respondToOperator(context: RequestContext): Promise<HttpResponse> {
     readTarget(context, '')
-    // No API surface is here: a refusal has the shape of REST.
+    // This port has no API, so an error has the shape of REST.
     context.path = null
     const answer = health(context)
     if (!answer) throw new ApiError('not_found', 'This port has only /healthz, /readyz and /metrics.')
     return answer
   }
 
-  /** The way back: what every response carries, refusals included. */
+  /** The last step: what every response has, errors included. */
   async function complete(context: RequestContext, response: HttpResponse): Promise<HttpResponse> {
     await setHeaders(context, response)
     metrics.observe(context, response.status)
+    usage.count(context)
     logRequest(context, response.status)
     return response
   }
@@ -142,19 +145,18 @@ export function createApp(dependencies: Dependencies) {
     if (status === 429) admissions.noteRefusal(context)
   }
 
-  /** Whatever a step throws becomes a response of the surface that was asked. */
+  /** Turns an error of any step into a response of REST or GraphQL, by the path. */
   function refuse(thrown: unknown, context: RequestContext): HttpResponse {
     const error = toApiError(thrown, log, context)
     context.refusal ??= error.code
     return errorResponse(error, context)
   }
 
-  /** What answers the requests of one port. */
+  /** The request handler of one port. */
   const createHandlers = (respond: (context: RequestContext) => Promise<HttpResponse>, operational = false) => ({
     async handle(req: IncomingMessage, res: ServerResponse): Promise<void> {
       const context = new RequestContext(req, settings.TRUST_PROXY)
       context.operational = operational
-      context.response = res
       let response: HttpResponse
       try {
         response = await respond(context)
@@ -166,19 +168,19 @@ export function createApp(dependencies: Dependencies) {
       send(res, await complete(context, response))
       unread.watch(res, context.subject?.id ?? context.address)
     },
-    /** The answer to what is not HTTP at all. It costs nothing, and shows the window of the address. */
-    malformed(remoteAddress: string | undefined): Promise<HttpResponse> {
+    /** The response to input that is not HTTP. It costs nothing, and shows the window of the address. */
+    malformed(remoteAddress: string | undefined, reason: string): Promise<HttpResponse> {
       const context = new RequestContext({ headers: {}, rawHeaders: [], socket: { remoteAddress } }, 0)
       context.operational = operational
-      return complete(context, refuse(notHttp(), context))
+      return complete(context, refuse(notHttp(reason), context))
     },
-    /** To be called for each new connection. */
+    /** Must be called for each new connection. */
     connected: admissions.work.connected,
   })
 
   return {
     ...createHandlers(respond),
-    /** Answers on ADMIN_PORT. */
+    /** Handles requests on ADMIN_PORT. */
     admin: createHandlers(respondToOperator, true),
     /** From now on /readyz returns 503, so that load balancers send nothing new. */
     drain: () => {
@@ -186,7 +188,7 @@ export function createApp(dependencies: Dependencies) {
     },
     close() {
       idempotency.close()
-      return apiKeys.close()
+      return usage.close()
     },
   }
 }

@@ -13,8 +13,8 @@ export interface MetricsOptions {
 }
 
 /**
- * Metrics for Prometheus. Each value of a label is a time series, so every label takes values of a fixed set, whatever
- * clients send.
+ * Metrics for Prometheus. Each value of a label is a time series, so every label has a fixed set of values, which
+ * clients cannot extend.
  */
 export function createMetrics({ rateLimiter, database, admissions, unread }: MetricsOptions) {
   const { work, uploads, refused } = admissions
@@ -109,7 +109,7 @@ export function createMetrics({ rateLimiter, database, admissions, unread }: Met
     },
   })
 
-  /** Counts an answered request. */
+  /** Counts a request that has its response. */
   function observe(context: RequestContext, status: number): void {
     if (context.operational) return
     const { surface, operationName = 'none', key, rateLimit, refusal } = context

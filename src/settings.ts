@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { z } from 'zod'
 
 /** A failure to start that the user can fix: printed without a stack trace; exit code 1. */
@@ -16,14 +17,23 @@ const number = (min: number, max: number, fallback: number) =>
 const url = (protocols: string[]) =>
   z.string().refine((value) => URL.canParse(value) && protocols.includes(new URL(value).protocol))
 
+/** An address, or a name (RFC 1123). Four numbers that are no address are no name either. */
+const isHost = (value: string) =>
+  isIP(value) > 0 ||
+  (value.split('.').every((label) => /^\w([\w-]{0,61}\w)?$/.test(label)) && !/(^|\.)\d+$/.test(value))
+
 /**
  * Every setting, once: its default, the allowed values (the description, which the error message prints) and its type.
- * A test compares the README's table with this list.
+ * A test compares docs/settings.md with this list.
  */
 export const settings = z.object({
   PORT: number(1, 65535, 3000),
   ADMIN_PORT: wholeNumber(1, 65535).optional().describe('a whole number from 1 to 65535 other than PORT'),
-  HOST: z.string().min(1).default('0.0.0.0').describe('a host name or an address to listen on'),
+  HOST: z
+    .string()
+    .refine(isHost)
+    .default('0.0.0.0')
+    .describe('a host name or an IP address to listen on, without scheme or port'),
   BASE_URL: url(['http:', 'https:'])
     // An apostrophe would end the quoted URLs in shell commands.
     .refine((value) => !/[?#']|\/\/[^/]*@/.test(value))
@@ -79,14 +89,49 @@ export function readSettings(environment: NodeJS.ProcessEnv = process.env): Sett
   if (result.success)
     return { ...result.data, BASE_URL: result.data.BASE_URL ?? `http://localhost:${result.data.PORT}` }
   const names = [...new Set(result.error.issues.map((issue) => String(issue.path[0])))]
-  throw new StartupError(
-    names
-      .map((name) => {
-        const allowed = settings.shape[name as keyof typeof settings.shape].description
-        // The message may end up in a log, so it must not contain a password.
-        const value = given[name]?.replace(/\/\/([^/@:]*):[^@]*@/, '//$1:***@')
-        return `${name} is ${JSON.stringify(value)}; it must be ${allowed}`
-      })
-      .join('\n'),
-  )
+  const invalid = names.map((name) => {
+    const allowed = settings.shape[name as keyof typeof settings.shape].description
+    // The message may end up in a log, so it must not contain a password.
+    const value = given[name]?.replace(/\/\/([^/@:]*):[^@]*@/, '//$1:***@')
+    return `${name} is ${JSON.stringify(value)}; it must be ${allowed}`
+  })
+  throw new StartupError([...invalid, ...misspeltSettings(environment)].join('\n'))
+}
+
+/** How many characters must be added, left out, replaced or swapped with the next one to make `b` of `a`. */
+function editsBetween(a: string, b: string): number {
+  const rows = [Array.from({ length: b.length + 1 }, (_, j) => j)]
+  const at = (i: number, j: number) => rows[i]?.[j] ?? Number.POSITIVE_INFINITY
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i]
+    rows.push(row)
+    for (let j = 1; j <= b.length; j++) {
+      const isSwapped = a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]
+      const replaced = at(i - 1, j - 1) + (a[i - 1] === b[j - 1] ? 0 : 1)
+      row.push(Math.min(replaced, at(i - 1, j) + 1, at(i, j - 1) + 1, isSwapped ? at(i - 2, j - 2) + 1 : replaced))
+    }
+  }
+  return at(a.length, b.length)
+}
+
+/** Prefixes of variables that desktops and npm set. */
+const FOREIGN = /^(XDG|npm)_/i
+
+/**
+ * Finds variables whose name, or the end of whose name, is nearly that of a setting. They have no effect, which is easily
+ * missed.
+ */
+export function misspeltSettings(environment: NodeJS.ProcessEnv = process.env): string[] {
+  const known = Object.keys(settings.shape)
+  return Object.keys(environment).flatMap((name) => {
+    if (known.includes(name) || FOREIGN.test(name) || !environment[name]) return []
+    const likely = known.find((setting) => {
+      const edits = editsBetween(name.toUpperCase(), setting)
+      if (edits <= (setting.length > 5 ? 2 : 1)) return true
+      // MY_DATABASE_URL is right for another program, MY_DATABSE_URL for none.
+      const ends = [-1, 0, 1].map((more) => name.toUpperCase().slice(-setting.length - more))
+      return setting.includes('_') && ends.some((end) => name.endsWith(`_${end}`) && editsBetween(end, setting) === 1)
+    })
+    return likely ? [`${name} is not a setting and has no effect; did you mean ${likely}?`] : []
+  })
 }

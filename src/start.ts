@@ -4,15 +4,25 @@ import { createApp } from './app.js'
 import { openDatabase } from './database/index.js'
 import { listen } from './http/server.js'
 import { createLog } from './log.js'
+import { version } from './project.js'
 import { openRateLimiter } from './rate-limit/index.js'
-import { readSettings, StartupError } from './settings.js'
+import { misspeltSettings, readSettings, StartupError } from './settings.js'
 
 /** How long closing may take once no request is in flight, which takes 10 seconds at most (see http/server.ts). */
 const CLOSE_MS = 1_700
 
+/** Where the counters are, without passwords. */
+function countersName(redisUrl: string | undefined): string {
+  if (!redisUrl) return 'in memory: they start at zero with each process (set REDIS_URL to keep and share them)'
+  return `in Redis at ${redisUrl
+    .split(',')
+    .map((url) => new URL(url.trim()).host)
+    .join(', ')}`
+}
+
 /**
- * Starts the gateway. The process ends with 1 if that fails. The function that it returns ends the process with 0, whatever
- * hangs; called again, it changes nothing.
+ * Starts the gateway. The process ends with 1 if that fails. The function that it returns ends the process with 0, even
+ * if something hangs; called again, it does nothing.
  */
 export function start(): (reason: string) => void {
   // Closes everything that was opened, the last first.
@@ -37,6 +47,7 @@ export function start(): (reason: string) => void {
   async function open(): Promise<void> {
     const settings = readSettings()
     log = createLog(settings.LOG_LEVEL)
+    for (const warning of misspeltSettings()) log.warn(warning)
     let demo = undefined as DemoKeys | undefined
     const database = await openDatabase(settings, {
       log,
@@ -74,10 +85,9 @@ export function start(): (reason: string) => void {
     }
 
     const base = settings.BASE_URL
-    const lines = [`Pet Store at ${base}`, `  reference  ${base}/docs`, `  GraphiQL   ${base}/graphql`]
+    const lines = [`Pet Store ${version} at ${base}`, `  reference  ${base}/docs`, `  GraphiQL   ${base}/graphql`]
     lines.push(`  database   ${database.name}`)
-    if (rateLimiter.state === 'memory')
-      lines.push('  counters   in memory: they start at zero with each process (set REDIS_URL to keep and share them)')
+    lines.push(`  counters   ${countersName(settings.REDIS_URL)}`)
     if (demo) lines.push('', 'Try it:', '', `curl -H "Authorization: Bearer ${demo.Free}" "${base}/pets?limit=3"`)
     else if ((await database.prisma.apiKey.count()) === 0)
       lines.push('', 'There are no keys yet. Create the first one: npm run keys -- create --name NAME --plan Free')
@@ -85,7 +95,7 @@ export function start(): (reason: string) => void {
   }
 
   open().catch((error) => {
-    // What a stop has closed fails the start that is under way.
+    // A stop closes what this start uses, so the start fails.
     if (ending) return
     process.stderr.write(`${error instanceof StartupError ? error.message : (error?.stack ?? error)}\n`)
     return end(1)

@@ -2,6 +2,7 @@ import { request } from 'node:http'
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { countedAddress } from '../src/http/context.js'
+import { createOpenApi } from '../src/openapi/index.js'
 import { openTestDatabase, type TestDatabase } from './support/database.js'
 import { type Gateway, openGateway } from './support/gateway.js'
 import { watched } from './support/statements.js'
@@ -330,6 +331,40 @@ describe('CORS', () => {
     }
   })
 
+  test('a preflight that names no headers gets those that the service reads', async () => {
+    const { 'access-control-request-headers': _, ...plain } = preflight
+    const { headers } = await gateway.call('OPTIONS', '/pets', { key: null, headers: plain })
+    expect(headers.get('access-control-allow-headers')?.split(', ').sort()).toEqual(
+      [
+        'Authorization',
+        'Content-Type',
+        'Idempotency-Key',
+        'If-Match',
+        'If-None-Match',
+        'traceparent',
+        'X-API-Key',
+        'X-Request-Id',
+      ].sort((a, b) => (a < b ? -1 : 1)),
+    )
+  })
+
+  test('scripts may read every header that a response can have', async () => {
+    // CORS leaves these readable (Fetch standard), or handles them itself.
+    const safe = /^(Access-Control-.*|Cache-Control|Content-.*|Vary|X-Content-Type-Options)$/i
+    const document = createOpenApi({ baseUrl: gateway.config.BASE_URL, sunset: gateway.config.PET_BY_ID_SUNSET })
+    const responses = [
+      ...Object.values(document.components.responses),
+      ...Object.values(document.paths).flatMap((item) =>
+        Object.values(item).flatMap(({ responses }) => Object.values(responses)),
+      ),
+    ]
+    const documented = responses.flatMap((response) => ('headers' in response ? Object.keys(response.headers) : []))
+    const { headers } = await gateway.get('/pets', { headers: { origin } })
+    expect(headers.get('access-control-expose-headers')?.split(', ').sort()).toEqual(
+      [...new Set([...documented.filter((name) => !safe.test(name)), 'Allow'])].sort(),
+    )
+  })
+
   test('CORS_ORIGINS restricts the allowed origins', async () => {
     const narrowed = await useGateway({ CORS_ORIGINS: `${origin}, https://b.example` })
     const ask = (from: string | undefined, method = 'GET') =>
@@ -452,7 +487,7 @@ describe('operational endpoints', () => {
     })
     onTestFinished(() => away.close())
     const lost = await away.get('/readyz', { key: null })
-    expect([lost.status, lost.body.database]).toEqual([503, 'away'])
+    expect([lost.status, lost.body.database]).toEqual([503, 'unreachable'])
     expect((await away.get('/healthz', { key: null })).status).toBe(200)
     const draining = await useGateway({})
     draining.app.drain()

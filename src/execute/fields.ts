@@ -36,16 +36,27 @@ export type Data = Record<string, unknown>
 /** Places of a document that an error names. Each is found by a walk over the lines before it. */
 const MAX_LOCATIONS = 10
 
+/**
+ * Returns why an execution must end; undefined while it may go on. It is asked before each resolver, because listening to
+ * an AbortSignal would cost as much as a short query.
+ */
+export type Cancelled = () => Error | undefined
+
 /** What all fields of one execution share. */
 export interface Execution
   extends Pick<GraphQLResolveInfo, 'schema' | 'fragments' | 'rootValue' | 'operation' | 'variableValues'> {
   contextValue: unknown
-  signal: AbortSignal | undefined
+  cancelled: Cancelled | undefined
   omitNulls: boolean
   /** Characters that the keys and texts of the result may still have. */
   room: number
   /** Errors by the position that each one set to null; `undefined` is the position of the whole data. */
   errors: Map<Path | undefined, GraphQLError> | undefined
+}
+
+export function throwIfCancelled(cancelled: Cancelled | undefined): void {
+  const reason = cancelled?.()
+  if (reason) throw reason
 }
 
 /** The result is longer than the request allows. */
@@ -294,7 +305,7 @@ function executeField(execution: Execution, field: PreparedField, source: unknow
   let info: GraphQLResolveInfo | undefined
   try {
     if (!readsProperty || typeof value === 'function') {
-      execution.signal?.throwIfAborted()
+      throwIfCancelled(execution.cancelled)
       info = resolveInfo(execution, field, path)
       const args = field.args
         ? { ...field.args }
@@ -392,8 +403,8 @@ function listCompleter({ ofType: type }: GraphQLList<GraphQLOutputType>, field: 
         items.push(completed)
       }
     } catch (error) {
-      // The list fails at once. If pending or unreached items reject later, graphql-js leaves the rejections unhandled,
-      // which would end the process.
+      // The list fails immediately. If pending or unreached items reject later, graphql-js leaves the rejections
+      // unhandled, which would end the process.
       ignoreRejections(items)
       ignoreRejections(list)
       throw error
@@ -442,7 +453,10 @@ function abstractCompleter(type: GraphQLAbstractType, field: Field): Complete {
 function runtimeTypeOf(type: GraphQLAbstractType, name: unknown, { schema }: Execution, { nodes }: Field) {
   const runtimeType = typeof name === 'string' ? schema.getType(name) : undefined
   if (isObjectType(runtimeType) && schema.isSubType(type, runtimeType)) return runtimeType
-  throw new GraphQLError(`Abstract type "${type.name}" was resolved to ${inspect(name)}, which is none of its types.`, {
-    nodes,
-  })
+  throw new GraphQLError(
+    `Abstract type "${type.name}" was resolved to ${inspect(name)}, which is not one of its types.`,
+    {
+      nodes,
+    },
+  )
 }

@@ -1,7 +1,7 @@
 import { Prisma, type PrismaClient } from '../../prisma/generated/client/client.js'
 
 // Single reads that arrive together share one query. Collect, then ask: a read may share a query that begins after the
-// read has arrived, never one that is under way. Otherwise a client could miss its own last write.
+// read has arrived, never one that is already running. Otherwise a client could miss its own last write.
 
 type Row = Record<string, unknown>
 
@@ -39,8 +39,8 @@ function gather(delegate: Delegate) {
       const [first] = ids
       const found =
         ids.size === 1
-          ? [await delegate.findUnique({ ...args, where: { [column]: first } })]
-          : await delegate.findMany({ ...args, ...(select && { select }), where: { [column]: { in: [...ids] } } })
+          ? [await delegate.findUnique({ where: { [column]: first }, ...args })]
+          : await delegate.findMany({ where: { [column]: { in: [...ids] } }, ...args, ...(select && { select }) })
       return new Map(found.flatMap((row) => (row ? [[ids.size === 1 ? first : row[column], row] as const] : [])))
     })
     const batch = { rows, ids }
@@ -61,7 +61,7 @@ function gather(delegate: Delegate) {
 
   return {
     findUnique,
-    // What is missing is asked for again, so that the error is Prisma's own.
+    // A missing row is read again alone, so that the error is Prisma's own.
     findUniqueOrThrow: async (args: FindUnique) => (await findUnique(args)) ?? delegate.findUniqueOrThrow(args),
   }
 }

@@ -15,28 +15,24 @@ export function createRequestClient(prisma: PrismaClient, ms: number): PrismaCli
   const deadline = performance.now() + ms
 
   // Single statements are repeated by the pool of connections; this repeats operations of several.
-  const attempt = (operation: () => Promise<unknown>, repeats = 0): Promise<unknown> =>
-    operation().catch(async (error) => {
-      if (error?.code !== 'P2034' || repeats === MAX_REPEATS || performance.now() > deadline) throw error
-      await sleep(conflictDelay(repeats + 1))
-      return attempt(operation, repeats + 1)
-    })
+  async function repeat(operation: () => PromiseLike<unknown>, error: unknown, repeats = 0): Promise<unknown> {
+    const isConflict = (error as { code?: string } | null)?.code === 'P2034'
+    if (!isConflict || repeats === MAX_REPEATS || performance.now() > deadline) throw error
+    await sleep(conflictDelay(repeats + 1))
+    return operation().then(undefined, (next) => repeat(operation, next, repeats + 1))
+  }
+
+  function run(operation: () => PromiseLike<unknown>): Promise<unknown> {
+    const left = deadline - performance.now()
+    return left > 0 ? inTime(operation(), left, (error) => repeat(operation, error)) : Promise.reject(unavailable())
+  }
 
   const guard = <T extends object>(target: T): T =>
     new Proxy(target, {
       get(_, name) {
         const value = Reflect.get(target, name)
         if (typeof value === 'object' && value !== null) return guard(value)
-        if (typeof value !== 'function') return value
-        return (...args: unknown[]) => {
-          const left = deadline - performance.now()
-          return left > 0
-            ? inTime(
-                attempt(() => value.apply(target, args)),
-                left,
-              )
-            : Promise.reject(unavailable())
-        }
+        return typeof value === 'function' ? (...args: unknown[]) => run(() => value.apply(target, args)) : value
       },
     })
   return guard(prisma)

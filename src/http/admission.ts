@@ -4,7 +4,7 @@ import { ApiError } from '../../schema/errors.js'
 import { bindingWindow } from '../rate-limit/index.js'
 import type { RequestContext } from './context.js'
 
-/** How many requests may be inside at once. */
+/** How many requests may be at work concurrently. */
 interface AdmissionLimits {
   room: number
   /** How many of them may belong to one key. */
@@ -27,13 +27,13 @@ const LARGE_ROOM = 250
 export const LARGE_SHARE = 100
 
 /**
- * How long a request may wait, counted in parts, of which a stall of the event loop is but one. Less than the second after
- * which a refused request is a strike, so that waiting makes no burst an abuse.
+ * How long a request may wait, counted in parts, so that a stall of the event loop counts as one part. Less than the
+ * second after which a refused request is a strike, so that waiting does not turn a burst into abuse.
  */
 const PARTS = 4
 const PART_MS = 240
 
-/** A process that is busier than this has no room for more. */
+/** A process with a higher load than this has no room for more. */
 const BUSY = 0.7
 
 /**
@@ -71,23 +71,23 @@ export interface Place {
   readonly since: number
 }
 
-/** One for all: making an error costs more than refusing a request. */
+/** One object for all, because creating an error costs more than refusing a request. */
 const shed = new ApiError(
   'unavailable',
-  'The service has more requests than it can answer in time. This one was not processed and cost nothing. Try again after the time in Retry-After.',
+  'The service has more requests than it can answer in time. This one was not processed and cost nothing. Retry after the seconds in Retry-After.',
   { 'retry-after': '1' },
 )
 
 /**
- * Bounds the requests inside. Further ones wait in the line of their key, and the lines take turns: a key with many
- * requests delays mostly its own. What would wait too long is refused.
+ * Bounds the requests at work. Further ones wait in the queue of their key, and the queues take turns: a key with many
+ * requests delays mostly its own. A request that would wait too long is refused.
  */
 export class Admission {
   readonly #limits: AdmissionLimits
   readonly #lines = new Map<string, Line>()
   /** In the order of arrival. */
   readonly #waiting = new Set<Waiting>()
-  /** The lines in which a request waits, the next one first. */
+  /** The queues in which a request waits, the next one first. */
   readonly #turns = new Set<Line>()
   /** In the order of entry. */
   readonly #inside = new Set<Place>()
@@ -108,7 +108,8 @@ export class Admission {
   }
 
   /**
-   * Lets the request in, unless it has a place here or elsewhere: at once if there is room, otherwise by a promise.
+   * Lets the request in, unless it already has a place here or elsewhere: synchronously if there is room, otherwise by
+   * a promise.
    *
    * @throws ApiError unavailable
    */
@@ -138,7 +139,7 @@ export class Admission {
     if (this.#waiting.size > 0) this.#serve()
   }
 
-  /** Lets in all that wait in a key's line, because its quota is used up: refusing them is cheap, and waiting would not help. */
+  /** Lets in all that wait in a key's queue, because its quota is used up: refusing them is cheap. */
   letAllIn(id: string): void {
     const line = this.#lines.get(id)
     for (const waiting of line?.waiting ?? []) {
@@ -148,7 +149,7 @@ export class Admission {
     }
   }
 
-  /** To be called for each connection that has been accepted. */
+  /** Must be called for each accepted connection. */
   connected = (): void => {
     if (!this.#accepted && this.#acceptingTurns === 0) setImmediate(this.#endTurn)
     this.#accepted = true
@@ -202,7 +203,7 @@ export class Admission {
       this.#stopWaiting(first)
       // At the end, where this loop meets it again.
       if (line.waiting.size > 0) this.#turns.add(line)
-      // Its client has gone.
+      // Its client has disconnected.
       if (first.context.head.socket.destroyed) {
         this.#forgetEmpty(line)
         first.reject(shed)
@@ -228,7 +229,7 @@ export class Admission {
     this.#clock = undefined
   }
 
-  /** What keeps its place while the process has little to do waits for the database, and others may need it less. */
+  /** A request that keeps its place while the process is mostly idle waits for the database; others may not need it. */
   #releaseStuck(): void {
     const last = this.#utilization
     this.#utilization = performance.eventLoopUtilization()
@@ -267,9 +268,9 @@ export function leavePlace(context: RequestContext): void {
 export class Admissions {
   /** Requests at work. */
   readonly work: Admission
-  /** Requests whose bodies are on the way. */
+  /** Requests whose bodies are being received. */
   readonly uploads: Admission
-  /** GraphQL of keys that are refused anyway, one by one: a document is read before it is refused. */
+  /** GraphQL requests of keys that are refused anyway, one at a time: a document is parsed before it is refused. */
   readonly refused: Admission
   /** By key: the end of a ban or of the window that has refused it. */
   readonly #refusedUntil = new LRUCache<number, number>({ max: 10_000 })
@@ -286,12 +287,13 @@ export class Admissions {
     )
   }
 
-  /** Learns of a refusal with 429. */
+  /** Must be called for each refusal with 429. */
   noteRefusal({ key, subject, rateLimit }: RequestContext): void {
     if (!key || !subject || !rateLimit) return
     const { remaining, resetAt } = bindingWindow(rateLimit)
     this.#refusedUntil.set(key.id, rateLimit.bannedUntil ?? resetAt)
-    // A burst is refused at once: what waited would count as a strike, although it had arrived before the first refusal.
+    // A burst is refused immediately: a request that waited would count as a strike, although it arrived before the
+    // first refusal.
     if (remaining === 0) this.work.letAllIn(subject.id)
   }
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
+import type { IncomingHttpHeaders } from 'node:http'
 import ipaddr from 'ipaddr.js'
 import type { ApiKey } from '../../prisma/generated/client/client.js'
 import { ApiError, type ErrorCode } from '../../schema/errors.js'
@@ -22,7 +22,7 @@ export interface RequestHead {
 const noBody = Buffer.alloc(0)
 const printable = /^[\x21-\x7e]{1,128}$/
 
-/** What is known of one request. The steps in app.ts fill it in, in their order. */
+/** The data of one request. The steps in app.ts fill it in, in their order. */
 export class RequestContext {
   readonly head: RequestHead
   /** X-Request-Id. */
@@ -38,24 +38,22 @@ export class RequestContext {
   pathname = ''
   /** The query string, without the question mark. */
   search = ''
-  /** Not part of an API surface: neither counted nor marked. */
+  /** Not part of an API: not counted, and without rate limit headers. */
   operational = false
   /** The REST operation that path and method name, and the text in the path's parameters. */
   operation: Operation | undefined = undefined
   params: Record<string, string | undefined> | undefined = undefined
   /** The methods of a path that is no REST operation. */
   allow: string | undefined = undefined
-  /** Names what was asked in logs and metrics: the operationId; in GraphQL that of each root field, with commas. */
+  /** The name in logs and metrics: the operationId; in GraphQL that of each root field, separated by commas. */
   operationName: string | undefined = undefined
   key: ApiKey | undefined = undefined
   subject: Subject | undefined = undefined
-  /** The bytes of the body, or why there are none. Empty where nothing reads a body. */
+  /** The bytes of the body, or why it could not be read. Empty for requests whose body is not used. */
   body: Buffer | ApiError = noBody
   /** What it occupies while it is at work (see Admission). */
   place: Place | undefined = undefined
   rateLimit: RateLimitResult | undefined = undefined
-  /** Emits `close` when it is written, and before that if the client has gone. */
-  response: Pick<ServerResponse, 'once' | 'off'> | undefined = undefined
   /** How long the request has waited for its key, in milliseconds. */
   waitedMs = 0
   /** Why the request was refused: the code of its first error. */
@@ -75,7 +73,7 @@ export class RequestContext {
     return this.path === '/graphql' ? 'graphql' : this.operation ? 'rest' : 'other'
   }
 
-  /** What was taken out of the quota. */
+  /** What was taken from the quota. */
   get cost(): number {
     return this.rateLimit?.cost ?? 0
   }
@@ -141,13 +139,13 @@ export function readTarget(context: RequestContext, basePath: string): void {
   const { head } = context
   const { url = '' } = head
   const found = plain.exec(url)
-  if (!hasHost(head)) throw notHttp()
+  if (!hasHost(head)) throw notHttp('it must have exactly one Host header, with a valid host')
   if (found) {
     context.pathname = found[1] as string
     context.search = found[2] ?? ''
   } else {
     const absolute = url.startsWith('/') ? `http://localhost${url}` : /^https?:/i.test(url) ? url : ''
-    if (!URL.canParse(absolute)) throw notHttp()
+    if (!URL.canParse(absolute)) throw notHttp('its target is neither a path nor an http URL')
     const { pathname, search } = new URL(absolute)
     context.pathname = pathname
     context.search = search.slice(1)
@@ -158,4 +156,5 @@ export function readTarget(context: RequestContext, basePath: string): void {
   else if (pathname.startsWith(`${basePath}/`)) context.path = pathname.slice(basePath.length)
 }
 
-export const notHttp = () => new ApiError('invalid_request', 'This is not valid HTTP.', { connection: 'close' })
+export const notHttp = (reason: string) =>
+  new ApiError('invalid_request', `The request is not valid HTTP: ${reason}.`, { connection: 'close' })

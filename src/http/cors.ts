@@ -17,6 +17,21 @@ export const EXPOSED = [
   'Sunset',
   'Location',
   'X-Request-Id',
+  'traceparent',
+  'Allow',
+  'WWW-Authenticate',
+].join(', ')
+
+/** The headers that a request may have: those that the service reads. A preflight that names others gets them too. */
+const ALLOWED = [
+  'Authorization',
+  'X-API-Key',
+  'Content-Type',
+  'Idempotency-Key',
+  'If-Match',
+  'If-None-Match',
+  'X-Request-Id',
+  'traceparent',
 ].join(', ')
 
 /** The answer to a CORS preflight (Fetch standard), which browsers keep for a day; undefined for any other request. */
@@ -26,9 +41,7 @@ export function preflight({ method, head: { headers } }: RequestContext): HttpRe
     status: 204,
     headers: {
       'access-control-allow-methods': 'GET, HEAD, POST, PATCH, DELETE, OPTIONS',
-      'access-control-allow-headers':
-        headers['access-control-request-headers'] ??
-        'Authorization, X-API-Key, Content-Type, Idempotency-Key, If-Match, If-None-Match',
+      'access-control-allow-headers': headers['access-control-request-headers'] ?? ALLOWED,
       'access-control-max-age': '86400',
     },
   }

@@ -13,7 +13,7 @@ export interface HealthOptions {
 
 const NO_STORE = { 'cache-control': 'no-store' }
 
-/** Liveness, readiness and metrics: always at the root, neither counted nor marked. */
+/** Liveness, readiness and metrics: always at the root, not counted, and without rate limit headers. */
 export function createHealth({ database, rateLimiter, state, metrics }: HealthOptions) {
   async function readiness() {
     const reached = await database.ping().then(
@@ -22,7 +22,7 @@ export function createHealth({ database, rateLimiter, state, metrics }: HealthOp
     )
     const degraded = rateLimiter.state === 'degraded'
     const status = state.draining ? 'draining' : !reached ? 'unavailable' : degraded ? 'degraded' : 'ok'
-    const body = { status, database: reached ? 'ok' : 'away', limits: rateLimiter.state }
+    const body = { status, database: reached ? 'ok' : 'unreachable', limits: rateLimiter.state }
     return jsonResponse(JSON.stringify(body), reached && !state.draining ? 200 : 503, NO_STORE)
   }
 

@@ -6,14 +6,14 @@ import { StartupError } from '../settings.js'
 
 /** How long requests in flight may take to finish once no new ones are accepted. */
 const GRACE_MS = 10_000
-/** How often connections are looked at that keep a stop waiting. */
+/** How often a stop checks the connections that it waits for. */
 const IDLE_MS = 50
 
 type Handlers = Pick<App['admin'], 'handle' | 'malformed' | 'connected'>
 
-/** Connections that may wait to be accepted: as many clients may come at once, after a restart for example. */
+/** Connections that may wait to be accepted: many clients may connect together, for example after a restart. */
 const BACKLOG = 4_096
-/** Beyond these, idle connections are closed to make room for new ones. */
+/** Above this number, idle connections are closed to make room for new ones. */
 const MAX_CONNECTIONS = 10_000
 
 /** Requests that may wait on a connection for the answer to the one before. */
@@ -22,14 +22,14 @@ const pipelined = new WeakMap<Socket, number>()
 /** Connections on which something has arrived that is not HTTP. */
 const broken = new WeakSet<Socket>()
 
-/** Answers when the answers to the connection's earlier requests are written. */
+/** Responds after the responses to the connection's earlier requests are written. */
 function pipeline(socket: Socket, res: ServerResponse, answer: () => void) {
   const waiting = pipelined.get(socket) ?? 0
   if (waiting >= MAX_PIPELINED) return socket.destroy()
   pipelined.set(socket, waiting + 1)
   res.once('socket', () => {
     pipelined.set(socket, (pipelined.get(socket) ?? 0) - 1)
-    // The rest of a broken request will not arrive: the refusal is its answer.
+    // The rest of a broken request will not arrive: the error is its response.
     if (res.req.complete || !broken.has(socket)) answer()
   })
 }
@@ -37,18 +37,37 @@ function pipeline(socket: Socket, res: ServerResponse, answer: () => void) {
 /** The responses to the last two requests of each connection. */
 const responses = new WeakMap<Socket, [latest: ServerResponse, previous?: ServerResponse]>()
 
-/** Answers what Node refuses by itself, in the shape and with the headers of every other refusal. */
-async function refuseMalformed(app: Handlers, socket: Socket) {
+const REASONS: Record<string, string> = {
+  HPE_HEADER_OVERFLOW: 'its line and headers have more than 16 KiB',
+  ERR_HTTP_REQUEST_TIMEOUT: 'it did not arrive in time',
+}
+
+/** What is wrong with it, in the words of Node's parser where there are none of our own. */
+function reasonOf({ code, reason, rawPacket }: ParseError): string {
+  // The first byte of TLS.
+  if (rawPacket?.[0] === 0x16) return 'it is TLS, but this port speaks plain HTTP; use http://'
+  return REASONS[code ?? ''] ?? reason?.replace(/\.$/, '') ?? 'it could not be read'
+}
+
+/** Node's error about what is not HTTP. */
+interface ParseError extends Error {
+  code?: string
+  reason?: string
+  rawPacket?: Buffer
+}
+
+/** Responds to input that Node itself refuses, with the body and headers of every other error. */
+async function refuseMalformed(app: Handlers, socket: Socket, reason: string) {
   broken.add(socket)
   const [latest, previous] = responses.get(socket) ?? []
   const isWhole = latest?.req.complete
-  // Whole requests get their responses first: the client would take this refusal for the next one.
+  // Complete requests get their responses first: otherwise the client would take this error for one of them.
   const before = isWhole ? latest : previous
   if (before && !before.writableFinished) await Promise.race([once(before, 'close'), once(socket, 'close')])
   // The connection is ending anyway, or the broken request has its response already.
   if (socket.writableEnded || (!isWhole && latest?.headersSent)) return socket.destroySoon()
   if (!socket.writable || socket.writableLength > 0) return socket.destroy()
-  const { status, headers, body = '' } = await app.malformed(socket.remoteAddress)
+  const { status, headers, body = '' } = await app.malformed(socket.remoteAddress, reason)
   headers['content-length'] = String(Buffer.byteLength(body))
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
   socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`)
@@ -87,11 +106,10 @@ export async function listen(
   server.on('connection', app.connected)
   server.maxConnections = MAX_CONNECTIONS
   server.on('drop', () => server.closeIdleConnections())
-  server.on(
-    'clientError',
-    (_error, socket) => void refuseMalformed(app, socket as Socket).catch(() => socket.destroy()),
-  )
-  server.on('connect', (_request, socket) => void refuseMalformed(app, socket as Socket).catch(() => socket.destroy()))
+  const refuse = (socket: Socket, reason: string) =>
+    void refuseMalformed(app, socket, reason).catch(() => socket.destroy())
+  server.on('clientError', (error, socket) => refuse(socket as Socket, reasonOf(error)))
+  server.on('connect', (_request, socket) => refuse(socket as Socket, 'CONNECT is not supported'))
   // An expectation other than 100-continue: nothing here depends on it, so the request is simply answered.
   server.on('checkExpectation', (req, res) => server.emit('request', req, res))
 

@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 
-/** How long a reader may take nothing of its answer, in milliseconds. */
+/** How long a client may read nothing of its response, in milliseconds. */
 export const STALL_MS = 10_000
-/** How much of all answers together may wait for their readers, in characters or bytes. */
+/** How much of all responses together may wait for clients to read, in characters or bytes. */
 const MAX_UNREAD = 67_108_864
 
 interface Reader {
@@ -13,8 +13,8 @@ interface Reader {
 }
 
 /**
- * The answers that their readers have not taken yet. A reader that takes nothing for some seconds is cut off. If more waits
- * than memory is meant for, the client that holds most of it loses the connection that has waited longest.
+ * The responses that clients have not read yet. The connection of a client that reads nothing for some seconds is
+ * closed. If too much waits in all, the client that holds most of it loses the connection that has waited longest.
  */
 export class UnreadAnswers {
   /** In the order in which they began to wait. */
@@ -25,7 +25,7 @@ export class UnreadAnswers {
     return this.#bytes
   }
 
-  /** Watches an answer that has been sent. Nearly all have left the process by then. */
+  /** Watches a response that has been sent. Nearly all have left the process by then. */
   watch(res: ServerResponse, holder: string): void {
     const { socket, writableLength: bytes } = res
     if (bytes === 0 || !(socket instanceof Socket)) return

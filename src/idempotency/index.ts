@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
-import type { Prisma, PrismaClient } from '../../prisma/generated/client/client.js'
+import { Prisma, type PrismaClient } from '../../prisma/generated/client/client.js'
 import { ApiError, catalogue, type ErrorCode } from '../../schema/errors.js'
+import { sweepRegularly } from '../database/sweep.js'
 import type { RequestContext } from '../http/context.js'
 import { errorResponse, toApiError } from '../http/errors.js'
 import type { HttpResponse } from '../http/response.js'
@@ -11,11 +12,10 @@ export const MAX_KEY = 255
 export const MAX_ANSWER = 65_536
 
 const SWEEP_MS = 60_000
-const SWEEP_ROWS = 500
 
 type Transaction = Prisma.TransactionClient
 
-/** What a request has come to. */
+/** The outcome of a request. */
 export interface Outcome {
   response: HttpResponse
   /** Why a resolver refused the request. Then its changes are rolled back. */
@@ -47,20 +47,23 @@ export function readIdempotencyKey({ head: { rawHeaders, headers } }: RequestCon
   const key = headers['idempotency-key']
   if (key === undefined) return
   const names = rawHeaders.filter((name, i) => i % 2 === 0 && name.toLowerCase() === 'idempotency-key')
-  if (names.length > 1) throw new ApiError('invalid_request', 'Idempotency-Key must not be repeated.')
+  if (names.length > 1) throw new ApiError('invalid_request', 'The header Idempotency-Key must not be repeated.')
   if (!/^[\x20-\x7e]+$/.test(String(key)) || key.length > MAX_KEY)
-    throw new ApiError('invalid_request', `Idempotency-Key must be 1 to ${MAX_KEY} printable ASCII characters.`)
+    throw new ApiError(
+      'invalid_request',
+      `The header Idempotency-Key must be 1 to ${MAX_KEY} printable ASCII characters.`,
+    )
   return String(key)
 }
 
 /**
- * Performs each request with an Idempotency-Key once, and replays its answer for 24 hours, on every gateway. The answer
- * is kept in the transaction that performs the request, so that no crash can come between the two.
+ * Performs each request with an Idempotency-Key once, and replays its response for 24 hours, on every gateway. The
+ * response is kept in the transaction that performs the request, so that a crash cannot separate the two.
  */
 export function createIdempotency({ prisma, log }: { prisma: PrismaClient; log: Logger }) {
   /**
-   * The kept answer. If there is none, other gateways are refused until the transaction ends. The lock goes with the
-   * connection, so a gateway that dies blocks nobody.
+   * The kept response. If none is kept, other gateways return 409 until the transaction ends. The lock ends with the
+   * connection, so a killed gateway blocks no other.
    *
    * @throws ApiError conflict (the first request is still running), idempotency_mismatch
    */
@@ -118,7 +121,7 @@ export function createIdempotency({ prisma, log }: { prisma: PrismaClient; log: 
         if (length > MAX_ANSWER)
           throw new ApiError(
             'invalid_request',
-            `The answer has ${length} bytes; with an Idempotency-Key at most ${MAX_ANSWER} are possible. Select less.`,
+            `The response would have ${length} bytes; with an Idempotency-Key at most ${MAX_ANSWER} are possible. Select fewer fields.`,
           )
         if (!(await keep(transaction, request, response))) throw new RollBack()
         return response
@@ -127,7 +130,7 @@ export function createIdempotency({ prisma, log }: { prisma: PrismaClient; log: 
       if (!(error instanceof RollBack)) throw error
       if (!error.outcome) return perform(request, context, answer)
       const { response, refusal } = error.outcome
-      // Of the refusals, those that the state of the store is the reason for.
+      // Only refusals that depend on the stored data.
       if (!refusal || ![404, 409, 422].includes(catalogue[refusal].status)) return response
       return prisma.$transaction(async (transaction) => {
         const kept = await find(transaction, request)
@@ -137,19 +140,13 @@ export function createIdempotency({ prisma, log }: { prisma: PrismaClient; log: 
     }
   }
 
-  /** Deletes what is older than 24 hours, in batches that hold up nobody for long. */
-  async function sweep() {
-    try {
-      for (let deleted = SWEEP_ROWS; deleted === SWEEP_ROWS; )
-        deleted = await prisma.$executeRaw`
-          DELETE FROM "IdempotentAnswer" WHERE ctid = ANY (ARRAY(
-            SELECT ctid FROM "IdempotentAnswer" WHERE "createdAt" <= now() - interval '24 hours'
-            LIMIT ${SWEEP_ROWS} FOR UPDATE SKIP LOCKED))`
-    } catch (error) {
-      log.warn({ err: error }, 'failed to delete old idempotent answers')
-    }
-  }
-  const sweeping = setInterval(sweep, SWEEP_MS).unref()
+  const stopSweeping = sweepRegularly({
+    prisma,
+    log,
+    table: 'IdempotentAnswer',
+    condition: Prisma.sql`"createdAt" <= now() - interval '24 hours'`,
+    everyMs: SWEEP_MS,
+  })
 
   return {
     /**
@@ -163,7 +160,7 @@ export function createIdempotency({ prisma, log }: { prisma: PrismaClient; log: 
       const fingerprint = createHash('sha256').update(`${method} ${path}\n`).update(body).digest('hex')
       return perform({ callerId: caller.originId ?? caller.id, key, fingerprint }, context, answer)
     },
-    close: () => clearInterval(sweeping),
+    close: stopSweeping,
   }
 }
 

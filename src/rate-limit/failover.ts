@@ -7,9 +7,9 @@ import type { RateLimiter, RateLimitResult, Subject } from './result.js'
 const HEARTBEAT_MS = 500
 
 /**
- * Counts in Redis, and alone in memory while Redis is away. Memory mirrors what Redis last said, so that counting alone
- * goes on from there; each question to Redis tells what memory holds, so that Redis learns what was counted alone, and
- * what a restart has made it forget.
+ * Counts in Redis, and in memory while Redis is unreachable. Memory mirrors the last reply of Redis, so that counting
+ * continues from there. Each command to Redis carries the counters in memory, so that Redis learns what was counted
+ * alone and what it lost in a restart.
  */
 export class FailoverRateLimiter implements RateLimiter {
   readonly #client: Redis | Cluster
@@ -20,7 +20,7 @@ export class FailoverRateLimiter implements RateLimiter {
   #closed = false
   /** Once Redis has failed, no request touches it until the heartbeat has reached it again. */
   #away = false
-  /** In the slot that failed last: a cluster may be away in part. */
+  /** In the slot that failed last: a part of a cluster may be unreachable. */
   #probe: string
 
   constructor(client: Redis | Cluster, redis: RedisStore, memory: MemoryStore, log: Logger) {
@@ -66,7 +66,7 @@ export class FailoverRateLimiter implements RateLimiter {
     if (this.#away) return
     this.#away = true
     this.#probe = probe
-    this.#log.warn({ err: error }, 'Redis is away: this gateway counts alone until it is back')
+    this.#log.warn({ err: error }, 'Redis is unreachable: this gateway counts alone')
   }
 
   /** A write, because a replica, a full or a half-loaded Redis still answers a ping. Also notices a loss when idle. */

@@ -31,9 +31,38 @@ function remaining({ windows, at }: RateLimitResult, banEnd: number | undefined)
   return text
 }
 
+/** Whole seconds until the binding window resets or the ban ends, at least 1, by the clock of the store. */
+function secondsToWait(result: RateLimitResult): number {
+  const banEnd = result.outcome === 'banned' ? result.bannedUntil : undefined
+  const reset = Math.ceil((banEnd ?? bindingWindow(result).resetAt) / 1000)
+  return Math.max(1, Math.ceil(reset - result.at / 1000))
+}
+
+const { format } = new Intl.NumberFormat('en-US')
+const counted = (count: number, unit: string) => `${format(count)} ${unit}${count === 1 ? '' : 's'}`
+const lengths: Record<number, string> = { 60: 'minute', 86400: 'day' }
+
+/** What a client that gets a 429 has to do. */
+export const waitMessage = (result: RateLimitResult, atLeast = 0) =>
+  `Wait ${counted(Math.max(secondsToWait(result), atLeast), 'second')} (Retry-After).`
+
+/** Why a request is refused with 429: the window, its limit, and how long to wait. */
+export function refusalMessage(result: RateLimitResult, cost = 1): string {
+  const wait = waitMessage(result)
+  if (result.outcome === 'banned')
+    return `The key is banned until ${new Date(result.bannedUntil ?? 0).toISOString().slice(0, 19)}Z. ${wait}`
+  const { name, limit, seconds, remaining } = bindingWindow(result)
+  const window = `${counted(limit, 'request')} per ${lengths[seconds] ?? counted(seconds, 'second')}`
+  if (name === 'address') return `The limit of ${window} without a valid key is used up for your address. ${wait}`
+  if (remaining > 0)
+    return `The operation costs ${counted(cost, 'request')}, but of ${window} only ${format(remaining)} are left. ${wait}`
+  return `The limit of ${window} is used up. ${wait}`
+}
+
 /**
- * Sets the specification's X-RateLimit-* of the binding window (reset in Unix seconds, rounded up) and what the
- * request has cost, and the headers of the draft. A refusal has Retry-After too, which counts from the store's clock and ends with the reset.
+ * Sets X-RateLimit-* (docs/specification.md, Limits) of the binding window (reset in Unix seconds, rounded up), the cost of
+ * the request, and the headers of the draft. A refusal also has Retry-After, which counts from the store's clock and ends
+ * with the reset.
  */
 export function setRateLimitHeaders(headers: Record<string, string>, result: RateLimitResult, refused: boolean): void {
   const binding = bindingWindow(result)
@@ -45,7 +74,6 @@ export function setRateLimitHeaders(headers: Record<string, string>, result: Rat
   headers['ratelimit-policy'] = policy(result)
   headers['x-ratelimit-cost'] = String(result.cost)
   headers.ratelimit = remaining(result, banEnd)
-  // A refusal may know of a longer wait.
-  const wait = Math.max(1, Math.ceil(reset - result.at / 1000), Number(headers['retry-after'] ?? 0))
-  if (refused) headers['retry-after'] = String(wait)
+  // The error may have a longer wait.
+  if (refused) headers['retry-after'] = String(Math.max(secondsToWait(result), Number(headers['retry-after'] ?? 0)))
 }

@@ -4,10 +4,10 @@ import { createClient, RedisStore } from './redis.js'
 import type { RateLimiter, RateLimiterOptions } from './result.js'
 
 export { DAY_MS, GRACE_MS, STRIKES_MS } from './bans.js'
-export { bindingWindow, setRateLimitHeaders } from './headers.js'
+export { bindingWindow, refusalMessage, setRateLimitHeaders, waitMessage } from './headers.js'
 export type { RateLimiter, RateLimiterOptions, RateLimitResult, Subject, WindowName, WindowState } from './result.js'
 
-/** Counts in this process alone, and bans nobody. */
+/** Counts in this process alone, without bans. */
 export function createMemoryRateLimiter(): Pick<RateLimiter, 'consume'> {
   return new MemoryStore({ banAfter: 0, banSeconds: 1, banCarrySeconds: 0 }, '')
 }

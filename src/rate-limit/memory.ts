@@ -55,12 +55,12 @@ export class MemoryStore {
     return Object.assign(result, ban ?? started)
   }
 
-  /** What is known of a subject's windows, ended ones included. */
+  /** The windows of a subject, including ended ones. */
   counters(id: string): Counters | undefined {
     return this.#subjects.get(id)
   }
 
-  /** Takes over what another store has decided, to go on from there should that store fail. */
+  /** Copies the decision of another store, to continue from there if that store fails. */
   adopt({ id }: Subject, { windows, bannedUntil, banCarriedMs }: StoreResult): void {
     const counters = this.#subjects.get(id)
     for (const { name, limit, remaining, resetAt } of windows) {

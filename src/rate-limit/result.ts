@@ -61,11 +61,11 @@ export function storeResult(
 
 export interface RateLimiter {
   /**
-   * Takes `cost` from every window of the subject, or from none. Cost 0 only looks, and is never limited.
+   * Takes `cost` from every window of the subject, or from none. Cost 0 only reads, and is never limited.
    * Never rejects, and waits for Redis no longer than `redisTimeoutMs`.
    */
   consume(subject: Subject, cost: number): Promise<RateLimitResult>
-  /** `degraded`: Redis is configured but away, and this gateway counts alone. */
+  /** `degraded`: Redis is configured but unreachable, and this gateway counts alone. */
   readonly state: 'memory' | 'redis' | 'degraded'
   close(): Promise<void>
 }

@@ -14,9 +14,9 @@ const result = await autocannon({
   requests: [
     {
       setupRequest: (request) => {
-        const filled = fill(choose(load.templates), load.maxima)
+        const { isIdempotent, ...filled } = fill(choose(load.templates), load.maxima)
         const key = load.keys[Math.floor(Math.random() * load.keys.length)] as string
-        return { ...request, ...filled, headers: headersFor(key, filled.body) } as autocannon.Request
+        return { ...request, ...filled, headers: headersFor(key, filled.body, isIdempotent) } as autocannon.Request
       },
     },
   ],

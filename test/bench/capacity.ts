@@ -6,9 +6,9 @@ import { workloads } from './workloads.js'
 export const assumptions = {
   /** Share of a core that a gateway process uses at most: above it, waiting times grow fast. */
   gatewayUse: 0.7,
-  /** Likewise for the one thread of a Redis server. */
+  /** The same for the one thread of a Redis server. */
   redisUse: 0.6,
-  /** Likewise for the cores of a PostgreSQL server. */
+  /** The same for the cores of a PostgreSQL server. */
   postgresUse: 0.6,
   /** Cores of one PostgreSQL server, primary or replica. */
   postgresCores: 16,

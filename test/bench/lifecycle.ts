@@ -1,4 +1,4 @@
-// Whatever the benchmark makes, it removes: at the end, after an error, on Ctrl-C, and when npm goes away.
+// The benchmark removes everything that it creates: at the end, after an error, on Ctrl-C, and when npm ends.
 
 const cleanups: (() => unknown)[] = []
 let stopping = false
@@ -39,7 +39,7 @@ export async function runProgram(program: () => Promise<void>) {
       process.exitCode = 1
     }
   }
-  // The signal handler ends the process; what fails meanwhile fails because of it.
+  // The signal handler ends the process; errors during that time are caused by it.
   if (stopping) return
   stopping = true
   await cleanUp()

@@ -65,7 +65,7 @@ async function getPet(url: string, key: string) {
   return { ok: response.ok, status: response.status, ms: performance.now() - began }
 }
 
-/** All requests at once, over all gateways, with a key that nobody has used. */
+/** All requests concurrently, over all gateways, with an unused key. */
 async function exactness(gateways: RunningServer[], key: string) {
   const requests = Array.from({ length: CONCURRENT }, (_, i) =>
     getPet((gateways[i % GATEWAYS] as RunningServer).url, key),
@@ -74,7 +74,7 @@ async function exactness(gateways: RunningServer[], key: string) {
   // What was admitted and then failed has still been counted.
   const admitted = answers.filter(({ status }) => status !== 429).length
   const failed = answers.filter(({ ok, status }) => !ok && status !== 429).length
-  const what = `admitted of ${CONCURRENT} at once, ${GATEWAYS} gateways`
+  const what = `admitted of ${CONCURRENT} concurrent requests, ${GATEWAYS} gateways`
   report(what, `${admitted}, the plan allows ${BUSINESS_PER_MINUTE}`, admitted === BUSINESS_PER_MINUTE)
   if (failed) report('  of them failed', `${failed}; an overloaded machine answers 503`)
 }

@@ -38,7 +38,7 @@ export interface Target {
   connections: number
 }
 
-/** Loads one server for some seconds, and reads what it and the stores spent meanwhile. */
+/** Loads one server for some seconds, and measures what it and the stores spent in that time. */
 export async function sample(bench: Bench, target: Target, seconds: number, seed: number) {
   const { name, server, database, templates, connections } = target
   const { keys, maxima, client } = database

@@ -143,13 +143,13 @@ const method = `## How it is measured
   virtual machine; these ratios drift less.
 - The load comes from another process, over connections that stay open. It sends random ids and a random one of the
   API keys with each request. All servers of a round get the same requests.
-- Before the rounds, all servers must give the same answers to the same requests. One failed request ends the run.
+- Before the rounds, all servers must return the same responses to the same requests. One failed request ends the run.
 - The run fails when Redis was unreachable, because counting in memory is cheaper. After each workload, the quota that
   the gateway has counted must equal the requests that were sent.
-- The tables that a workload writes to are put back before each round, and autovacuum is off for them.
+- The tables that a workload writes to are restored before each round, and autovacuum is off for them.
 - Processor time and memory come from \`/proc\` (user and system time of all threads, \`VmHWM\`), Redis' from
   \`INFO cpu\`, PostgreSQL's from its processes.
-- Redis and the writers of PostgreSQL also work for others that use them meanwhile. Run the benchmark alone.
+- Other programs that use Redis or PostgreSQL during the run distort the figures. Run the benchmark alone.
 - The benchmark creates databases of its own and claims an empty logical database of Redis. It refuses all others, and
   removes both at the end, also after an error or Ctrl-C.
 
@@ -166,10 +166,10 @@ Their code is in \`test/bench/peers\`. All have a pool of 10 connections and pre
 ## What these figures do not say
 
 - The peers do less than the gateway: no bans, no quota over two surfaces, no \`ETag\`, no deprecation headers, no CORS,
-  no metrics, no price of a GraphQL document.
+  no metrics, no cost of a GraphQL document.
 - The load generator, PostgreSQL and Redis share the machine's cores with the server. On a small machine their work
   bounds the rates; processor time for each request compares the servers more directly.
-- The load is closed: a connection sends its next request when it has the last answer. So latency at full load shows
+- The load is closed: a connection sends its next request when it has the last answer. So latency at full load includes
   queueing, and short stalls are underrepresented in p99.
 - Loopback has no network latency and no TLS. Both would bring the ratios closer to 1.
 `

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { CATEGORIES } from './seed.js'
 import type { Template } from './workloads.js'
 
@@ -12,12 +13,12 @@ export const maximaFor = (pets: number) => ({
 export type Maxima = ReturnType<typeof maximaFor>
 
 /** A request with random values from 1 to each maximum. wrk.lua does the same in Lua. */
-export function fill({ method, path, body }: Template, maxima: Maxima, random = Math.random) {
+export function fill({ method, path, body, isIdempotent }: Template, maxima: Maxima, random = Math.random) {
   const values = Object.fromEntries(
     Object.entries(maxima).map(([name, max]) => [name, String(1 + Math.floor(random() * max))]),
   )
   const filled = (text: string) => text.replace(/\{(\w+)\}/g, (_, name) => values[name] as string)
-  return { method, path: filled(path), body: body && filled(body) }
+  return { method, path: filled(path), body: body && filled(body), isIdempotent }
 }
 
 export function choose(templates: Template[], random = Math.random): Template {
@@ -29,7 +30,8 @@ export function choose(templates: Template[], random = Math.random): Template {
   return templates[0] as Template
 }
 
-export const headersFor = (key: string, body: string | undefined) => ({
+export const headersFor = (key: string, body?: string, isIdempotent = false) => ({
   authorization: `Bearer ${key}`,
   ...(body ? { 'content-type': 'application/json' } : {}),
+  ...(isIdempotent ? { 'idempotency-key': randomUUID() } : {}),
 })

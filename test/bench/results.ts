@@ -87,7 +87,7 @@ export function medianSample(rounds: Sample[]): Sample {
   }
 }
 
-/** Compared round by round: what the machine does meanwhile strikes both sides of a round. */
+/** Compared round by round: other work of the machine affects both sides of a round. */
 export function ratio(over: number[], under: number[]): Ratio {
   const ratios = under.map((value, round) => (over[round] as number) / value)
   return { median: median(ratios), min: Math.min(...ratios), max: Math.max(...ratios) }

@@ -133,7 +133,7 @@ function advice(sizes: Sizing[]) {
     replicas &&
       `- **Read replicas** (from ${replicas}): the gateway has one \`DATABASE_URL\` and does not send reads to replicas itself. A proxy that splits reads, or a second URL, is work to be done. A replica lags behind: a client might not see its own last write, which today it always does.`,
     primaries &&
-      `- **More than one primary** (from ${primaries}): PostgreSQL does not split writes by itself. The data must be sharded, for example by pet, or the writes must be queued. Neither is built.`,
+      `- **More than one primary** (from ${primaries}): PostgreSQL does not split writes on its own. The data must be sharded, for example by pet, or the writes must be queued. Neither is built.`,
     pooler &&
       `- **A connection pooler** (from ${pooler}): above about ${assumptions.postgresConnections} connections, PostgreSQL needs PgBouncer in front, 1.21 or later because of prepared statements, or fewer connections for each gateway.`,
   ]

@@ -30,8 +30,8 @@ export async function verifySameAnswers(
 }
 
 async function ask({ url }: RunningServer, request: ReturnType<typeof fill>, key: string) {
-  const { method, path, body } = request
-  const response = await fetch(url + path, { method, body, headers: headersFor(key, body) })
+  const { method, path, body, isIdempotent } = request
+  const response = await fetch(url + path, { method, body, headers: headersFor(key, body, isIdempotent) })
   const answer = await response.json()
   if (!response.ok || answer.errors || (Array.isArray(answer) && answer.length === 0))
     throw new Refusal(`${method} ${path} ${body ?? ''}: ${response.status} ${JSON.stringify(answer)}`)

@@ -6,6 +6,8 @@ export interface Template {
   method: 'GET' | 'POST' | 'PATCH'
   path: string
   body?: string
+  /** Each request has an Idempotency-Key of its own. */
+  isIdempotent?: true
 }
 
 export interface Workload {
@@ -105,6 +107,15 @@ export const workloads: Workload[] = [
     servers: rest,
     templates: [postOrder],
     targets: { 'fastify-prisma': 1.0 },
+    writes: true,
+  },
+  {
+    // Against POST order: what the key costs.
+    id: 'post-order-key',
+    title: 'POST order with Idempotency-Key',
+    connections: CONNECTIONS,
+    servers: ['gateway'],
+    templates: [{ ...postOrder, isIdempotent: true }],
     writes: true,
   },
   {

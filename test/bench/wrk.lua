@@ -1,13 +1,15 @@
 -- One request after the other for wrk: arguments are a file with keys and templates, and a seed.
 -- All servers of a round get the same seed, so the same requests.
 
-local data, values, total
+local data, values, total, count, started
 
 function init(args)
   data = dofile(args[1])
   math.randomseed(tonumber(args[2]))
   values = {}
   total = 0
+  count = 0
+  started = os.time()
   for _, template in ipairs(data.templates) do
     total = total + template.weight
     template.upTo = total
@@ -28,6 +30,10 @@ function request()
   local key = data.keys[math.random(#data.keys)]
   local head = template.method .. ' ' .. template.path:gsub('{(%w+)}', values)
     .. ' HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ' .. key .. '\r\n'
+  if template.isIdempotent then
+    count = count + 1
+    head = head .. 'Idempotency-Key: ' .. started .. '-' .. count .. '\r\n'
+  end
   if not template.body then return head .. '\r\n' end
   local body = template.body:gsub('{(%w+)}', values)
   return head .. 'Content-Type: application/json\r\nContent-Length: ' .. #body .. '\r\n\r\n' .. body
