@@ -13,7 +13,6 @@ import { guides } from '../src/openapi/guides.js'
 import { stabilities } from '../src/openapi/operation.js'
 import { DAY_MS, GRACE_MS, STRIKES_MS, setRateLimitHeaders } from '../src/rate-limit/index.js'
 import { settings } from '../src/settings.js'
-import { resetStore } from './support/calls.js'
 import { type Gateway, openGateway } from './support/gateway.js'
 import { has, type Language, runPrograms } from './support/programs.js'
 
@@ -202,7 +201,7 @@ describe('the figures in the guides match the code', () => {
       authentication: [`by address, ${addressSubject('').windows[0]?.limit} a minute`, 'within 10 seconds'],
       limits: [
         'A REST request costs 1.',
-        `of one key, ${ADMISSION_LIMITS.work.share} requests`,
+        `at most ${ADMISSION_LIMITS.work.share} requests of one key`,
         `no more than ${LARGE_SHARE} together`,
         'more than 100 objects',
         'request has cost: 0 if',
@@ -210,7 +209,7 @@ describe('the figures in the guides match the code', () => {
         `${MAX_BODY_BYTES / 1024} KiB`,
       ],
       'rate-limit-headers': ['if it is 0'],
-      'backing-off': ['200 calls', `${STALL_MS / 1000} seconds may be closed`],
+      'backing-off': ['200 calls', `read nothing for ${STALL_MS / 1000} seconds`],
       bans: [
         `more than ${GRACE_MS / 1000} second after`,
         `${BAN_AFTER} strikes within a minute ban the key for ${BAN_SECONDS / 60} minutes`,
@@ -229,7 +228,8 @@ describe('the figures in the guides match the code', () => {
         'and at least 1:',
         'divided by 100.',
         'costs 1, costs 5, and costs 3.',
-        'beyond a limit costs 1.',
+        'exceeds a limit costs 1.',
+        'returns 400 and costs 1;',
         '600 times a minute',
         'longer than 8 MiB',
         'longer than 10 seconds',
@@ -253,14 +253,18 @@ describe('the figures in the guides match the code', () => {
 })
 
 describe('the table of REST and GraphQL', () => {
-  beforeEach(() => resetStore(gateway.prisma))
+  async function restore() {
+    await gateway.prisma.$executeRaw`TRUNCATE "Order", "InventoryItem", "Pet", "Category" RESTART IDENTITY`
+    await seed(gateway.prisma)
+  }
+  beforeEach(restore)
 
   test.each(table(guide('rest-and-graphql')).filter(([rest]) => /^`[A-Z]/.test(rest ?? '')))(
     '%s does the same as %s',
     async (rest = '', graphql = '') => {
       const [, method = '', path = '', body] = /^`(\w+) (\S+)`(?: with `(.*)`)?$/.exec(rest) ?? []
       const answer = await gateway.call(method, path, { body })
-      await resetStore(gateway.prisma)
+      await restore()
       const { data, errors } = (await gateway.graphql(graphql.slice(1, -1))).body
       expect(errors).toBeUndefined()
       if (answer.status === 204) expect(Object.values(data)[0]).toBeTruthy()

@@ -1,73 +1,79 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { seed } from '../prisma/seed.js'
 import { catalogue } from '../schema/errors.js'
 import { plans } from '../schema/plans.js'
 import { settings } from '../src/settings.js'
+import { type Gateway, openGateway } from './support/gateway.js'
+import { codeBlocks, pages, section, table } from './support/markdown.js'
+import { has, runPrograms } from './support/programs.js'
 
-const readme = readFileSync('README.md', 'utf8')
 const packageJson = JSON.parse(readFileSync('package.json', 'utf8'))
 
-/** The rows of the table under a heading, as cells without backticks. */
-function table(heading: string): string[][] {
-  const section = readme.split(`\n## ${heading}\n`)[1]?.split('\n## ')[0] ?? ''
-  const rows = section.split('\n').filter((line) => line.startsWith('|'))
-  return rows.slice(2).map((row) =>
-    row
-      .split('|')
-      .slice(1, -1)
-      .map((cell) => cell.trim().replaceAll('`', '')),
-  )
-}
-
-describe('the README matches the code', () => {
-  test('every setting, with its default', () => {
+describe('README and docs match the code', () => {
+  test('docs/settings.md has every setting, with its default', () => {
     const defaults = Object.entries(settings.shape).map(([name, setting]) => {
       const value: unknown = setting.parse(undefined)
       const shown = value instanceof Date ? value.toISOString().slice(0, 10) : Array.isArray(value) ? value[0] : value
       return [name, shown]
     })
-    const documented = table('Settings').map(([name, value]) => [
+    const rows = pages.get('docs/settings.md')?.matchAll(/^\| `([A-Z_]+)` \| (.*?) \| .+ \|$/gm) ?? []
+    const documented = [...rows].map(([, name, value]) => [
       name,
-      // These three have no fixed default: the table says what happens without them.
-      value?.startsWith('none') || value?.includes('{') ? undefined : value,
+      // These have no fixed default: the table says what happens without them.
+      value?.startsWith('none') || value?.includes('{') ? undefined : value?.replaceAll('`', ''),
     ])
     expect(documented.sort()).toEqual(
       defaults.map(([name, value]) => [name, value === undefined ? undefined : String(value)]).sort(),
     )
   })
 
-  test('every error, with its status', () => {
-    expect(table('Errors').map(([status, code]) => [code, Number(status)])).toEqual(
+  test('every setting that the README names exists', () => {
+    const named = table('README.md', 'Settings', 'setting').flatMap(([names]) => names?.split(', ') ?? [])
+    expect(named).toContain('DATABASE_URL')
+    expect(Object.keys(settings.shape)).toEqual(expect.arrayContaining(named))
+  })
+
+  test('docs/specification.md has every error, with its status', () => {
+    const rows = table('docs/specification.md', 'Errors', 'status')
+    expect(rows.map(([status, code]) => [code, Number(status)])).toEqual(
       Object.entries(catalogue).map(([code, { status }]) => [code, status]),
     )
   })
 
-  test('the limits of every plan', () => {
+  test.each([
+    ['README.md', 'Keys and plans'],
+    ['docs/specification.md', 'Limits'],
+  ])('%s has the limits of every plan', (page, heading) => {
     const number = (cell: string | undefined) => Number(cell?.replaceAll(',', ''))
-    const documented = table('Keys, plans and bans').filter(([plan]) => plan !== 'Enterprise')
+    const documented = table(page, heading, 'plan').filter(([plan]) => plan !== 'Enterprise')
     expect(
       Object.fromEntries(documented.map(([plan, minute, day]) => [plan, { minute: number(minute), day: number(day) }])),
     ).toEqual({ Free: plans.Free, Pro: plans.Pro, Business: plans.Business })
   })
 
-  test('it names every script, and only scripts that exist', () => {
-    const named = new Set([...readme.matchAll(/npm (?:run )?([\w:]+)/g)].map(([, name]) => name))
-    for (const builtIn of ['ci', 'install']) named.delete(builtIn)
+  test('CONTRIBUTING.md has every script, and no page names one that does not exist', () => {
     const scripts = Object.keys(packageJson.scripts).filter((name) => !name.startsWith('check:'))
-    expect([...named].sort()).toEqual(scripts.sort())
+    const listed = table('CONTRIBUTING.md', 'Commands', 'command').map(([name]) => name?.replace(/^npm (run )?/, ''))
+    expect(listed.sort()).toEqual(scripts.sort())
+    for (const [page, text] of pages)
+      for (const [command, name] of text.matchAll(/npm run (?:--silent )?([\w:]+)/g))
+        expect(scripts, `${page}: ${command}`).toContain(name)
   })
 
-  test('every dependency, with its purpose', () => {
-    const named = table('What it is built on').flatMap(([names]) => names?.split(', ') ?? [])
+  test('docs/architecture.md has every dependency, with its purpose', () => {
+    const named = table('docs/architecture.md', 'Dependencies', 'dependency').flatMap(
+      ([names]) => names?.split(', ') ?? [],
+    )
     expect(named.sort()).toEqual(Object.keys(packageJson.dependencies).sort())
   })
 
-  test('every file in the tree exists', () => {
-    const tree = readme.split('\n## The tree\n')[1]?.split('```')[1] ?? ''
+  test('every file in the tree of docs/architecture.md exists', () => {
+    const [tree] = codeBlocks(section('docs/architecture.md', 'The tree')).map(({ code }) => code)
     let folder = ''
     const missing: string[] = []
-    for (const line of tree.split('\n').slice(1)) {
+    for (const line of tree?.split('\n') ?? []) {
       const [, indent = '', rest = ''] = /^( *)(.*)$/.exec(line) ?? []
       for (const name of rest.match(/[\w./-]+\.(?:ts|mjs|prisma|yaml|graphql)\b|[\w-]+(?:\/[\w-]+)*\/(?=\s|$)/g) ??
         []) {
@@ -78,5 +84,81 @@ describe('the README matches the code', () => {
     }
     expect(tree).toContain('src/')
     expect(missing).toEqual([])
+  })
+
+  test('the declaration that the README shows is in the schema', () => {
+    const [shown] = codeBlocks(section('README.md', 'How it works')).map(({ code }) => code)
+    const unindented = readFileSync('schema/category.ts', 'utf8').replaceAll(/^ {2}/gm, '')
+    expect(unindented.includes(shown ?? ''), 'copy the field `category` of schema/category.ts into the README').toBe(
+      true,
+    )
+    expect(shown).toContain('rest:')
+  })
+
+  test('docs/decisions/README.md has every record, with its status and date', () => {
+    const records = [...pages].filter(([page]) => /^docs\/decisions\/\d/.test(page))
+    for (const [page, text] of records) {
+      const name = page.replace('docs/decisions/', '')
+      const [, title] = /^# (.+)\n/.exec(text) ?? []
+      const [, status, date] = /^Status: ((?:accepted|superseded).*)\. Date: (\d{4}-\d\d-\d\d)\./m.exec(text) ?? []
+      expect(pages.get('docs/decisions/README.md')?.split('\n')).toContain(
+        `| [${name.slice(0, 4)}](${name}) | ${title} | ${status} | ${date} |`,
+      )
+    }
+    expect(records.length).toBeGreaterThan(10)
+  })
+
+  test('every released version in CHANGELOG.md has a date', () => {
+    const headings = [...(pages.get('CHANGELOG.md') ?? '').matchAll(/^## (.+)$/gm)].map(([, heading]) => heading)
+    expect(headings[0]).toBe('Unreleased')
+    for (const heading of headings.slice(1)) expect(heading).toMatch(/^\d+\.\d+\.\d+ - \d{4}-\d\d-\d\d$/)
+    expect(headings[1]).toContain(packageJson.version)
+  })
+
+  test('.editorconfig agrees with biome.json', () => {
+    const { indentStyle, indentWidth, lineWidth } = JSON.parse(readFileSync('biome.json', 'utf8')).formatter
+    const written = Object.fromEntries(
+      readFileSync('.editorconfig', 'utf8')
+        .split('\n[*.md]')[0]
+        ?.split('\n')
+        .map((line) => line.split(' = ')) ?? [],
+    )
+    expect([written.indent_style, written.indent_size, written.max_line_length]).toEqual([
+      indentStyle,
+      String(indentWidth),
+      String(lineWidth),
+    ])
+  })
+})
+
+describe('the tour of the README', () => {
+  let gateway: Gateway
+  beforeAll(async () => {
+    gateway = await openGateway()
+    await seed(gateway.prisma)
+  })
+  afterAll(() => gateway.close())
+
+  test.skipIf(!has('Shell'))('returns what it shows, pasted as it is', async () => {
+    const blocks = codeBlocks(section('README.md', 'A tour')).filter(({ code }) => !code.startsWith('export '))
+    const { url } = await gateway.listen()
+    const { key } = await gateway.createKey()
+    const commands = blocks.filter(({ language }) => language === 'sh')
+    const outputs = blocks.filter(({ language }) => language !== 'sh')
+    expect(commands.length).toBeGreaterThan(3)
+    expect(outputs).toHaveLength(commands.length)
+    for (const [at, { code }] of commands.entries()) {
+      const printed = await runPrograms('Shell', [code.replaceAll('http://localhost:3000', url)], { KEY: key })
+      const [head, body = ''] = printed.includes('\r\n\r\n') ? printed.split('\r\n\r\n') : ['', printed]
+      const [shownHead = '', shownBody = ''] = outputs[at]?.language === 'http' ? outputs[at].code.split('\n\n') : []
+      expect(JSON.parse(body)).toEqual(JSON.parse(shownBody || (outputs[at]?.code ?? '')))
+      // The reset is a time; all else is as shown.
+      const lines = (text: string) =>
+        text
+          .toLowerCase()
+          .replace(/(?<=reset: )\d+/, '…')
+          .split(/\r?\n/)
+      expect(lines(head ?? '')).toEqual(expect.arrayContaining(lines(shownHead)))
+    }
   })
 })

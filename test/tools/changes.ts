@@ -64,7 +64,7 @@ interface Members {
   removed?: (name: string) => boolean
 }
 
-/** Things with names: what came breaks only where it is demanded, what went always unless said otherwise. */
+/** Named parts: an added one breaks clients only if it is required, a removed one breaks them by default. */
 const members = (rules: () => Rules, options: Members = {}): Rule =>
   function* (before, after, outer) {
     const { label = String, direction = outer.direction, added = () => false, removed = () => true } = options
@@ -183,7 +183,7 @@ const operation: Rules = {
   responses: members(() => response, {
     label: (status) => `response ${status}`,
     direction: 'response',
-    // A refusal that no longer comes harms nobody.
+    // An error that no longer occurs breaks no client.
     removed: (status) => !/^[45]/.test(status),
   }),
 }

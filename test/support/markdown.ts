@@ -1,0 +1,40 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+// What tests read from Markdown pages.
+
+/** Every page of the project, with its text. */
+export const pages = new Map(
+  [...readdirSync('.'), ...readdirSync('docs', { recursive: true }).map((name) => join('docs', String(name)))]
+    .filter((name) => name.endsWith('.md'))
+    .sort()
+    .map((name) => [name, readFileSync(name, 'utf8')]),
+)
+
+/** The text below a heading of the second level, without the heading. */
+export function section(page: string, heading: string): string {
+  const text = pages.get(page)?.split(`\n## ${heading}\n`)[1]?.split('\n## ')[0]
+  if (text === undefined) throw new Error(`${page} has no section "${heading}"`)
+  return text
+}
+
+/** The rows of the table in a section that has this first column, as cells without backticks. */
+export function table(page: string, heading: string, column: string): string[][] {
+  const lines = section(page, heading).split('\n')
+  const start = lines.findIndex((line) => line.startsWith(`| ${column} |`))
+  const end = lines.findIndex((line, at) => at > start && !line.startsWith('|'))
+  if (start < 0) throw new Error(`${page} has no table of "${column}" in "${heading}"`)
+  return lines.slice(start + 2, end).map((row) =>
+    row
+      .split('|')
+      .slice(1, -1)
+      .map((cell) => cell.trim().replaceAll('`', '')),
+  )
+}
+
+/** The code blocks of a text, with their language. */
+export const codeBlocks = (text: string) =>
+  [...text.matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)].map(([, language = '', code = '']) => ({ language, code }))
+
+/** A text without its code, which may contain what looks like a link or a heading. */
+export const withoutCode = (text: string) => text.replace(/^```[\s\S]*?^```$/gm, '').replace(/`[^`\n]*`/g, '')
