@@ -1,23 +1,22 @@
 import { createRequire } from 'node:module'
 import { configDefaults, defineConfig } from 'vitest/config'
 
-// What waits for windows to turn and for a second of grace must not compete with the starting of processes: these
-// files run first, by themselves.
+// Tests that wait for the end of a window or for a second of grace must not compete with the start of processes: these
+// files run first, on their own.
 const timed = ['clients', 'headers-truth', 'limits', 'limits-cluster', 'quota', 'redis-away'].map(
   (name) => `test/${name}.test.ts`,
 )
 
 export default defineConfig({
-  // Vite would take graphql's ES modules for our files while the libraries take the CommonJS ones: two realms.
+  // Otherwise Vite loads graphql twice, as ES modules and as CommonJS for the libraries, which graphql refuses.
   resolve: { alias: [{ find: /^graphql$/, replacement: createRequire(import.meta.url).resolve('graphql') }] },
   test: {
     globalSetup: 'test/support/setup.ts',
-    // Only what hangs is late, on a busy machine too.
+    // Long enough for a busy machine: only a test that hangs exceeds it.
     testTimeout: 120_000,
     hookTimeout: 120_000,
     pool: 'threads',
-    // Files leave nothing behind in modules but idle databases, so that they can share them: loading costs more than
-    // many a test.
+    // Files leave nothing in modules but idle databases, so they share them: loading costs more than many tests.
     isolate: false,
     projects: [
       { extends: true, test: { name: 'timed', include: timed, maxWorkers: 3, sequence: { groupOrder: 0 } } },

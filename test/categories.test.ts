@@ -57,7 +57,7 @@ describe('POST /categories', () => {
     const description = '🐈'.repeat(1000)
     expect((await gateway.post('/categories', { name: 'Cats', description })).body.description).toBe(description)
     const { body } = await gateway.post('/categories', { name: 'Cats', description: `${description}.` })
-    const message = 'description must have at most 1000 characters.'
+    const message = `description is "${'🐈'.repeat(40)}…" (1001 characters); it must have at most 1000 characters.`
     expect(body).toEqual({ code: 'invalid_request', message, status: 400 })
   })
 

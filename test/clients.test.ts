@@ -198,5 +198,4 @@ test.concurrent('a key that is read while its ban is written stays in the cache'
     await banning
     await sleep(5)
   }
-  await ring.close()
 })

@@ -91,8 +91,8 @@ describe('a database that hangs', () => {
     await expect.poll(answered, { timeout: 2_000, interval: 50 }).toBe(200)
     expect((await gateway.get('/readyz', { key: null })).status).toBe(200)
     const messages = states.map(({ msg }) => msg)
-    expect(messages.filter((msg) => msg === 'the database is away')).toHaveLength(1)
-    expect(messages.filter((msg) => msg === 'the database is back')).toHaveLength(1)
+    expect(messages.filter((msg) => msg === 'the database is unreachable')).toHaveLength(1)
+    expect(messages.filter((msg) => msg === 'the database is reachable again')).toHaveLength(1)
     const failing = states.filter(({ msg }) => msg === 'the database does not answer these statements')
     expect(new Set(failing.map(({ statements }) => statements)).size).toBe(failing.length)
   })
@@ -127,13 +127,13 @@ test('/readyz uses one connection for all probes, and finds a new one when it is
   expect(proxy.accepted).toBe(accepted)
   await proxy.cut()
   expect(await probe()).toBe(503)
-  await proxy.mend()
+  await proxy.restore()
   expect(await probe()).toBe(200)
-  expect(states.map(({ msg }) => msg)).toEqual(['the database is away', 'the database is back'])
+  expect(states.map(({ msg }) => msg)).toEqual(['the database is unreachable', 'the database is reachable again'])
 })
 
 describe.skipIf(!testDatabaseUrl)('PostgreSQL', () => {
-  test('with a locked table: what needs it returns 503 in time, and everything else is served at once', async () => {
+  test('with a locked table: requests that need it return 503 in time, and all others are served without delay', async () => {
     const { gateway, admin, pet } = await useGateway()
     await admin.query('BEGIN; LOCK TABLE "Order"')
     const order = { petId: Number(pet.id) }
@@ -222,7 +222,7 @@ describe.skipIf(!testDatabaseUrl)('PostgreSQL', () => {
 })
 
 describe('forged keys', () => {
-  test('reach the database seldom, and good keys behind the same address are served', async () => {
+  test('rarely reach the database, and valid keys behind the same address are served', async () => {
     const database = await openTestDatabase()
     const { prisma, statements } = watched(database)
     const close = () => prisma.$disconnect().then(() => database.close())

@@ -110,7 +110,7 @@ describe('the embedded database', () => {
     expect(await acquireLock(folder)).toMatchObject({ owner: { pid: process.pid } })
   })
 
-  test('lets a command join its owner, or own the folder if nobody does', async () => {
+  test('lets a command join its owner, or own the folder if no process does', async () => {
     const folder = dataFolder()
     const command = await open(folder, { join: true })
     const { id } = await command.prisma.category.create({ data: { name: 'By a command' } })
@@ -181,7 +181,7 @@ describe('the clients of the embedded database', () => {
         await new Promise(setImmediate)
         await tx.category.update({ where: { id }, data: { name: String(Number(name) + 1) } })
       })
-    // As many at once as there are connections, so that none waits for a connection until it times out.
+    // As many concurrently as there are connections, so that none waits for a connection until it times out.
     for (let round = 0; round < 5; round++) await Promise.all(Array.from({ length: 10 }, increment))
     expect(await prisma.category.findUnique({ where: { id } })).toMatchObject({ name: '50' })
     const failing = prisma.$transaction(async (tx) => {
@@ -244,7 +244,7 @@ describe('the lock of a folder', () => {
     return lock
   }
 
-  /** A file as kill -9 leaves it: a socket on which nobody listens. */
+  /** A file as kill -9 leaves it: a socket on which no process listens. */
   async function leaveBehind(path: string) {
     const server = createServer().listen(`${path}.listening`)
     await once(server, 'listening')

@@ -156,7 +156,7 @@ describe('the cost of a document', () => {
     expect(headers.get('retry-after')).toBeNull()
   })
 
-  test('that a refusal advises does fit', async () => {
+  test('that an error message advises does fit', async () => {
     const { key } = await gateway.createKey({ plan: 'Enterprise', minuteLimit: 10, dayLimit: 100 })
     const query = (limit: number) =>
       `{ categories(limit: ${limit}) { pets(limit: ${limit}) { orders(limit: ${limit}) { id } } } }`
@@ -269,7 +269,7 @@ describe('the limits of a document', () => {
     [
       '10,001 objects',
       '{ pets(limit: 100) { orders(limit: 99) { id } } order(orderId: 1) { id } }',
-      'return 10001 objects; at most 10000 are allowed. With a limit of 99 in every list',
+      'return 10001 objects; at most 10000 are allowed. It would fit with a limit of 99 in every list',
     ],
     ['pages of pages', '{ pets(limit: 100) { orders(limit: 100) { id } } }', 'return 10100 objects'],
     [
@@ -293,7 +293,9 @@ describe('the limits of a document', () => {
   test('2,000 tokens are accepted, and 2,001 are not', async () => {
     // 12 tokens and the ids, which are too many for the field, but that shows only when it runs.
     const tokens = (count: number) => `{ pets(id: [${repeat(count - 12, () => '1')}]) { id } }`
-    expect((await gateway.graphql(tokens(2_000))).body.errors[0].message).toBe('id must name at most 100 ids.')
+    expect((await gateway.graphql(tokens(2_000))).body.errors[0].message).toBe(
+      'id is a list of 1988 items; it must name at most 100 ids.',
+    )
     const { status, body } = await gateway.graphql(tokens(2_001))
     expect([status, body.errors[0].message]).toEqual([400, expect.stringContaining('more than 2000 tokens')])
   })
@@ -334,10 +336,10 @@ describe('the answer', () => {
     expect([longest.status, Buffer.byteLength(longest.text)]).toEqual([200, MAX])
     const { status, body } = await gateway.graphql(query(more, padding + 1))
     expect([status, body.errors[0].extensions.code]).toEqual([400, 'invalid_request'])
-    expect(body.errors[0].message).toContain(`longer than ${MAX} bytes, which is the most allowed (it has ${MAX + 1})`)
+    expect(body.errors[0].message).toContain(`longer than the allowed ${MAX} bytes (it has ${MAX + 1})`)
   })
 
-  test('of a mutation may be longer, because the mutation has happened', async () => {
+  test('of a mutation may be longer, because its change has been made', async () => {
     const mutation = `mutation { updateCategory(categoryId: ${data.category}, input: { name: "Dogs" }) { name pets(limit: 100) { ...F } } } ${fragment(95)}`
     const { status, body, text } = await gateway.graphql(mutation)
     expect([status, body.errors, body.data.updateCategory.name]).toEqual([200, undefined, 'Dogs'])

@@ -64,7 +64,7 @@ describe('ETag', () => {
     },
   )
 
-  test('of a created thing is the one that GET returns', async () => {
+  test('of a created resource is the one that GET returns', async () => {
     for (const [path, body] of [
       ['/pets', { name: 'Rex', categoryId: 1 }],
       ['/categories', { name: 'Birds' }],
@@ -188,7 +188,10 @@ test.each(malformed)('a malformed condition returns 400 and names the header: %o
     ['DELETE', '/pets/1', 'If-Match'],
   ] as const) {
     const { body } = await conditional(method, path, name)
-    expect(body).toMatchObject({ code: 'invalid_request', message: expect.stringContaining(`${name} must be * or`) })
+    expect(body).toMatchObject({
+      code: 'invalid_request',
+      message: expect.stringMatching(`^The header ${name} is .*; it must be [*] or`),
+    })
   }
   const query = 'mutation ($ifMatch: String) { deletePet(petId: 1, ifMatch: $ifMatch) { id } }'
   const { errors } = (await gateway.graphql(query, { ifMatch: value })).body
@@ -246,7 +249,7 @@ describe('If-Match', () => {
       expect(await contents(gateway.prisma)).toEqual(before)
     })
 
-    test('of a thing that is gone returns 412', async () => {
+    test('of a deleted resource returns 412', async () => {
       const etag = await tagOf(change.path)
       await gateway.prisma.$executeRaw`TRUNCATE "Category" CASCADE`
       expect((await send(change, etag)).status).toBe(412)
@@ -254,7 +257,7 @@ describe('If-Match', () => {
     })
   })
 
-  test('is judged last: after the key, the path, the body and its values', async () => {
+  test('is checked last: after the key, the path, the body and its values', async () => {
     const headers = { 'if-match': '"stale"' }
     const statuses = [
       await gateway.patch('/pets/1', {}, { headers, key: null }),
@@ -266,7 +269,7 @@ describe('If-Match', () => {
     expect(statuses).toEqual([401, 404, 400, 400, 412])
   })
 
-  test('leaves the other refusals as they are', async () => {
+  test('does not change other errors', async () => {
     const headers = { 'if-match': '*' }
     expect((await gateway.delete('/pets/2', { headers })).body.code).toBe('conflict')
     expect((await gateway.delete('/store/orders/2', { headers })).body.code).toBe('conflict')

@@ -12,7 +12,7 @@ beforeAll(async () => {
   const seen = watched(database)
   statements = seen.statements
   const close = () => seen.prisma.$disconnect().then(() => database.close())
-  // All requests of a test may be at work at once.
+  // All requests of a test may be at work concurrently.
   const limits = { ...ADMISSION_LIMITS, work: { room: 1_000, share: 1_000, waiting: 10_000 } }
   gateway = await openGateway({ database: { ...database, prisma: seen.prisma, close }, limits })
 })
@@ -85,7 +85,7 @@ describe('reads that arrive together', () => {
 })
 
 describe('a client', () => {
-  test('always sees its own last write, whatever others read and write meanwhile', async () => {
+  test('always sees its own last write, while others read and write', async () => {
     const { url } = await gateway.listen()
     const headers = { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json' }
     const ask = async (path: string, init: RequestInit = {}) => {

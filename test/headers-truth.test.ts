@@ -156,7 +156,7 @@ describe.each([
         shown.reset >= Math.ceil(from / 1000) &&
         shown.reset <= Math.ceil(to / 1000),
     )
-    expect(possible, `${JSON.stringify(shown)} is none of ${JSON.stringify(binding)}`).not.toEqual([])
+    expect(possible, `${JSON.stringify(shown)} is not one of ${JSON.stringify(binding)}`).not.toEqual([])
 
     expect(list(headers, 'ratelimit-policy')).toEqual(
       windows.map(({ name, limit, seconds }) => ({ name, q: limit, w: seconds })),

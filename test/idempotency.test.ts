@@ -37,7 +37,7 @@ describe('a POST with an Idempotency-Key', () => {
     expect(await order(key, undefined, { key: gateway.key }, other)).toMatchObject({ status: 201, text: first.text })
   })
 
-  test('counts for each caller alone, and goes on after a rotation of the API key', async () => {
+  test('belongs to one caller, and still works after a rotation of the API key', async () => {
     const key = newKey()
     const { key: old, row } = await gateway.createKey()
     const { key: rotated } = await gateway.createKey({ originId: row.id })
@@ -60,7 +60,7 @@ describe('a POST with an Idempotency-Key', () => {
     expect(await countOrders()).toBe(before)
   })
 
-  test('that is refused for the state of the store is refused again, even if the state has changed', async () => {
+  test('that is refused because of stored data is refused again, even if the data has changed', async () => {
     const key = newKey()
     const first = await order(key, { petId: 4 })
     expect(first).toMatchObject({ status: 422, body: { code: 'unknown_reference' } })
@@ -70,7 +70,7 @@ describe('a POST with an Idempotency-Key', () => {
     expect((await order(newKey(), { petId: 4 })).status).toBe(201)
   })
 
-  test('that is not valid is judged anew each time', async () => {
+  test('that is not valid is checked again each time', async () => {
     const key = newKey()
     expect((await order(key, { petId: 1, quantity: 0 })).status).toBe(400)
     expect((await order(key, { petId: 1 })).status).toBe(201)
@@ -85,7 +85,7 @@ describe('a POST with an Idempotency-Key', () => {
     expect(statuses.filter((status) => status === 429)).toHaveLength(1)
   })
 
-  test('performs at most one of many that arrive at once; the others get its answer, or 409 with Retry-After', async () => {
+  test('performs at most one of many concurrent ones; the others get its response, or 409 with Retry-After', async () => {
     for (let round = 0; round < 10; round++) {
       const key = newKey()
       const before = await countOrders()
@@ -155,7 +155,7 @@ describe('a GraphQL mutation with an Idempotency-Key', () => {
     expect(await countOrders()).toBe(before + 1)
   })
 
-  test('that a resolver refuses is refused again; one that is not valid is judged anew', async () => {
+  test('that a resolver refuses is refused again; one that is not valid is checked again', async () => {
     const key = newKey()
     const refused = await mutate(key, 'mutation { createOrder(input: { petId: 99 }) { id } }')
     expect(refused.body.errors[0].extensions.code).toBe('unknown_reference')

@@ -62,12 +62,12 @@ describe('PATCH /inventory/{petId}', () => {
   })
 
   test.each([
-    [{ quantity: -1 }, 'quantity must be at least 0.'],
-    [{ quantity: 2_147_483_648 }, 'quantity must be a whole number up to 2147483647.'],
-    [{ quantity: 1.5 }, 'quantity must be a whole number up to 2147483647.'],
-    [{ quantity: null }, 'quantity must be a whole number up to 2147483647.'],
+    [{ quantity: -1 }, 'quantity is -1; it must be at least 0.'],
+    [{ quantity: 2_147_483_648 }, 'quantity is 2147483648; it must be at most 2147483647.'],
+    [{ quantity: 1.5 }, 'quantity is 1.5; it must be a whole number from 0 to 2147483647.'],
+    [{ quantity: null }, 'quantity is null; it must be a whole number from 0 to 2147483647.'],
     [{}, 'quantity is required.'],
-    [{ quantity: 1, status: 'sold' }, 'status is unknown.'],
+    [{ quantity: 1, status: 'sold' }, 'status is unknown; known are quantity.'],
   ])('returns 400 for %j, and changes nothing', async (sent, message) => {
     const { body } = await gateway.patch('/inventory/2', sent)
     expect(body).toEqual({ code: 'invalid_request', message, status: 400 })

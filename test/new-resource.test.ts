@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Started, startGateway } from './support/process.js'
 
-// Adds a resource the way the README describes: a model, a migration, a file in schema/, a line in schema/index.ts, and
+// Adds a resource the way CONTRIBUTING.md describes: a model, a migration, a file in schema/, a line in schema/index.ts, and
 // nothing in src/.
 
 const model = `
@@ -122,7 +122,7 @@ test('a resource declared in schema/ works over REST: create, read, list, pagina
   expect(first.headers.get('link')).toMatch(/<[^>]+\/suppliers\?limit=1&after=1>; rel="next"/)
   expect((await ask('/suppliers?limit=1&after=1')).headers.has('link')).toBe(false)
   expect((await create({})).body).toEqual({ code: 'invalid_request', message: 'name is required.', status: 400 })
-  expect((await create([])).body.message).toBe('The body must be a JSON object.')
+  expect((await create([])).body.message).toBe('The body is an empty list; it must be a JSON object.')
   expect((await ask('/suppliers/3')).body.code).toBe('not_found')
   expect((await ask('/suppliers', { method: 'DELETE' })).headers.get('allow')).toBe('GET, HEAD, POST')
 })

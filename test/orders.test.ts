@@ -94,15 +94,15 @@ describe('POST /store/orders', () => {
     `2026-12-24T18:00:00.${'0'.repeat(44)}Z`,
   ])('returns 400 for the ship date %j', async (shipDate) => {
     const { body } = await gateway.post('/store/orders', { petId: 1, shipDate })
-    const message =
-      'shipDate must be an RFC 3339 date-time with an offset, such as 2026-12-24T18:00:00Z, in the years 1970 to 9999 and at most 64 characters.'
+    const shown = shipDate.length > 40 ? `${shipDate.slice(0, 40)}…" (${shipDate.length} characters)` : `${shipDate}"`
+    const message = `shipDate is "${shown}; it must be an RFC 3339 date-time with an offset, such as 2026-12-24T18:00:00Z, in the years 1970 to 9999 and at most 64 characters.`
     expect(body).toEqual({ code: 'invalid_request', message, status: 400 })
   })
 
   test.each([
-    [0, 'quantity must be at least 1.'],
-    [-1, 'quantity must be at least 1.'],
-    [2_147_483_648, 'quantity must be a whole number up to 2147483647.'],
+    [0, 'quantity is 0; it must be at least 1.'],
+    [-1, 'quantity is -1; it must be at least 1.'],
+    [2_147_483_648, 'quantity is 2147483648; it must be at most 2147483647.'],
     [null, 'quantity must not be null.'],
   ])('returns 400 for the quantity %j', async (quantity, message) => {
     const { body } = await gateway.post('/store/orders', { petId: 1, quantity })

@@ -83,7 +83,7 @@ describe('more requests than there is room for', () => {
     expect(performance.now() - started).toBeLessThan(3_500)
   })
 
-  test('GraphQL requests of a key that is refused anyway are judged one by one, with the same answer', async () => {
+  test('GraphQL requests of a key that is refused anyway are checked one by one, with the same response', async () => {
     const gateway = await useGateway({ limits: { work, uploads, refused: refusals } })
     const bannedUntil = new Date(Date.now() + 600_000)
     const { key } = await gateway.createKey({ plan: 'Pro', bannedUntil })
@@ -104,7 +104,7 @@ describe('more requests than there is room for', () => {
     for (const { status } of await answers) expect([200, 503]).toContain(status)
   })
 
-  test('are refused at once with 429 when the quota of their key is used up', async () => {
+  test('are refused immediately with 429 when the quota of their key is used up', async () => {
     const gateway = await useGateway({ limits: { work: { ...work, waiting: 200 }, uploads, refused: refusals } })
     const { key } = await gateway.createKey({ plan: 'Enterprise', minuteLimit: 3, dayLimit: 3 })
     const answers = await Promise.all(Array.from({ length: 90 }, () => gateway.get('/pets', { key })))
@@ -137,7 +137,7 @@ describe('clients that are slow', () => {
     expect([status, headers.get('retry-after')]).toEqual([503, '1'])
   })
 
-  test('are not waited for when they have gone', async () => {
+  test('do not delay others after they disconnect', async () => {
     const { key } = await gateway.createKey()
     for (let i = 0; i < 5; i++) {
       const socket = await dial(gateway)

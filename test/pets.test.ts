@@ -58,7 +58,7 @@ describe('GET /pets', () => {
     expect((await gateway.get(`/pets?${hundred}`)).body).toHaveLength(100)
     expect((await gateway.get(`/pets?${hundred}&limit=7`)).body).toHaveLength(7)
     expect((await gateway.get(`/pets?${hundred}&id=1`)).body).toEqual(
-      refusal('invalid_request', 400, 'id must name at most 100 ids.'),
+      refusal('invalid_request', 400, 'The query parameter id is a list of 101 items; it must name at most 100 ids.'),
     )
   })
 
@@ -109,7 +109,8 @@ describe('POST /pets', () => {
 
   test('returns 400 if the name has 101 characters', async () => {
     const { body } = await gateway.post('/pets', { name: '🐈'.repeat(101), categoryId: 1 })
-    const message = 'name must have 1 to 100 characters, white space at the ends aside.'
+    const start = `"${'🐈'.repeat(40)}…" (101 characters)`
+    const message = `name is ${start}; it must have 1 to 100 characters, white space at the ends aside.`
     expect(body).toEqual(refusal('invalid_request', 400, message))
   })
 
@@ -120,7 +121,7 @@ describe('POST /pets', () => {
 })
 
 describe('GET /pets/{petId}', () => {
-  test('returns 200 with exactly the fields of the specification', async () => {
+  test('returns 200 with exactly the specified fields', async () => {
     const { status, body } = await gateway.get('/pets/2')
     expect([status, body]).toEqual([200, kitty])
   })

@@ -177,7 +177,7 @@ describe.each([
 })
 
 describe('bans', () => {
-  test('in the row apply, whoever wrote them, and end when the field is cleared', async () => {
+  test('in the row apply, also if an admin wrote them, and end when the field is cleared', async () => {
     const other = await useGateway({ keyTtlMs: 50 })
     const { key, row } = await other.createKey()
     const set = (until: Date | null) =>
@@ -332,7 +332,7 @@ describe('every response', () => {
       async () => (await useGateway({ env: { PET_BY_ID_SUNSET: '2026-01-01' } })).get('/pets/1'),
     ],
     [
-      'a defect of ours',
+      'an internal error',
       500,
       async () => {
         const rename = (from: string, to: string) =>
@@ -343,7 +343,7 @@ describe('every response', () => {
       },
     ],
     [
-      'a database that is away',
+      'an unreachable database',
       503,
       async () => {
         const { prisma } = watched({ url: 'postgresql://127.0.0.1:1/nowhere' })

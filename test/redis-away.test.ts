@@ -31,7 +31,7 @@ const faults: Fault[] = [
   },
   { fault: 'dies and comes back empty', before: start, begin: (server) => server.kill(), end: start },
   {
-    fault: 'dies and is back at once, empty',
+    fault: 'dies and is back immediately, empty',
     before: start,
     begin: async (server) => {
       await server.kill()
@@ -139,7 +139,7 @@ describe.runIf(redisBinary)('a Redis that', () => {
         await end?.(server)
         await become('ok', 0)
 
-        expect(await spend(one, 80, quiet), 'of a key without requests meanwhile').toBe(0)
+        expect(await spend(one, 80, quiet), 'of a key without requests in between').toBe(0)
         const after = await both((gateway) => spend(gateway, 80))
         over = true
         await traffic
@@ -147,7 +147,7 @@ describe.runIf(redisBinary)('a Redis that', () => {
         expect(admitted).toBeGreaterThanOrEqual(60)
         expect(admitted).toBeLessThanOrEqual(120)
         for (const { logged } of [one, two])
-          for (const line of ['Redis is away', 'Redis is back'])
+          for (const line of ['Redis is unreachable', 'Redis is back'])
             expect(logged.filter((entry) => entry.includes(line))).toHaveLength(1)
       } finally {
         await Promise.all([one.close(), two.close()])

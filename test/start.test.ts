@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { cp, mkdir, mkdtemp, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
@@ -38,7 +38,7 @@ describe('the first start without any setting', () => {
   let second: Started
   beforeAll(async () => {
     DATA_DIR = await mkdtemp(join(tmpdir(), 'petstore-'))
-    first = await startGateway({ DATA_DIR }, () => {})
+    first = await startGateway({ DATA_DIR, DATABSE_URL: 'postgresql://elsewhere/pets' }, () => {})
   })
   afterAll(async () => {
     for (const { child } of [first, second]) child?.kill('SIGKILL')
@@ -50,6 +50,8 @@ describe('the first start without any setting', () => {
     expect(output).toContain('/docs')
     expect(output).toContain('/graphql')
     expect(output).toMatch(/counters +in memory/)
+    expect(output).toMatch(new RegExp(`^Pet Store ${JSON.parse(readFileSync('package.json', 'utf8')).version} at `))
+    expect(output).toContain(`embedded, in ${DATA_DIR}\n`)
     const line = output.split('\n').find((text) => text.startsWith('curl ')) as string
     // localhost may resolve to ::1, but HOST is 0.0.0.0.
     const { stdout } = await promisify(execFile)('bash', [
@@ -57,6 +59,10 @@ describe('the first start without any setting', () => {
       `${line.replace(/http:\/\/localhost:\d+/, url)} --silent`,
     ])
     expect(JSON.parse(stdout)).toHaveLength(3)
+  })
+
+  test('warns of a setting that looks misspelt', async () => {
+    expect(first.errors()).toMatch(/DATABSE_URL is not a setting and has no effect; did you mean DATABASE_URL\?/)
   })
 
   test('locks its data directory: another start fails and names the owner, which keeps running', async () => {

@@ -57,7 +57,7 @@ describe('SIGTERM at any moment of the first start ends it with 0, and the next 
   /** Says when the program begins to listen to signals: until then, they end any Node process. */
   const NODE_OPTIONS = `--import=data:text/javascript,process.on('newListener',(name)=>name=='SIGTERM'&&console.log(name))`
 
-  test('at once, while the database is made, migrated, and filled', async () => {
+  test('immediately, while the database is created, migrated, and filled', async () => {
     const DATA_DIR = await temporaryFolder()
     let start = 0
     /** Whether this start, and not the one before it, has written a file. */

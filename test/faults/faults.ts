@@ -3,7 +3,7 @@ import { ask, drip, hogConnections, hold } from './clients.js'
 import type { Sample } from './load.js'
 import type { World } from './world.js'
 
-// Every fault: what breaks, what repairs it, and what the gateways promise meanwhile.
+// Every fault: what breaks, what repairs it, and what the gateways guarantee until then.
 
 export interface Fault {
   name: string

@@ -99,7 +99,7 @@ async function measure(fault: Fault, world: World): Promise<Row> {
   promise(row.answered > 0, 'nothing was answered')
   const [seen] = world.broken.splice(0)
   promise(seen === undefined, `${seen}`)
-  promise(ended === 0, `${ended} gateways ended by themselves`)
+  promise(ended === 0, `${ended} gateways ended on their own`)
   const told = fault.readyz === 503 ? statuses.includes(503) : statuses.every((status) => status === fault.readyz)
   promise(told || fault.readyz === undefined, `/readyz returned ${statuses.join(' and ')}, not ${fault.readyz}`)
   return row

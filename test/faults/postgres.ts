@@ -166,7 +166,7 @@ export class Postgres {
       application_name: 'faults',
       connectionTimeoutMillis: 2_000,
     })
-    // Whoever waits for a query learns of a broken connection; an idle one may break at any time here.
+    // A query on a broken connection rejects; idle connections may break at any time here.
     client.on('error', () => {})
     await client.connect()
     return client

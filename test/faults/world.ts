@@ -110,13 +110,13 @@ export async function createWorld({ failsOver = false } = {}) {
     broken: [] as string[],
     address,
     standby: failsOver ? await postgres.createStandby() : undefined,
-    /** Only a key that a gateway knows is served while the database is away. */
+    /** Only a key that a gateway knows is served while the database is unreachable. */
     async introduceKeys() {
       for (const { url } of gateways)
         for (const key of keys)
           await fetch(`${url}/quota`, { headers: { 'x-api-key': key } }).then((response) => response.text())
     },
-    /** Starts gateways in place of those that have ended, and returns how many ended by themselves. */
+    /** Starts gateways in place of those that have ended, and returns how many ended on their own. */
     async replaceEnded() {
       let byThemselves = 0
       for (const [i, { child, signalled }] of gateways.entries()) {

@@ -48,7 +48,7 @@ interface Part<Value> {
 const good = <Value>(values: fc.Arbitrary<Value>) => values.map((value): Part<Value> => ({ value, valid: true }))
 const bad = <Value>(values: fc.Arbitrary<Value>) => values.map((value): Part<Value> => ({ value, valid: false }))
 const odd = <Value>(values: fc.Arbitrary<Value>) => values.map((value): Part<Value> => ({ value }))
-/** Mostly good, so that a request does not break everywhere at once. */
+/** Mostly valid, so that a request does not have errors everywhere. */
 const mostly = <Value>(first: fc.Arbitrary<Part<Value>>, ...rest: fc.Arbitrary<Part<Value>>[]) =>
   fc.oneof({ weight: 8 * rest.length, arbitrary: first }, ...rest.map((arbitrary) => ({ weight: 1, arbitrary })))
 

@@ -219,8 +219,8 @@ export function withContract(app: App, baseUrl: string, check: Contract): App {
       }) as typeof end
       return app.handle(req, res)
     },
-    async malformed(remoteAddress) {
-      const response = await app.malformed(remoteAddress)
+    async malformed(remoteAddress, reason) {
+      const response = await app.malformed(remoteAddress, reason)
       const { status, headers, body } = response
       check({ method: 'GET', url: baseUrl }, { status, headers: Object.entries(headers), text: String(body) })
       return response

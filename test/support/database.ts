@@ -22,7 +22,7 @@ export async function openTestDatabase(): Promise<TestDatabase> {
     if (!open) return
     open = false
     await database.prisma
-      .$executeRaw`TRUNCATE "Order", "InventoryItem", "Pet", "Category", "ApiKey", "IdempotentAnswer" RESTART IDENTITY`
+      .$executeRaw`TRUNCATE "Order", "InventoryItem", "Pet", "Category", "ApiKey", "ApiKeyEvent", "ApiKeyUsage", "IdempotentAnswer" RESTART IDENTITY`
     idle.push(database)
   }
   return { ...database, close }

@@ -54,6 +54,13 @@ export function runNode(args: string[], cwd?: string, env: Environment = {}) {
   })
 }
 
+/** Starts a program that ends with the test. */
+export function spawnNode(args: string[], env: Environment) {
+  const child = spawn(process.execPath, args, { env: clean(env), stdio: 'ignore' })
+  onTestFinished(() => void child.kill())
+  return child
+}
+
 /** Starts a script of package.json. `output` returns what it has printed so far. */
 export function spawnScript(name: string, env: Environment) {
   const child = spawn('npm', ['run', name], { env: clean(env), stdio: ['ignore', 'pipe', 'ignore'] })
@@ -81,8 +88,10 @@ export function spawnGateway(env: Environment, cwd?: string) {
 export interface Started {
   child: ChildProcess
   url: string
-  /** Standard output up to the line that starts with curl, or if there is none, up to the URLs. */
+  /** Standard output up to the line that starts with curl or, without one, up to the URLs. */
   output: string
+  /** Standard error so far. */
+  errors(): string
   /** Sends a signal, waits for the exit, and returns the exit code. */
   stop(signal?: NodeJS.Signals): Promise<number | null>
 }
@@ -124,5 +133,5 @@ export async function startGateway(
     })
     ended.then((code) => reject(new Error(`the gateway exited with ${code}: ${errors}`)))
   })
-  return { child, url: `http://127.0.0.1:${port}`, output, stop }
+  return { child, url: `http://127.0.0.1:${port}`, output, errors: () => errors, stop }
 }

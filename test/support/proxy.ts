@@ -32,7 +32,7 @@ export class DatabaseProxy {
 
   static async open(databaseUrl: string): Promise<DatabaseProxy> {
     const proxy = new DatabaseProxy(new URL(databaseUrl))
-    await proxy.mend()
+    await proxy.restore()
     return proxy
   }
 
@@ -61,7 +61,7 @@ export class DatabaseProxy {
     await new Promise((closed) => this.#server.close(closed))
   }
 
-  async mend(): Promise<void> {
+  async restore(): Promise<void> {
     await once(this.#server.listen(this.#port, '127.0.0.1'), 'listening')
     this.#port = (this.#server.address() as AddressInfo).port
   }
