@@ -2,8 +2,9 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Gateway, openGateway } from './support/gateway.js'
+import { freePort } from './support/ports.js'
 import { asAdmin, databaseUrl, testDatabaseUrl } from './support/postgres.js'
-import { dataFolder, freePort, runCommand, spawnNode, temporaryFolder } from './support/process.js'
+import { dataFolder, runCommand, spawnNode, temporaryFolder } from './support/process.js'
 
 // `npm run keys` in its own process, beside a gateway that uses the same database.
 

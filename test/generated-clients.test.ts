@@ -4,7 +4,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Report, Target } from './generators/round.js'
 import { type Gateway, openGateway } from './support/gateway.js'
-import { freePort } from './support/process.js'
+import { freePort } from './support/ports.js'
 
 // Clients generated from the documents that the gateway publishes.
 

@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { seed } from '../prisma/seed.js'
 import { type Gateway, openGateway } from './support/gateway.js'
-import { freePort } from './support/process.js'
+import { freePort } from './support/ports.js'
 
 // The files of the guide, in a project of their own, with the clients that test/generators installs.
 

@@ -1,13 +1,12 @@
 import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { createLog } from '../src/log.js'
 import { openRateLimiter, type RateLimiter, type Subject } from '../src/rate-limit/index.js'
+import { freePort } from './support/ports.js'
 
 const run = promisify(execFile)
 const installed = ['redis-server', 'redis-cli'].every((name) => spawnSync(name, ['--version']).status === 0)
@@ -26,15 +25,6 @@ describe.runIf(installed || process.env.TEST_REDIS_URL)('quotas in a Redis clust
   const gateways: RateLimiter[] = []
   let ports: number[] = []
   let home = ''
-
-  /** A node's bus port is its port plus 10,000, so both must be valid. */
-  const freePort = async (): Promise<number> => {
-    const server = createServer().listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const { port } = server.address() as AddressInfo
-    await new Promise((resolve) => server.close(resolve))
-    return port < 55_000 ? port : freePort()
-  }
 
   beforeAll(async () => {
     home = await mkdtemp(join(tmpdir(), 'limits-cluster-'))

@@ -4,7 +4,8 @@ import { listen } from '../src/http/server.js'
 import { fill, operations } from '../src/rest/operations.js'
 import { callGraphql } from './support/calls.js'
 import { type Call, type Gateway, openGateway, useGateway } from './support/gateway.js'
-import { dataFolder, freePort, runCommand, startGateway } from './support/process.js'
+import { freePort } from './support/ports.js'
+import { dataFolder, runCommand, startGateway } from './support/process.js'
 
 let gateway: Gateway
 beforeAll(async () => {

@@ -7,9 +7,9 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { freePort } from './support/ports.js'
 import {
   dataFolder,
-  freePort,
   runCommand,
   runNode,
   type Started,

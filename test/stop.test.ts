@@ -5,8 +5,9 @@ import { type AddressInfo, connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { Client } from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { freePort } from './support/ports.js'
 import { asAdmin, databaseUrl, testDatabaseUrl } from './support/postgres.js'
-import { dataFolder, freePort, spawnGateway, startGateway, temporaryFolder } from './support/process.js'
+import { dataFolder, spawnGateway, startGateway, temporaryFolder } from './support/process.js'
 
 const demoKey = (output: string) => /petstore_[0-9a-f]{48}/.exec(output)?.[0] as string
 

@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { freePort } from '../support/ports.js'
 import { atEnd, Refusal } from './lifecycle.js'
 
 const START_TIMEOUT_MS = 120_000
@@ -37,15 +37,6 @@ export async function runCommand(command: string, args: string[], owner = {}): P
   const [code] = await once(child, 'close')
   if (code === 0) return output.stdout
   throw new Error(`${command} ${args.join(' ')} failed with ${code}:\n${output.stderr}${output.stdout}`)
-}
-
-export async function freePort() {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 export type RunningServer = Awaited<ReturnType<typeof startServer>>

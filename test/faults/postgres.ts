@@ -7,7 +7,8 @@ import { delimiter, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
 import { atEnd, Refusal } from '../bench/lifecycle.js'
-import { freePort, runCommand, startProcess } from '../bench/processes.js'
+import { runCommand, startProcess } from '../bench/processes.js'
+import { freePort } from '../support/ports.js'
 
 // A PostgreSQL server of our own, which may be stopped, hung and replaced.
 

@@ -1,7 +1,8 @@
 import { once } from 'node:events'
 import { Agent } from 'node:http'
 import { createSecret } from '../../src/auth/index.js'
-import { freePort, startProcess, startServer } from '../bench/processes.js'
+import { startProcess, startServer } from '../bench/processes.js'
+import { freePort } from '../support/ports.js'
 import { Postgres, startSwitch } from './postgres.js'
 
 // What a fault happens to: PostgreSQL, Redis and two gateways, each a process of its own.

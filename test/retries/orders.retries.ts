@@ -4,8 +4,9 @@ import { expect, onTestFinished, test } from 'vitest'
 import { createSecret } from '../../src/auth/index.js'
 import { type Database, openDatabase } from '../../src/database/index.js'
 import { openTestDatabase } from '../support/database.js'
+import { freePort } from '../support/ports.js'
 import { testDatabaseUrl } from '../support/postgres.js'
-import { dataFolder, freePort, type Started, startGateway } from '../support/process.js'
+import { dataFolder, type Started, startGateway } from '../support/process.js'
 import { createNetwork } from './network.js'
 
 // Clients that time out and retry with the same Idempotency-Key, while a third of all exchanges is spoiled and gateways

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { freePort } from './process.js'
+import { freePort } from './ports.js'
 
 export const redisBinary = spawnSync('redis-server', ['--version']).status === 0
 
@@ -30,9 +30,12 @@ export class RedisServer {
     const child = spawn('redis-server', args, { stdio: ['ignore', 'pipe', 'inherit'] })
     this.#child = child
     RedisServer.#running.add(child.on('exit', () => RedisServer.#running.delete(child)))
-    for await (const line of child.stdout.iterator({ destroyOnReturn: false }))
-      if (String(line).includes('Ready to accept connections')) break
-    child.stdout.resume()
+    let output = ''
+    for await (const chunk of child.stdout.iterator({ destroyOnReturn: false })) {
+      output += chunk
+      if (output.includes('Ready to accept connections')) return void child.stdout.resume()
+    }
+    throw new Error(`redis-server did not start:\n${output}`)
   }
 
   signal(name: NodeJS.Signals) {

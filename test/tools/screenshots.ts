@@ -5,8 +5,9 @@ import { join } from 'node:path'
 import pg from 'pg'
 import type { Page } from 'playwright-core'
 import { atEnd, Refusal, runProgram } from '../bench/lifecycle.js'
-import { freePort, startProcess } from '../bench/processes.js'
+import { startProcess } from '../bench/processes.js'
 import { chromiumPath, launch } from '../support/browser.js'
+import { freePort } from '../support/ports.js'
 
 // npm run screenshots [-- FOLDER]: takes the pictures of the README and the docs (default folder: docs/images). It starts
 // its own gateway with sample data in a temporary folder, and needs Chromium.
