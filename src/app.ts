@@ -40,7 +40,7 @@ export interface Dependencies {
     Settings,
     'ADMIN_PORT' | 'BASE_URL' | 'TRUST_PROXY' | 'CORS_ORIGINS' | 'MAX_BODY_BYTES' | 'PET_BY_ID_SUNSET'
   >
-  database: Pick<Database, 'prisma' | 'ping' | 'pool' | 'requestTimeoutMs'>
+  database: Pick<Database, 'prisma' | 'transaction' | 'ping' | 'pool' | 'requestTimeoutMs'>
   rateLimiter: RateLimiter
   log: Logger
   /** How long a key's row is trusted (see ApiKeyCache). */
@@ -85,7 +85,7 @@ export function createApp(dependencies: Dependencies) {
     const waiting = admissions.work.enter(context, cost[0])
     return waiting ? waiting.then(() => takeQuota(context, ...cost)) : takeQuota(context, ...cost)
   }
-  const idempotency = createIdempotency({ prisma: database.prisma, log })
+  const idempotency = createIdempotency({ database, log })
   const surface = { consume, createContext: createResolverContext, idempotency }
   const rest = createRest({ ...surface, baseUrl, sunset })
   const setDeprecationHeaders = createDeprecations({ baseUrl, sunset })

@@ -5,7 +5,7 @@ import { createSecret } from '../src/auth/index.js'
 import { connect } from '../src/database/index.js'
 import { createLog } from '../src/log.js'
 import { openTestDatabase } from './support/database.js'
-import { type Answer, openGateway } from './support/gateway.js'
+import { type Answer, type Gateway, openGateway } from './support/gateway.js'
 import { testDatabaseUrl } from './support/postgres.js'
 import { DatabaseProxy } from './support/proxy.js'
 import { watched } from './support/statements.js'
@@ -65,6 +65,8 @@ async function expectUnavailable(request: Promise<Answer>) {
   expect(ms).toBeLessThan(IN_TIME)
 }
 
+const idempotent = { headers: { 'idempotency-key': 'one' } }
+
 describe('a database that hangs', () => {
   test('returns 503 in time on both surfaces, and is used again as soon as it answers', async () => {
     const { gateway, proxy, states } = await useGateway()
@@ -78,6 +80,7 @@ describe('a database that hangs', () => {
       ...['/pets', '/pets/1', '/store/orders'].map((path) => expectUnavailable(gateway.get(path))),
       expectUnavailable(gateway.get('/pets', { key: unseen })),
       expectUnavailable(gateway.post('/categories', { name: 'Cats' })),
+      expectUnavailable(gateway.post('/categories', { name: 'Cats' }, idempotent)),
       expectUnavailable(gateway.graphql('{ pets { id } categories { pets { id } } }')),
       expectUnavailable(gateway.graphql(mutation)),
     ])
@@ -89,6 +92,7 @@ describe('a database that hangs', () => {
     proxy.resume()
     const answered = async () => (await gateway.get('/pets')).status
     await expect.poll(answered, { timeout: 2_000, interval: 50 }).toBe(200)
+    expect((await gateway.post('/categories', { name: 'Cats' }, idempotent)).status).toBe(201)
     expect((await gateway.get('/readyz', { key: null })).status).toBe(200)
     const messages = states.map(({ msg }) => msg)
     expect(messages.filter((msg) => msg === 'the database is unreachable')).toHaveLength(1)
@@ -177,7 +181,11 @@ describe.skipIf(!testDatabaseUrl)('PostgreSQL', () => {
       return seen
     }
     const reads = ['/pets', '/pets/1', '/categories'].map((path) => repeat(() => gateway.get(path)))
-    const writes = repeat(() => gateway.post('/categories', { name: 'c' }))
+    let keys = 0
+    const writes = [
+      repeat(() => gateway.post('/categories', { name: 'c' })),
+      repeat(() => gateway.post('/categories', { name: 'c' }, { headers: { 'idempotency-key': `key-${keys++}` } })),
+    ]
     for (let round = 0; round < 5; round++) {
       await sleep(50)
       await admin.query(
@@ -186,29 +194,23 @@ describe.skipIf(!testDatabaseUrl)('PostgreSQL', () => {
     }
     running = false
     for (const seen of await Promise.all(reads)) expect([...seen]).toEqual([200])
-    for (const status of await writes) expect([201, 503]).toContain(status)
+    for (const seen of await Promise.all(writes)) for (const status of seen) expect([201, 503]).toContain(status)
     await gateway.get('/pets')
     expect((await gateway.get('/readyz', { key: null })).status).toBe(200)
   })
 
+  const query = 'mutation($id: Int64!) { updatePet(petId: $id, input: {categoryId: 2}) { category { id } } }'
   test.each([
-    ['a statement', (id: bigint) => [`/pets/${id}`, { categoryId: 2 }] as const],
-    [
-      'a transaction',
-      (id: bigint) =>
-        [
-          '/graphql',
-          { query: `mutation { updatePet(petId: ${id}, input: {categoryId: 2}) { category { id } } }` },
-        ] as const,
-    ],
+    ['a statement', (to: Gateway, id: number) => to.patch(`/pets/${id}`, { categoryId: 2 })],
+    ['a transaction', (to: Gateway, id: number) => to.graphql(query, { id })],
+    ['a request with an Idempotency-Key', (to: Gateway, id: number) => to.graphql(query, { id }, idempotent)],
   ])('that ends %s because of a deadlock: it is repeated', async (_, request) => {
     const { gateway, admin, pet } = await useGateway()
     await gateway.post('/categories', { name: 'Cats' })
     await admin.query('BEGIN')
     await admin.query('SELECT 1 FROM "Category" WHERE "id" = 2 FOR UPDATE')
-    const [path, body] = request(pet.id)
     // It has the lock of the pet and waits for the category.
-    const updated = gateway.call(path === '/graphql' ? 'POST' : 'PATCH', path, { body })
+    const updated = request(gateway, Number(pet.id))
     await sleep(200)
     await admin.query(`UPDATE "Pet" SET "name" = 'Max' WHERE "id" = ${pet.id}`)
     await admin.query('COMMIT')

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { PrismaPg } from '@prisma/adapter-pg'
+import type pg from 'pg'
 import { PrismaClient } from '../../prisma/generated/client/client.js'
 import type { Logger } from '../log.js'
 import { type Settings, StartupError } from '../settings.js'
@@ -8,11 +9,15 @@ import { type Embedded, openEmbedded } from './embedded.js'
 import { hasTables, migrate } from './migrations.js'
 import { ConnectionPool } from './pool.js'
 import { Probe } from './probe.js'
+import { Transactions } from './transactions.js'
 
-export { conflictDelay } from './pool.js'
+export { throughEach } from './operations.js'
+export { conflictDelay, isDuplicate, MAX_REPEATS } from './pool.js'
+export type { Transaction } from './transactions.js'
 
 export interface Database {
   readonly prisma: PrismaClient
+  readonly transaction: Transactions['run']
   readonly url: string
   /** Names the database in messages; without the password. */
   readonly name: string
@@ -111,17 +116,20 @@ export function connect(
       else log?.info({ statements }, 'the database answers these statements again')
     },
   })
-  // An idle connection that breaks is replaced.
-  const adapter = new PrismaPg(pool, {
-    disposeExternalPool: true,
-    // In the one session of the embedded database, names of statements would collide.
-    statementNameGenerator: embedded ? undefined : ({ sql }) => pool.statementName(sql),
-  })
-  const prisma = new PrismaClient({ adapter, errorFormat: 'minimal', log: [] })
+  const createClient = (over: pg.Pool) => {
+    const adapter = new PrismaPg(over, {
+      disposeExternalPool: true,
+      statementNameGenerator: ({ sql }) => pool.statementName(sql) as string,
+    })
+    return new PrismaClient({ adapter, errorFormat: 'minimal', log: [] })
+  }
+  const prisma = createClient(pool)
+  const transactions = new Transactions(pool, createClient)
   const probe = new Probe(url, log)
   let closed: Promise<void> | undefined
   return {
     prisma,
+    transaction: (work) => transactions.run(work),
     url,
     name,
     embedded: embedded !== undefined,

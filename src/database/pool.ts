@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto'
-import { EventEmitter } from 'node:events'
 import { Socket } from 'node:net'
 import pg from 'pg'
 import { type Lane, Lanes, laneOf, MAX_WITH_STALLED, type OnLaneChange } from './lanes.js'
+import { TransactionClient } from './transaction-client.js'
 
 /** The most statements that share a connection. Each one waits for those before it. */
 const MAX_SHARED = 8
 
-/** How often a statement is repeated that PostgreSQL rolled back because of a conflict with another. */
-const MAX_REPEATS = 4
+/** How often a statement or a transaction is repeated that PostgreSQL rolled back because of a conflict with another. */
+export const MAX_REPEATS = 4
 
 export interface ConnectionPoolOptions extends pg.PoolConfig {
   /** How long a statement or a transaction may take, the wait for a connection included, in milliseconds. */
@@ -85,10 +85,11 @@ export class ConnectionPool extends pg.Pool {
 
   /**
    * PostgreSQL keeps a named statement until its connection closes. Only the first thousand statements get a name,
-   * because lists of ids make a different statement for each length.
+   * because lists of ids make a different statement for each length. In the one session of the embedded database, names
+   * would collide.
    */
-  statementName(sql: string): string {
-    return this.#shapeOf(sql).name
+  statementName(sql: string): string | undefined {
+    return this.#maxShared > 1 ? this.#shapeOf(sql).name : undefined
   }
 
   #shapeOf(sql: string): Shape {
@@ -110,7 +111,7 @@ export class ConnectionPool extends pg.Pool {
 
   /** For transactions. */
   override connect() {
-    return Promise.resolve(new TransactionClient(this) as unknown as pg.PoolClient)
+    return Promise.resolve(new TransactionClient(this, performance.now()) as unknown as pg.PoolClient)
   }
 
   override query(statement: pg.QueryConfig | string) {
@@ -167,14 +168,19 @@ export const conflictDelay = (repeats: number) => Math.random() * 20 * 2 ** repe
 const isRefusal = (error: unknown): error is pg.DatabaseError =>
   error instanceof pg.DatabaseError && error.severity !== 'FATAL'
 
+/** A deadlock or a serialization failure. */
+export const isConflict = (error: unknown) => isRefusal(error) && (error.code === '40P01' || error.code === '40001')
+
+/** Whether a row was refused because it is there already, by this unique constraint. */
+export const isDuplicate = (error: unknown, constraint: string) =>
+  isRefusal(error) && error.code === '23505' && error.constraint === constraint
+
 /**
  * A statement that is a transaction of its own may run again if PostgreSQL rolled it back, because of a deadlock or a
  * serialization failure, and one that only reads also if its connection was lost.
  */
 const isRepeatable = (error: unknown, text: string) =>
-  isRefusal(error)
-    ? error.code === '40P01' || error.code === '40001'
-    : text.startsWith('SELECT') && !(error instanceof OutOfTime)
+  isRefusal(error) ? isConflict(error) : text.startsWith('SELECT') && !(error instanceof OutOfTime)
 
 /** Canceled by a timeout of the server: the connection is good, but the statement has no answer. */
 const isCanceled = ({ code }: pg.DatabaseError) => code === '57014' || code === '55P03'
@@ -191,7 +197,7 @@ class OutOfTime extends Error {
 }
 
 /** A connection for a limited time. When the time is over, the connection is closed. */
-class Lease {
+export class Lease {
   readonly client: Promise<pg.PoolClient>
   readonly #lanes: Lanes
   readonly #lane: Lane
@@ -261,39 +267,5 @@ class Lease {
     this.#connected?.off('error', this.#onError)
     this.#connected?.release(this.#lost)
     this.#lanes.leave(this.#lane, this.#failed)
-  }
-}
-
-const NO_ROWS = { rows: [], fields: [], rowCount: 0 }
-
-/**
- * The connection of a transaction. It is taken for the first statement after BEGIN, whose tables tell the lane; both are
- * sent together.
- */
-class TransactionClient extends EventEmitter {
-  readonly #pool: ConnectionPool
-  readonly #begin: pg.QueryConfig[] = []
-  #lease: Lease | undefined
-
-  constructor(pool: ConnectionPool) {
-    super()
-    this.#pool = pool
-  }
-
-  async query(statement: pg.QueryConfig) {
-    if (!this.#lease) {
-      if (/^(BEGIN|SET)\b/.test(statement.text)) this.#begin.push(statement)
-      if (/^(BEGIN|SET|COMMIT|ROLLBACK)\b/.test(statement.text)) return NO_ROWS
-      this.#lease = this.#pool.lease(statement.text, performance.now())
-      const client = await this.#lease.client
-      // An error that ends these also ends the statement that follows.
-      for (const begin of this.#begin) client.query(begin).catch(() => {})
-    }
-    return this.#lease.run(await this.#lease.client, statement)
-  }
-
-  release(): void {
-    // Without a connection there is nothing to return.
-    this.#lease?.client.then(() => this.#lease?.release()).catch(() => {})
   }
 }

@@ -1,11 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { PrismaClient } from '../../prisma/generated/client/client.js'
-import { conflictDelay } from '../database/index.js'
+import { conflictDelay, MAX_REPEATS, throughEach } from '../database/index.js'
 import { inTime } from '../http/deadline.js'
 import { unavailable } from '../http/errors.js'
-
-/** How often an operation is repeated whose transaction PostgreSQL rolled back because of a conflict with another. */
-const MAX_REPEATS = 4
 
 /**
  * The client of one request. Once the request has waited for the database for `ms`, its operations fail with
@@ -27,13 +24,5 @@ export function createRequestClient(prisma: PrismaClient, ms: number): PrismaCli
     return left > 0 ? inTime(operation(), left, (error) => repeat(operation, error)) : Promise.reject(unavailable())
   }
 
-  const guard = <T extends object>(target: T): T =>
-    new Proxy(target, {
-      get(_, name) {
-        const value = Reflect.get(target, name)
-        if (typeof value === 'object' && value !== null) return guard(value)
-        return typeof value === 'function' ? (...args: unknown[]) => run(() => value.apply(target, args)) : value
-      },
-    })
-  return guard(prisma)
+  return throughEach(prisma, run)
 }

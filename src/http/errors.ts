@@ -26,7 +26,7 @@ function isAway(error: unknown): boolean {
   for (let cause = error, depth = 0; cause instanceof Error && depth < 5; cause = cause.cause, depth++) {
     const { code, meta } = cause as PrismaError
     if (code && away.has(code)) return true
-    if (awayState.test(meta?.driverAdapterError?.cause?.originalCode ?? '')) return true
+    if (awayState.test(meta?.driverAdapterError?.cause?.originalCode ?? code ?? '')) return true
     if (awayText.test(`${code} ${cause.name} ${cause.message} ${JSON.stringify(meta)}`)) return true
   }
   return false

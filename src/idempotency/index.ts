@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
-import { Prisma, type PrismaClient } from '../../prisma/generated/client/client.js'
+import { Prisma } from '../../prisma/generated/client/client.js'
 import { ApiError, catalogue, type ErrorCode } from '../../schema/errors.js'
+import { type Database, isDuplicate, type Transaction } from '../database/index.js'
 import { sweepRegularly } from '../database/sweep.js'
 import type { RequestContext } from '../http/context.js'
 import { errorResponse, toApiError } from '../http/errors.js'
@@ -13,7 +14,7 @@ export const MAX_ANSWER = 65_536
 
 const SWEEP_MS = 60_000
 
-type Transaction = Prisma.TransactionClient
+type IdempotencyDatabase = Pick<Database, 'prisma' | 'transaction'>
 
 /** The outcome of a request. */
 export interface Outcome {
@@ -23,7 +24,7 @@ export interface Outcome {
 }
 
 /** Performs a request. Throws what its resolver throws, if that is all there is to answer. */
-type Perform = (prisma: Transaction) => Promise<Outcome>
+type Perform = (prisma: Prisma.TransactionClient) => Promise<Outcome>
 
 interface IdempotentRequest {
   callerId: number
@@ -33,10 +34,36 @@ interface IdempotentRequest {
 }
 
 class RollBack extends Error {
-  constructor(readonly outcome?: Outcome) {
+  constructor(
+    readonly response: HttpResponse,
+    readonly refusal: ErrorCode,
+  ) {
     super()
   }
 }
+
+interface Found {
+  isLocked: boolean
+  /** null if no answer is kept, like all that follow. */
+  isExpired: boolean | null
+  fingerprint: string
+  status: number
+  headers: HttpResponse['headers']
+  body: string
+}
+
+const FIND = `
+  SELECT lock AS "isLocked", "createdAt" <= now() - interval '24 hours' AS "isExpired", fingerprint, status, headers, body
+  FROM pg_try_advisory_xact_lock(hashtextextended($1, $2)) AS lock
+  LEFT JOIN "IdempotentAnswer" ON "callerId" = $2 AND key = $1`
+
+const FORGET = 'DELETE FROM "IdempotentAnswer" WHERE "callerId" = $1 AND key = $2'
+
+const KEEP = `
+  INSERT INTO "IdempotentAnswer" ("callerId", key, fingerprint, status, headers, body) VALUES ($1, $2, $3, $4, $5, $6)`
+
+/** Whether KEEP failed because an answer is kept. */
+const isKept = (error: unknown) => isDuplicate(error, 'IdempotentAnswer_pkey')
 
 /**
  * The request's Idempotency-Key.
@@ -60,50 +87,30 @@ export function readIdempotencyKey({ head: { rawHeaders, headers } }: RequestCon
  * Performs each request with an Idempotency-Key once, and replays its response for 24 hours, on every gateway. The
  * response is kept in the transaction that performs the request, so that a crash cannot separate the two.
  */
-export function createIdempotency({ prisma, log }: { prisma: PrismaClient; log: Logger }) {
+export function createIdempotency({ database, log }: { database: IdempotencyDatabase; log: Logger }) {
+  const { prisma, transaction: transact } = database
   /**
    * The kept response. If none is kept, other gateways return 409 until the transaction ends. The lock ends with the
    * connection, so a killed gateway blocks no other.
    *
    * @throws ApiError conflict (the first request is still running), idempotency_mismatch
    */
-  async function find(transaction: Transaction, { callerId, key, fingerprint }: IdempotentRequest) {
-    type Found = {
-      isLocked: boolean
-      fingerprint: string | null
-      status: number
-      headers: HttpResponse['headers']
-      body: string
-    }
-    const [found] = await transaction.$queryRaw<[Found]>`
-      SELECT lock AS "isLocked", fingerprint, status, headers, body
-      FROM pg_try_advisory_xact_lock(hashtextextended(${key}, ${callerId})) AS lock
-      LEFT JOIN "IdempotentAnswer"
-        ON "callerId" = ${callerId} AND key = ${key} AND "createdAt" > now() - interval '24 hours'`
-    if (!found.isLocked)
+  async function find({ query }: Transaction, { callerId, key, fingerprint }: IdempotentRequest) {
+    const [found] = await query<Found>({ text: FIND, values: [key, callerId] })
+    if (!found?.isLocked)
       throw new ApiError('conflict', 'A request with this Idempotency-Key is still running.', { 'retry-after': '1' })
-    if (found.fingerprint === null) return
+    if (found.isExpired) await query({ text: FORGET, values: [callerId, key] })
+    if (found.isExpired !== false) return
     if (found.fingerprint !== fingerprint) throw new ApiError('idempotency_mismatch')
     const { status, headers, body } = found
     return { status, headers: { ...headers, 'idempotency-replayed': 'true' }, body }
   }
 
-  /** Keeps an answer; returns false if another gateway has kept one since `find` looked. */
-  async function keep(
-    transaction: Transaction,
-    request: IdempotentRequest,
-    { status, headers, body = '' }: HttpResponse,
-  ) {
-    const { callerId, key, fingerprint } = request
-    const kept = await transaction.$executeRaw`
-      INSERT INTO "IdempotentAnswer" AS old ("callerId", key, fingerprint, status, headers, body)
-      VALUES (${callerId}, ${key}, ${fingerprint}, ${status}, ${headers}, ${String(body)})
-      ON CONFLICT ("callerId", key) DO UPDATE
-        SET fingerprint = excluded.fingerprint, status = excluded.status, headers = excluded.headers,
-          body = excluded.body, "createdAt" = excluded."createdAt"
-        WHERE old."createdAt" <= now() - interval '24 hours'`
-    return kept === 1
-  }
+  /** The statement that keeps an answer. It fails if another gateway has kept one since `find` looked. */
+  const keep = ({ callerId, key, fingerprint }: IdempotentRequest, { status, headers, body = '' }: HttpResponse) => ({
+    text: KEEP,
+    values: [callerId, key, fingerprint, status, headers, String(body)],
+  })
 
   async function perform(request: IdempotentRequest, context: RequestContext, answer: Perform): Promise<HttpResponse> {
     const refuse = (error: unknown): Outcome => {
@@ -111,31 +118,30 @@ export function createIdempotency({ prisma, log }: { prisma: PrismaClient; log: 
       return { response: errorResponse(refusal, context), refusal: refusal.code }
     }
     try {
-      return await prisma.$transaction(async (transaction) => {
+      return await transact(async (transaction) => {
         const kept = await find(transaction, request)
-        if (kept) return kept
-        const outcome = await answer(transaction).catch(refuse)
-        if (outcome.refusal) throw new RollBack(outcome)
-        const { response } = outcome
+        if (kept) return { result: kept }
+        // Set by an earlier attempt, if this one repeats it.
+        context.refusal = undefined
+        const { response, refusal } = await answer(transaction.prisma()).catch(refuse)
+        if (refusal) throw new RollBack(response, refusal)
         const length = Buffer.byteLength(response.body ?? '')
         if (length > MAX_ANSWER)
           throw new ApiError(
             'invalid_request',
             `The response would have ${length} bytes; with an Idempotency-Key at most ${MAX_ANSWER} are possible. Select fewer fields.`,
           )
-        if (!(await keep(transaction, request, response))) throw new RollBack()
-        return response
+        return { result: response, last: keep(request, response) }
       })
     } catch (error) {
+      if (isKept(error)) return perform(request, context, answer)
       if (!(error instanceof RollBack)) throw error
-      if (!error.outcome) return perform(request, context, answer)
-      const { response, refusal } = error.outcome
+      const { response, refusal } = error
       // Only refusals that depend on the stored data.
-      if (!refusal || ![404, 409, 422].includes(catalogue[refusal].status)) return response
-      return prisma.$transaction(async (transaction) => {
+      if (![404, 409, 422].includes(catalogue[refusal].status)) return response
+      return transact(async (transaction) => {
         const kept = await find(transaction, request)
-        if (!kept) await keep(transaction, request, response)
-        return kept ?? response
+        return kept ? { result: kept } : { result: response, last: keep(request, response) }
       })
     }
   }

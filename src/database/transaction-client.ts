@@ -1,0 +1,47 @@
+import { EventEmitter } from 'node:events'
+import type pg from 'pg'
+import type { ConnectionPool, Lease } from './pool.js'
+
+const NO_ROWS: Pick<pg.QueryArrayResult, 'rows' | 'fields' | 'rowCount'> = { rows: [], fields: [], rowCount: 0 }
+
+/**
+ * The connection of a transaction. It is taken for the first statement after BEGIN, whose tables tell the lane; both are
+ * sent together.
+ */
+export class TransactionClient extends EventEmitter {
+  /** What the last statement that failed failed with. */
+  lastError: unknown
+  readonly #pool: ConnectionPool
+  /** By performance.now(). */
+  readonly #arrivedAt: number
+  readonly #begin: pg.QueryConfig[] = []
+  #lease: Lease | undefined
+
+  constructor(pool: ConnectionPool, arrivedAt: number) {
+    super()
+    this.#pool = pool
+    this.#arrivedAt = arrivedAt
+  }
+
+  async query(statement: pg.QueryConfig) {
+    if (!this.#lease) {
+      if (/^(BEGIN|SET)\b/.test(statement.text)) this.#begin.push(statement)
+      if (/^(BEGIN|SET|COMMIT|ROLLBACK)\b/.test(statement.text)) return NO_ROWS
+      this.#lease = this.#pool.lease(statement.text, this.#arrivedAt)
+      const client = await this.#lease.client
+      // An error that ends these also ends the statement that follows.
+      for (const begin of this.#begin) client.query(begin).catch(() => {})
+    }
+    try {
+      return await this.#lease.run(await this.#lease.client, statement)
+    } catch (error) {
+      this.lastError = error
+      throw error
+    }
+  }
+
+  release(): void {
+    // Without a connection there is nothing to return.
+    this.#lease?.client.then(() => this.#lease?.release()).catch(() => {})
+  }
+}
