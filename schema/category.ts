@@ -1,7 +1,11 @@
+import type { Pet } from '../prisma/generated/client/client.js'
 import { builder, columnDescription, graphqlOnly, idArg, inputArg } from './builder.js'
 import { conflict, found, mapPrismaError, notFound } from './errors.js'
 import { keyset, page, pageArgs } from './pagination.js'
+import { pagesOf } from './relations.js'
 import { description, given, name } from './validation.js'
+
+const pagesOfPets = pagesOf<Pet>('Pet', 'categoryId')
 
 const Category = builder.prismaObject('Category', {
   fields: (t) => ({
@@ -11,7 +15,12 @@ const Category = builder.prismaObject('Category', {
       nullable: true,
       example: 'Companions of every size, from lapdogs to livestock guardians.',
     }),
-    pets: t.relation('pets', { ...graphqlOnly, args: pageArgs(t.arg), query: keyset }),
+    pets: t.relation('pets', {
+      ...graphqlOnly,
+      args: pageArgs(t.arg),
+      query: keyset,
+      resolve: (_query, { id }, page, context) => pagesOfPets(context, id, page),
+    }),
   }),
 })
 

@@ -14,7 +14,10 @@ const InventoryItem = builder.prismaObject('InventoryItem', {
       select: { pet: { select: { status: true } } },
       resolve: ({ pet }) => pet.status,
     }),
-    pet: t.relation('pet', graphqlOnly),
+    pet: t.relation('pet', {
+      ...graphqlOnly,
+      resolve: (_query, { petId: id }, _args, { prisma }) => prisma.pet.findUniqueOrThrow({ where: { id } }),
+    }),
   }),
 })
 

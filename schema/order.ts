@@ -10,7 +10,10 @@ const Order = builder.prismaObject('Order', {
     quantity: t.exposeInt('quantity'),
     shipDate: t.expose('shipDate', { type: 'DateTime', nullable: true, example: '2026-12-01T10:00:00.000Z' }),
     complete: t.exposeBoolean('complete'),
-    pet: t.relation('pet', graphqlOnly),
+    pet: t.relation('pet', {
+      ...graphqlOnly,
+      resolve: (_query, { petId: id }, _args, { prisma }) => prisma.pet.findUniqueOrThrow({ where: { id } }),
+    }),
   }),
 })
 

@@ -1,6 +1,8 @@
+import type { Order } from '../prisma/generated/client/client.js'
 import { builder, columnDescription, graphqlOnly, idArg, inputArg } from './builder.js'
 import { conflict, found, mapPrismaError, notFound, unknownReference } from './errors.js'
 import { afterArg, keyset, page, pageArgs } from './pagination.js'
+import { pagesOf } from './relations.js'
 import { DEFAULT_LIMIT, given, ids, limit, MAX_LIMIT, name } from './validation.js'
 
 export const PetStatus = builder.enumType('PetStatus', {
@@ -13,15 +15,25 @@ export const PetStatus = builder.enumType('PetStatus', {
   } as const,
 })
 
+const pagesOfOrders = pagesOf<Order>('Order', 'petId')
+
 const Pet = builder.prismaObject('Pet', {
   fields: (t) => ({
     id: t.expose('id', { type: 'Int64' }),
     name: t.exposeString('name', { example: 'Rex' }),
     categoryId: t.expose('categoryId', { type: 'Int64' }),
     status: t.expose('status', { type: PetStatus }),
-    category: t.relation('category', graphqlOnly),
+    category: t.relation('category', {
+      ...graphqlOnly,
+      resolve: (_query, { categoryId: id }, _args, { prisma }) => prisma.category.findUniqueOrThrow({ where: { id } }),
+    }),
     inventory: t.relation('inventory', { ...graphqlOnly, nullable: false, onNull: 'error' }),
-    orders: t.relation('orders', { ...graphqlOnly, args: pageArgs(t.arg), query: keyset }),
+    orders: t.relation('orders', {
+      ...graphqlOnly,
+      args: pageArgs(t.arg),
+      query: keyset,
+      resolve: (_query, { id }, page, context) => pagesOfOrders(context, id, page),
+    }),
   }),
 })
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { ADMISSION_LIMITS } from '../src/http/admission.js'
 import { resetStore } from './support/calls.js'
 import { openTestDatabase } from './support/database.js'
-import { type Gateway, openGateway } from './support/gateway.js'
+import { type Call, type Gateway, openGateway } from './support/gateway.js'
 import { watched } from './support/statements.js'
 
 let gateway: Gateway
@@ -81,6 +81,82 @@ describe('reads that arrive together', () => {
     await gateway.prisma.$executeRawUnsafe('ALTER TABLE "Order" RENAME COLUMN "amount" TO "quantity"')
     expect(failed.map(({ status }) => status)).toEqual([500, 500])
     expect((await gateway.get('/store/orders/1')).status).not.toBe(500)
+  })
+})
+
+describe('aliases of a relation with different arguments', () => {
+  const pages = [{ limit: 2 }, { limit: 2, after: 2 }, { limit: 1, after: 3 }, { limit: 20, after: 4 }, { after: 999 }]
+  const aliases = (name: string, selection: string) =>
+    pages.map((page, i) => `a${i}: ${name}(${JSON.stringify(page).replace(/["{}]/g, '')}) { ${selection} }`).join(' ')
+  /** REST leaves out what is null. */
+  const withoutNull = (lists: object) =>
+    JSON.parse(JSON.stringify(Object.values(lists), (_, value) => value ?? undefined))
+  /** What REST returns for the same pages. */
+  const expected = (path: string) =>
+    Promise.all(
+      pages.map(async (page) => {
+        const query = Object.entries(page).map(([name, value]) => `&${name}=${value}`)
+        return (await gateway.get(path + query.join(''))).body
+      }),
+    )
+  const orders = (petId: number) => expected(`/store/orders?petId=${petId}`)
+  const fields = 'id petId quantity shipDate complete'
+
+  beforeEach(async () => {
+    const shipDate = new Date('2026-12-01T10:00:00.123Z')
+    for (let i = 0; i < 9; i++)
+      await gateway.prisma.order.create({
+        data: { petId: BigInt(1 + (i % 3)), quantity: i + 1, complete: i % 2 === 0, shipDate: i % 4 ? shipDate : null },
+      })
+  })
+
+  test('get the pages that REST returns, and one statement loads them for all parents', async () => {
+    let pets: Record<string, unknown>[] = []
+    const statements = await counted(async () => {
+      pets = (await gateway.graphql(`{ pets { id ${aliases('orders', fields)} } }`)).body.data.pets
+    })
+    for (const { id, ...lists } of pets) expect(withoutNull(lists)).toEqual(await orders(Number(id)))
+    expect(pets).toHaveLength(3)
+    // The pets with the orders of the first alias, and the orders of all others.
+    expect(statements).toBe(2)
+  })
+
+  test('reach the rows below them, whose statements are shared too', async () => {
+    const below = `id pet { id etag category { name ${aliases('pets', 'id name categoryId status')} } }`
+    // biome-ignore lint/suspicious/noExplicitAny: what a client reads
+    let orders: any[] = []
+    const statements = await counted(async () => {
+      orders = Object.values((await gateway.graphql(`{ pet(petId: 2) { ${aliases('orders', below)} } }`)).body.data.pet)
+    })
+    expect(orders.flat()).toHaveLength(7)
+    for (const { pet, category: { name, ...lists } = pet.category } of orders.flat()) {
+      const { headers, body } = await gateway.get(`/pets/${pet.id}`)
+      const { body: category } = await gateway.get(`/categories/${body.categoryId}`)
+      expect([pet.etag, name]).toEqual([headers.get('etag'), category.name])
+      expect(Object.values(lists)).toEqual(await expected(`/pets?categoryId=${category.id}`))
+    }
+    expect(statements).toBe(6)
+  })
+
+  test('show what the mutation above them has changed, also with an Idempotency-Key', async () => {
+    const calls: Call[] = [{}, { headers: { 'idempotency-key': 'pages' } }]
+    for (const call of calls) {
+      const mutation = `mutation { createOrder(input: { petId: 3 }) { id pet { ${aliases('orders', fields)} } } }`
+      const { body } = await gateway.graphql(mutation, undefined, call)
+      const { id, pet } = body.data.createOrder
+      expect(withoutNull(pet)).toEqual(await orders(3))
+      expect(pet.a3.at(-1).id).toBe(id)
+    }
+  })
+
+  test('all fail if their statement fails, and the parent keeps its other fields', async () => {
+    await gateway.prisma.$executeRawUnsafe('ALTER TABLE "Order" RENAME COLUMN "complete" TO "completed"')
+    const { body } = await gateway.graphql(
+      `{ pets { id } orders { id } pet(petId: 1) { ${aliases('orders', fields)} } }`,
+    )
+    await gateway.prisma.$executeRawUnsafe('ALTER TABLE "Order" RENAME COLUMN "completed" TO "complete"')
+    expect(body.data).toMatchObject({ pets: [{ id: 1 }, { id: 2 }, { id: 3 }], orders: null, pet: null })
+    expect((await gateway.graphql('{ pet(petId: 1) { orders { id } } }')).status).toBe(200)
   })
 })
 

@@ -193,15 +193,23 @@ describe('deletes', () => {
     expect(deleted.deleteCategory).toEqual({ name: 'Cats', pets: [] })
   })
 
-  test('return not_found, not internal, for fields that can only be read after the delete', async () => {
+  test('return the lists of the deleted row, which are empty', async () => {
     const { id } = (await gateway.post('/categories', { name: 'Cats' })).body
     const { body } = await gateway.graphql(
       `mutation { deleteCategory(categoryId: ${id}) { a: pets(limit: 1) { id } b: pets(limit: 2) { id } } }`,
     )
-    expect(body.errors.map((error: { extensions: object }) => error.extensions)).toEqual([
-      { code: 'not_found', status: 404 },
-    ])
+    expect(body).toEqual({ data: { deleteCategory: { a: [], b: [] } } })
     expect((await gateway.get(`/categories/${id}`)).status).toBe(404)
+  })
+
+  test('return not_found, not internal, for fields that can only be read after the delete', async () => {
+    const { pets } = await createCategory(1, 0)
+    const stock = (limit: number) => `inventory { pet { orders(limit: ${limit}) { id } } }`
+    const answer = await gateway.graphql(
+      `mutation { deletePet(petId: ${pets[0]?.id}) { a: ${stock(1)} b: ${stock(2)} } }`,
+    )
+    expect(refusal(answer)).toEqual([{ code: 'not_found', status: 404 }])
+    expect((await gateway.get(`/pets/${pets[0]?.id}`)).status).toBe(404)
   })
 
   test('return conflict while another row refers to the deleted one', async () => {
