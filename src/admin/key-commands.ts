@@ -1,9 +1,9 @@
 import type { Access, ApiKey, Prisma } from '../../prisma/generated/client/client.js'
 import { createSecret, keySubject, writeKeys } from '../auth/index.js'
 import type { Database } from '../database/index.js'
-import { StartupError } from '../settings.js'
+import { type Settings, StartupError } from '../settings.js'
 import { MAX_INT } from './arguments.js'
-import { type Fields, print, text } from './table.js'
+import { type Fields, render, text } from './table.js'
 
 // The commands that create, show and change keys.
 
@@ -60,29 +60,38 @@ export async function find({ prisma }: Database, idOrPrefix: string): Promise<Ap
   return key
 }
 
-/** A command. `args` are what stands after its name: mostly the id or the prefix of a key. */
-export type Action = (database: Database, options: Fields & { json?: boolean }, ...args: string[]) => Promise<void>
-
-/** Changes a key and prints it. */
-async function change(database: Database, json: boolean | undefined, id: number, data: Prisma.ApiKeyUpdateInput) {
-  const write = ({ apiKey }: Prisma.TransactionClient) => apiKey.update({ where: { id }, data })
-  print(printable(await writeKeys(database.prisma, 'command line', write)), json)
+export interface Call {
+  database: Database
+  settings: Pick<Settings, 'REDIS_URL'>
+  options: Fields & { json?: boolean }
+  /** Writes a line to standard error. */
+  warn: (message: string) => void
 }
 
-const created = ({ id, name, plan, prefix }: ApiKey, key: string) => ({ id, name, plan, prefix, key })
+/** A command; it returns what it prints. `args` are what stands after its name: mostly the id or the prefix of a key. */
+export type Action = (call: Call, ...args: string[]) => Promise<string>
+
+/** Changes a key and shows it. */
+async function change({ database, options }: Call, id: number, data: Prisma.ApiKeyUpdateInput) {
+  const write = ({ apiKey }: Prisma.TransactionClient) => apiKey.update({ where: { id }, data })
+  return render(printable(await writeKeys(database.prisma, 'command line', write)), options.json)
+}
+
+/** A new key, and for people what to do with it. */
+const renderNew = ({ id, name, plan, prefix }: ApiKey, key: string, json: boolean | undefined, advice: string) =>
+  render({ id, name, plan, prefix, key }, json) + (json ? '' : `${advice}\n`)
 
 export const keyCommands: Record<string, Action> = {
-  async create({ prisma }, options) {
+  async create({ database, options }) {
     const { name, plan, access, expires } = options as Pick<ApiKey, 'name' | 'plan' | 'access'> & { expires?: Date }
     const { key, prefix, hash } = createSecret()
     const data = { name, plan, access, prefix, hash, expiresAt: expires, ...limitsFor(plan, options as PlanLimits) }
-    const row = await writeKeys(prisma, 'command line', ({ apiKey }) => apiKey.create({ data }))
-    print(created(row, key), options.json)
-    if (!options.json) process.stdout.write('Copy the key now. It cannot be shown again: only its hash is stored.\n')
+    const row = await writeKeys(database.prisma, 'command line', ({ apiKey }) => apiKey.create({ data }))
+    return renderNew(row, key, options.json, 'Copy the key now. It cannot be shown again: only its hash is stored.')
   },
-  async list({ prisma }, { json }) {
-    const keys = await prisma.apiKey.findMany({ orderBy: { id: 'asc' } })
-    print(keys.map(printable), json, [
+  async list({ database, options }) {
+    const keys = await database.prisma.apiKey.findMany({ orderBy: { id: 'asc' } })
+    return render(keys.map(printable), options.json, [
       'id',
       'name',
       'plan',
@@ -96,14 +105,14 @@ export const keyCommands: Record<string, Action> = {
       'lastUsedAt',
     ])
   },
-  async show(database, { json }, idOrPrefix = '') {
-    print(printable(await find(database, idOrPrefix)), json)
+  async show({ database, options }, idOrPrefix = '') {
+    return render(printable(await find(database, idOrPrefix)), options.json)
   },
-  async revoke(database, { json }, idOrPrefix = '') {
-    const { id, revokedAt } = await find(database, idOrPrefix)
-    await change(database, json, id, { revokedAt: revokedAt ?? new Date() })
+  async revoke(call, idOrPrefix = '') {
+    const { id, revokedAt } = await find(call.database, idOrPrefix)
+    return change(call, id, { revokedAt: revokedAt ?? new Date() })
   },
-  async rotate(database, options, idOrPrefix = '') {
+  async rotate({ database, options }, idOrPrefix = '') {
     const old = await find(database, idOrPrefix)
     if (state(old) === 'revoked' || state(old) === 'expired')
       throw new StartupError(
@@ -125,25 +134,24 @@ export const keyCommands: Record<string, Action> = {
       await apiKey.update({ where: { id: old.id }, data: { expiresAt: end, replacedById: row.id } })
       return row
     })
-    print(created(row, key), options.json)
-    if (!options.json)
-      process.stdout.write(`The old key works until ${text(end)}. Copy the new key now. It cannot be shown again.\n`)
+    const advice = `The old key works until ${text(end)}. Copy the new key now. It cannot be shown again.`
+    return renderNew(row, key, options.json, advice)
   },
-  async plan(database, options, idOrPrefix = '', plan = '') {
-    const { id } = await find(database, idOrPrefix)
+  async plan(call, idOrPrefix = '', plan = '') {
+    const { id } = await find(call.database, idOrPrefix)
     const chosen = plan as ApiKey['plan']
-    await change(database, options.json, id, { plan: chosen, ...limitsFor(chosen, options as PlanLimits) })
+    return change(call, id, { plan: chosen, ...limitsFor(chosen, call.options as PlanLimits) })
   },
-  async access(database, { json }, idOrPrefix = '', access = '') {
-    const { id } = await find(database, idOrPrefix)
-    await change(database, json, id, { access: access as Access })
+  async access(call, idOrPrefix = '', access = '') {
+    const { id } = await find(call.database, idOrPrefix)
+    return change(call, id, { access: access as Access })
   },
-  async ban(database, options, idOrPrefix = '') {
-    const { id } = await find(database, idOrPrefix)
-    await change(database, options.json, id, { bannedUntil: new Date(Date.now() + (options.for as number) * 1000) })
+  async ban(call, idOrPrefix = '') {
+    const { id } = await find(call.database, idOrPrefix)
+    return change(call, id, { bannedUntil: new Date(Date.now() + (call.options.for as number) * 1000) })
   },
-  async unban(database, { json }, idOrPrefix = '') {
-    const { id } = await find(database, idOrPrefix)
-    await change(database, json, id, { bannedUntil: null })
+  async unban(call, idOrPrefix = '') {
+    const { id } = await find(call.database, idOrPrefix)
+    return change(call, id, { bannedUntil: null })
   },
 }

@@ -3,9 +3,8 @@ import { keySubject } from '../auth/index.js'
 import type { Database } from '../database/index.js'
 import { createLog } from '../log.js'
 import { openRateLimiter } from '../rate-limit/index.js'
-import { readSettings } from '../settings.js'
-import { type Action, bannedUntil, find, state } from './key-commands.js'
-import { bar, line, print, printColumns, sparkline, text } from './table.js'
+import { type Action, bannedUntil, type Call, find, state } from './key-commands.js'
+import { bar, line, render, renderColumns, sparkline, text } from './table.js'
 
 // The commands that show what keys have used, and what happened to them. Without --json they fit into 80 columns.
 
@@ -16,10 +15,10 @@ const MAX_EVENTS_OF_ALL = 100
 const WIDTH = 30
 
 /** How much of its quota each key has used. */
-async function printWindows(keys: ApiKey[], json: boolean | undefined) {
-  const config = readSettings()
-  const rateLimiter = config.REDIS_URL
-    ? await openRateLimiter({ redisUrl: config.REDIS_URL, banAfter: 1, banSeconds: 1, log: createLog('silent') })
+async function renderWindows(keys: ApiKey[], { settings, options: { json }, warn }: Call) {
+  const { REDIS_URL: redisUrl } = settings
+  const rateLimiter = redisUrl
+    ? await openRateLimiter({ redisUrl, banAfter: 1, banSeconds: 1, log: createLog('silent') })
     : undefined
   const counted = rateLimiter?.state === 'redis' ? rateLimiter : undefined
   const rows = await Promise.all(
@@ -38,14 +37,14 @@ async function printWindows(keys: ApiKey[], json: boolean | undefined) {
       return { id, name, plan, prefix, state: state(key), ...counters, bannedUntil: bannedUntil(key), lastUsedAt }
     }),
   )
-  print(rows, json)
   if (!counted)
-    process.stderr.write(
+    warn(
       rateLimiter
-        ? 'Redis is unreachable: the counters are unknown. Check REDIS_URL.\n'
-        : 'Without REDIS_URL each gateway counts in its own memory: the counters are unknown here.\n',
+        ? 'Redis is unreachable: the counters are unknown. Check REDIS_URL.'
+        : 'Without REDIS_URL each gateway counts in its own memory: the counters are unknown here.',
     )
   await rateLimiter?.close()
+  return render(rows, json)
 }
 
 interface Figures {
@@ -90,7 +89,7 @@ const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFracti
 const exact = new Intl.NumberFormat('en')
 
 /** A line for each key, with a bar for each day, or for several days if there are many. */
-function printOverview(usage: KeyUsage[], days: number, today: number) {
+function renderOverview(usage: KeyUsage[], days: number, today: number) {
   const daysPerBar = Math.ceil(days / WIDTH)
   const bars = Math.ceil(days / daysPerBar)
   const rows = usage.map(({ key, requests, refusals, cost, days }) => {
@@ -104,11 +103,11 @@ function printOverview(usage: KeyUsage[], days: number, today: number) {
   })
   const unit = daysPerBar === 1 ? 'a day' : `${daysPerBar} days`
   const head = ['id', 'name', 'requests', 'refused', 'cost', `1 bar = ${unit}`]
-  printColumns(head, rows, ['left', 'left', 'right', 'right', 'right', 'left'])
+  return renderColumns(head, rows, ['left', 'left', 'right', 'right', 'right', 'left'])
 }
 
 /** A line for each day of one key, from its first request on. */
-function printDays({ days }: KeyUsage, today: number) {
+function renderDays({ days }: KeyUsage, today: number) {
   const byDay = new Map(days.map((day) => [day.day, day]))
   const most = Math.max(...days.map(({ requests }) => requests))
   const rows: string[][] = []
@@ -120,7 +119,7 @@ function printDays({ days }: KeyUsage, today: number) {
     const figures = [requests, refusals, cost].map((figure) => exact.format(figure))
     rows.push([day, ...figures, '█'.repeat(width - refused) + '░'.repeat(refused)])
   }
-  printColumns(['day', 'requests', 'refused', 'cost', '█ answered ░ refused'], rows, [
+  return renderColumns(['day', 'requests', 'refused', 'cost', '█ answered ░ refused'], rows, [
     'left',
     'right',
     'right',
@@ -129,26 +128,27 @@ function printDays({ days }: KeyUsage, today: number) {
   ])
 }
 
-async function printUsage(database: Database, keys: ApiKey[], days: number, of?: ApiKey, json?: boolean) {
+async function renderUsage({ database, options: { json } }: Call, keys: ApiKey[], days: number, of?: ApiKey) {
   const today = Math.floor(Date.now() / DAY_MS) * DAY_MS
   const since = today - (days - 1) * DAY_MS
   const usage = await readUsage(database, keys, since)
-  const range = days === 1 ? `on ${isoDay(today)}` : `from ${isoDay(since)} to ${isoDay(today)}`
-  if (json)
-    print(
-      usage.map(({ key: { id, name, plan, prefix }, ...figures }) => ({ id, name, plan, prefix, ...figures })),
-      json,
-    )
-  else {
-    if (of) process.stdout.write(`${title(of)}\n`)
-    process.stdout.write(`Requests ${range} (UTC)${of ? '' : '; each row has its own scale'}\n\n`)
-    if (usage.length === 0) process.stdout.write('None.\n')
-    else if (of) printDays(usage[0] as KeyUsage, today)
-    else printOverview(usage, days, today)
-    const unused = keys.length - usage.length
-    if (unused > 0 && !of)
-      process.stdout.write(`\n${unused} more ${unused === 1 ? 'key has' : 'keys have'} sent none.\n`)
+  if (json) {
+    const rows = usage.map(({ key: { id, name, plan, prefix }, ...figures }) => ({
+      id,
+      name,
+      plan,
+      prefix,
+      ...figures,
+    }))
+    return render(rows, json)
   }
+  const range = days === 1 ? `on ${isoDay(today)}` : `from ${isoDay(since)} to ${isoDay(today)}`
+  const requests = `Requests ${range} (UTC)`
+  const [used] = usage
+  if (of) return `${title(of)}\n${requests}\n\n${used ? renderDays(used, today) : 'None.\n'}`
+  const unused = keys.length - usage.length
+  const rest = `\n${unused} more ${unused === 1 ? 'key has' : 'keys have'} sent none.\n`
+  return `${requests}; each row has its own scale\n\n${used ? renderOverview(usage, days, today) : 'None.\n'}${unused > 0 ? rest : ''}`
 }
 
 const title = ({ id, name, prefix }: ApiKey) => `Key ${id}, ${line(name, 40)} (${prefix})`
@@ -176,14 +176,14 @@ function describe({ event, changes }: Pick<ApiKeyEvent, 'event' | 'changes'>, re
 }
 
 export const keyReports: Record<string, Action> = {
-  async usage(database, options, idOrPrefix) {
+  async usage(call, idOrPrefix) {
+    const { database, options } = call
     const key = idOrPrefix === undefined ? undefined : await find(database, idOrPrefix)
     const keys = key ? [key] : await database.prisma.apiKey.findMany({ orderBy: { id: 'asc' } })
-    if (options.days) await printUsage(database, keys, options.days as number, key, options.json)
-    else await printWindows(keys, options.json)
+    return options.days ? renderUsage(call, keys, options.days as number, key) : renderWindows(keys, call)
   },
 
-  async history(database, { json }, idOrPrefix) {
+  async history({ database, options: { json } }, idOrPrefix) {
     const { prisma } = database
     const key = idOrPrefix === undefined ? undefined : await find(database, idOrPrefix)
     const newest = await prisma.apiKeyEvent.findMany({
@@ -192,7 +192,7 @@ export const keyReports: Record<string, Action> = {
       take: key ? MAX_EVENTS : MAX_EVENTS_OF_ALL,
     })
     const events = newest.reverse().map((event) => ({ ...event, id: Number(event.id) }))
-    if (json) return print(events, json)
+    if (json) return render(events, json)
     const old = await prisma.apiKey.findMany({ where: { replacedById: { not: null } } })
     const rows = events.map((event) => {
       const replaces = old.filter(({ replacedById }) => replacedById === event.keyId).map(({ id }) => id)
@@ -203,9 +203,9 @@ export const keyReports: Record<string, Action> = {
         ? [...columns, what]
         : [String(event.keyId ?? event.prefix.slice(9)), ...columns, `${event.name}\n${what}`]
     })
-    if (key) process.stdout.write(`${title(key)}\n${key.plan}, ${key.access}, ${state(key)}\n\n`)
+    const head = key ? `${title(key)}\n${key.plan}, ${key.access}, ${state(key)}\n\n` : ''
     if (rows.length === 0)
-      process.stdout.write('Nothing has happened since the history began, which is when this version was installed.\n')
-    else printColumns([...(key ? [] : ['key']), 'time', 'event', 'by', 'what'], rows)
+      return `${head}Nothing has happened since the history began, which is when this version was installed.\n`
+    return head + renderColumns([...(key ? [] : ['key']), 'time', 'event', 'by', 'what'], rows)
   },
 }

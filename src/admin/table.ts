@@ -10,22 +10,19 @@ export const text = (value: unknown) =>
 // No lines between rows: they make a long table harder to read.
 const plain = { style: { head: [], border: [] }, chars: { mid: '', 'left-mid': '', 'mid-mid': '', 'right-mid': '' } }
 
-export function print(rows: Fields | Fields[], json: boolean | undefined, columns?: string[]) {
-  if (json) process.stdout.write(`${JSON.stringify(rows)}\n`)
-  else if (Array.isArray(rows)) {
-    const head = columns ?? Object.keys(rows[0] ?? {})
-    const table = new Table({ ...plain, head })
-    for (const row of rows) table.push(head.map((column) => text(row[column])))
-    process.stdout.write(
-      rows.length > 0
-        ? `${table}\n`
-        : 'There are no keys. Create one: npm run keys -- create --name <name> --plan <plan>\n',
-    )
-  } else {
+/** A table of several keys, or of the fields of one. */
+export function render(rows: Fields | Fields[], json: boolean | undefined, columns?: string[]): string {
+  if (json) return `${JSON.stringify(rows)}\n`
+  if (!Array.isArray(rows)) {
     const table = new Table(plain)
     for (const [name, value] of Object.entries(rows)) table.push([name, text(value)])
-    process.stdout.write(`${table}\n`)
+    return `${table}\n`
   }
+  if (rows.length === 0) return 'There are no keys. Create one: npm run keys -- create --name <name> --plan <plan>\n'
+  const head = columns ?? Object.keys(rows[0] ?? {})
+  const table = new Table({ ...plain, head })
+  for (const row of rows) table.push(head.map((column) => text(row[column])))
+  return `${table}\n`
 }
 
 export const bar = (used: number, limit: number) => {
@@ -53,8 +50,8 @@ const NO_LINES = Object.fromEntries(
 /** The width of a new terminal. */
 const TERMINAL = 80
 
-/** Prints columns without lines, for at most 80 columns of a terminal; the last one is wrapped. */
-export function printColumns(head: string[], rows: string[][], align: ('left' | 'right')[] = []) {
+/** Columns without lines, for at most 80 columns of a terminal; the last one is wrapped. */
+export function renderColumns(head: string[], rows: string[][], align: ('left' | 'right')[] = []): string {
   const widths = head
     .slice(0, -1)
     .map((title, i) => Math.max(title.length, ...rows.map((row) => [...(row[i] ?? '')].length)))
@@ -67,5 +64,5 @@ export function printColumns(head: string[], rows: string[][], align: ('left' | 
     wordWrap: true,
   })
   table.push(head, ...rows)
-  process.stdout.write(`${table.toString().replaceAll(/ +$/gm, '')}\n`)
+  return `${table.toString().replaceAll(/ +$/gm, '')}\n`
 }
