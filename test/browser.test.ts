@@ -647,8 +647,6 @@ inChromium('the reference', () => {
 
     test.each([
       ['light', 1440],
-      ['dark', 1440],
-      ['light', 375],
       ['dark', 375],
     ] as const)('%s at %i pixels has no barriers, and nothing wider than the page', async (colorScheme, width) => {
       await page.emulateMedia({ colorScheme })
@@ -824,8 +822,6 @@ inChromium('GraphiQL', () => {
 
   test.each([
     ['light', 1440],
-    ['dark', 1440],
-    ['light', 375],
     ['dark', 375],
   ] as const)('%s at %i pixels can be used, and our parts have no barriers', async (colorScheme, width) => {
     await page.emulateMedia({ colorScheme })
