@@ -322,7 +322,10 @@ describe('the log of a process', () => {
     child.stderr?.on('data', (data) => {
       written += data
     })
-    await Promise.all(Array.from({ length: 500 }, () => fetch(`${url}/docs`).then((response) => response.text())))
+    const ask = () => fetch(url, { redirect: 'manual' })
+    expect(new Set((await Promise.all(Array.from({ length: 500 }, ask))).map(({ status }) => status))).toEqual(
+      new Set([302]),
+    )
     expect(await stop()).toBe(0)
     const parsed = written
       .trimEnd()
