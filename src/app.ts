@@ -99,9 +99,9 @@ export function createApp(dependencies: Dependencies) {
     if (open) return open
     await authenticate(context)
     if (takesBody(context)) await receiveBody(context)
-    if (context.path !== '/graphql') return rest(context)
+    if (context.path !== '/graphql') return await rest(context)
     if (admissions.isRefused(context)) await admissions.refused.enter(context)
-    return graphql(context)
+    return await graphql(context)
   }
 
   /** A request takes no room from those at work while its body arrives. */
@@ -123,19 +123,20 @@ export function createApp(dependencies: Dependencies) {
 
   /** The last step: what every response has, errors included. */
   async function complete(context: RequestContext, response: HttpResponse): Promise<HttpResponse> {
-    await setHeaders(context, response)
+    // A request that was not counted shows its key's windows, or the window of its address.
+    if (!context.rateLimit && !context.operational)
+      context.rateLimit = await rateLimiter.consume(context.subject ?? addressSubject(context.address, seconds), 0)
+    setHeaders(context, response)
     metrics.observe(context, response.status)
     usage.count(context)
     logRequest(context, response.status)
     return response
   }
 
-  async function setHeaders(context: RequestContext, { headers, status }: HttpResponse): Promise<void> {
+  function setHeaders(context: RequestContext, { headers, status }: HttpResponse): void {
     headers['x-request-id'] = context.id
     if (context.trace) headers.traceparent = traceparent(context.trace)
-    if (context.operational) return
-    // A request that was not counted shows its key's windows, or the window of its address.
-    context.rateLimit ??= await rateLimiter.consume(context.subject ?? addressSubject(context.address, seconds), 0)
+    if (!context.rateLimit) return
     setCorsHeaders(headers, context, settings.CORS_ORIGINS)
     // A banned key that reads its quota is not refused: it gets no Retry-After.
     setRateLimitHeaders(headers, context.rateLimit, status === 429)

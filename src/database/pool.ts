@@ -139,20 +139,20 @@ export class ConnectionPool extends pg.Pool {
   }
 
   async #send(text: string, batch: PendingStatement[]): Promise<void> {
-    const lease = this.lease(text, Math.min(...batch.map(({ arrivedAt }) => arrivedAt)))
+    const [first] = batch
+    const lease = this.lease(text, (first as PendingStatement).arrivedAt)
     const client = await lease.client
-    await Promise.all(
-      batch.map((pending) =>
-        lease.run(client, pending.statement).then(
-          (result) => pending.resolve(result as never),
-          (error) => {
-            if (pending.repeats < MAX_REPEATS && isRepeatable(error, text)) this.#repeat(pending)
-            else pending.reject(error)
-          },
-        ),
-      ),
-    )
-    lease.release()
+    let left = batch.length
+    for (const pending of batch)
+      lease
+        .run(client, pending.statement)
+        .then(pending.resolve, (error) => {
+          if (pending.repeats < MAX_REPEATS && isRepeatable(error, text)) this.#repeat(pending)
+          else pending.reject(error)
+        })
+        .then(() => {
+          if (--left === 0) lease.release()
+        })
   }
 
   #repeat(pending: PendingStatement): void {
@@ -248,18 +248,20 @@ export class Lease {
     this.#lane.failed(error)
   }
 
-  async run(client: pg.PoolClient, statement: pg.QueryConfig) {
-    try {
-      const result = await client.query(statement)
-      // A successful rollback does not show that the tables of the transaction answer.
-      if (statement.text !== 'ROLLBACK') this.#lane.answered()
-      return result
-    } catch (error) {
-      if (!isRefusal(error) || isStale(error)) this.#onError(error as Error)
-      else if (isCanceled(error)) this.#fail(error)
-      else this.#lane.answered()
-      throw this.#late ? new OutOfTime() : error
-    }
+  run(client: pg.PoolClient, statement: pg.QueryConfig): Promise<never> {
+    return client.query(statement).then(
+      (result) => {
+        // A successful rollback does not show that the tables of the transaction answer.
+        if (statement.text !== 'ROLLBACK') this.#lane.answered()
+        return result as never
+      },
+      (error) => {
+        if (!isRefusal(error) || isStale(error)) this.#onError(error as Error)
+        else if (isCanceled(error)) this.#fail(error)
+        else this.#lane.answered()
+        throw this.#late ? new OutOfTime() : error
+      },
+    )
   }
 
   release(): void {

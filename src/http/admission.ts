@@ -33,6 +33,9 @@ export const LARGE_SHARE = 100
 const PARTS = 4
 const PART_MS = 240
 
+/** How many queues are kept although they are empty: most keys soon send another request. */
+const KEPT_LINES = 1_000
+
 /** A process with a higher load than this has no room for more. */
 const BUSY = 0.7
 
@@ -253,7 +256,8 @@ export class Admission {
   }
 
   #forgetEmpty(line: Line): void {
-    if (line.inside === 0 && line.units === 0 && line.waiting.size === 0) this.#lines.delete(line.id)
+    if (this.#lines.size > KEPT_LINES && line.inside === 0 && line.units === 0 && line.waiting.size === 0)
+      this.#lines.delete(line.id)
   }
 }
 

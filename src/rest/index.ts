@@ -126,7 +126,7 @@ export function createRest({ consume, createContext, idempotency, baseUrl, sunse
       return response
     }
     const key = rest.method === 'POST' ? readIdempotencyKey(context) : undefined
-    if (key === undefined) return perform()
-    return idempotency.once(context, key, async (transaction) => ({ response: await perform(transaction) }))
+    if (key === undefined) return await perform()
+    return await idempotency.once(context, key, async (transaction) => ({ response: await perform(transaction) }))
   }
 }
