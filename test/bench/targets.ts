@@ -32,7 +32,23 @@ export function compareWithTargets(results: Results): TargetRow[] {
       })
     }
   }
-  return [...rows, ...latencyRows(results), ...memoryRows(results), ...growthRows(results)]
+  return [...rows, ...workloadRows(results), ...latencyRows(results), ...memoryRows(results), ...growthRows(results)]
+}
+
+/** One workload against another, both of the gateway. */
+function workloadRows({ workloads: results }: Results): TargetRow[] {
+  const perSecond = (id?: string) => results.find((result) => result.id === id)?.servers.gateway?.median.perSecond
+  return workloads.flatMap(({ id, title, atMost }) => {
+    const [own, other] = [perSecond(id), perSecond(atMost?.of)]
+    if (!atMost || !own || !other) return []
+    return {
+      what: `time per request, ${title}`,
+      against: workloads.find(({ id }) => id === atMost.of)?.title ?? '',
+      target: `at most ${two(atMost.times)} ×`,
+      measured: `${two(other / own)} ×`,
+      met: rounded(other / own) <= atMost.times,
+    }
+  })
 }
 
 function latencyRows({ workloads: results }: Results): TargetRow[] {

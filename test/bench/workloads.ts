@@ -18,6 +18,8 @@ export interface Workload {
   templates: Template[]
   /** The least ratio of requests per second to a peer. */
   targets?: Partial<Record<ServerId, number>>
+  /** Its rounds may take at most so many times as long, for each request, as those of another workload. */
+  atMost?: { times: number; of: string }
   /** The 99th percentile is at most this peer's. */
   p99Peer?: ServerId
   /** Tables are put back in order before each round. */
@@ -110,12 +112,12 @@ export const workloads: Workload[] = [
     writes: true,
   },
   {
-    // Against POST order: what the key costs.
     id: 'post-order-key',
     title: 'POST order with Idempotency-Key',
     connections: CONNECTIONS,
     servers: ['gateway'],
     templates: [{ ...postOrder, isIdempotent: true }],
+    atMost: { times: 2.5, of: 'post-order' },
     writes: true,
   },
   {
