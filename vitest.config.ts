@@ -1,11 +1,12 @@
 import { createRequire } from 'node:module'
 import { configDefaults, defineConfig } from 'vitest/config'
 
+const files = (...names: string[]) => names.map((name) => `test/${name}.test.ts`)
 // Tests that wait for the end of a window or for a second of grace must not compete with the start of processes: these
 // files run first, on their own.
-const timed = ['clients', 'headers-truth', 'limits', 'limits-cluster', 'quota', 'redis-away'].map(
-  (name) => `test/${name}.test.ts`,
-)
+const timed = files('clients', 'headers-truth', 'limits', 'limits-cluster', 'quota', 'redis-away')
+// It compares durations: it runs last, alone.
+const measured = files('hostile-documents')
 
 export default defineConfig({
   // Otherwise Vite loads graphql twice, as ES modules and as CommonJS for the libraries, which graphql refuses.
@@ -25,11 +26,12 @@ export default defineConfig({
         test: {
           name: 'rest',
           include: ['test/**/*.test.ts'],
-          exclude: [...configDefaults.exclude, ...timed],
+          exclude: [...configDefaults.exclude, ...timed, ...measured],
           maxWorkers: 3,
           sequence: { groupOrder: 1 },
         },
       },
+      { extends: true, test: { name: 'measured', include: measured, sequence: { groupOrder: 2 } } },
     ],
   },
 })
