@@ -72,7 +72,7 @@ interface Client {
 export class Transactions {
   readonly #pool: ConnectionPool
   readonly #createClient: (pool: pg.Pool) => PrismaClient
-  /** Creating a client takes milliseconds, so they are used again: as many as there were transactions at once. */
+  /** Creating a client takes milliseconds, so they are used again: as many as there were concurrent transactions. */
   readonly #idle: Client[] = []
 
   constructor(pool: ConnectionPool, createClient: (pool: pg.Pool) => PrismaClient) {
@@ -106,7 +106,7 @@ export class Transactions {
       settled = Promise.allSettled([settled, operation])
       return operation
     }
-    /** Operations that nobody waits for must not reach the next transaction of their client. */
+    /** Operations that are no longer waited for must not reach the next transaction of their client. */
     const end = () => {
       ended = true
       return settled
