@@ -21,7 +21,7 @@ export const pageArgs = (arg: ArgBuilder, cursor?: string) => ({
   after: afterArg(arg, cursor),
 })
 
-interface Page {
+export interface Page {
   limit?: number | null
   after?: bigint | null
 }

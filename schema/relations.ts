@@ -1,5 +1,6 @@
 import { getDatamodel } from '../prisma/generated/pothos.js'
 import type { Context } from './builder.js'
+import type { Page } from './pagination.js'
 import { DEFAULT_LIMIT } from './validation.js'
 
 // Pothos loads a relation together with its parent. An alias that asks the same relation for another page cannot be loaded
@@ -7,11 +8,6 @@ import { DEFAULT_LIMIT } from './validation.js'
 // asked for in one turn of the event loop are one statement.
 
 const { models } = getDatamodel().datamodel
-
-interface Page {
-  limit?: number | null
-  after?: bigint | null
-}
 
 interface PendingPage<Row> extends Page {
   parent: bigint

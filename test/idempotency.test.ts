@@ -18,6 +18,31 @@ const order = (idempotencyKey: string, body: unknown = { petId: 1 }, call: Call 
 const countOrders = () => gateway.prisma.order.count()
 const replayed = ({ headers }: { headers: Headers }) => headers.get('idempotency-replayed')
 
+describe('a transaction', () => {
+  test('that PostgreSQL rolls back because of a conflict is repeated, also if its later statements failed too', async () => {
+    let attempts = 0
+    const result = await gateway.database.transaction(async ({ query }) => {
+      if (attempts++ === 0) {
+        await query({ text: `DO $$ BEGIN RAISE EXCEPTION 'conflict' USING ERRCODE = '40001'; END $$` }).catch(() => {})
+        await expect(query({ text: 'SELECT 1' })).rejects.toThrow('current transaction is aborted')
+      }
+      return { result: attempts }
+    })
+    expect(result).toBe(2)
+  })
+
+  test('is not repeated because of any other error', async () => {
+    let attempts = 0
+    const refused = gateway.database.transaction(async ({ query }) => {
+      attempts++
+      await query({ text: 'SELECT 1 / 0' })
+      return { result: undefined }
+    })
+    await expect(refused).rejects.toThrow('division by zero')
+    expect(attempts).toBe(1)
+  })
+})
+
 describe('a POST with an Idempotency-Key', () => {
   test('is performed once; a repeated one gets the same status, headers and body, and is marked', async () => {
     const key = newKey()

@@ -22,12 +22,13 @@ const DAY_SECONDS = 86_400
 const actions = { ...keyCommands, ...keyReports }
 const planNames = Object.keys(plans)
 const accessNames = Object.values(Access)
-const seconds = (text: string) => count(text)
+// Commander passes a second argument, which is not the bound that `count` takes.
+const number = (text: string) => count(text)
 
 const withLimits = (command: Command) =>
   command
-    .option('--minute-limit <n>', 'requests per minute (Enterprise)', (text) => count(text))
-    .option('--day-limit <n>', 'requests per day (Enterprise)', (text) => count(text))
+    .option('--minute-limit <n>', 'requests per minute (Enterprise)', number)
+    .option('--day-limit <n>', 'requests per day (Enterprise)', number)
 
 function createProgram({ environment, out, err }: Terminal) {
   const run =
@@ -85,7 +86,7 @@ function createProgram({ environment, out, err }: Terminal) {
   command('show <key>', 'show a key, without its secret')
   command('revoke <key>', 'revoke a key permanently')
   command('rotate <key>', 'create a new key with the same plan, limits and access, and let the old one expire')
-    .option('--grace <seconds>', 'how long the old key still works', seconds, DAY_SECONDS)
+    .option('--grace <seconds>', 'how long the old key still works', number, DAY_SECONDS)
     .option('--expires <date>', 'when the new key expires (required if the old key has an expiry date)', date)
   withLimits(
     command('plan <key>', 'change the plan').addArgument(
@@ -95,7 +96,7 @@ function createProgram({ environment, out, err }: Terminal) {
   command('access <key>', 'change whether the key may change data').addArgument(
     new Argument('<access>', accessNames.join(' or ')).argParser(choice(accessNames)),
   )
-  command('ban <key>', 'ban a key').option('--for <seconds>', 'how long', seconds, DAY_SECONDS)
+  command('ban <key>', 'ban a key').option('--for <seconds>', 'how long', number, DAY_SECONDS)
   command('unban <key>', 'lift a ban')
   command('usage [key]', 'show how much of its quota each key has used, or what it has used on each day').option(
     '--days <n>',

@@ -9,8 +9,8 @@ const NO_ROWS: Pick<pg.QueryArrayResult, 'rows' | 'fields' | 'rowCount'> = { row
  * sent together.
  */
 export class TransactionClient extends EventEmitter {
-  /** What the last statement that failed failed with. */
-  lastError: unknown
+  /** Of the statements that failed: after the first, PostgreSQL refuses those that follow. */
+  readonly errors: unknown[] = []
   readonly #pool: ConnectionPool
   /** By performance.now(). */
   readonly #arrivedAt: number
@@ -35,7 +35,7 @@ export class TransactionClient extends EventEmitter {
     try {
       return await this.#lease.run(await this.#lease.client, statement)
     } catch (error) {
-      this.lastError = error
+      this.errors.push(error)
       throw error
     }
   }

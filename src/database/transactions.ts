@@ -23,7 +23,7 @@ interface Completed<T> {
   last?: Statement
 }
 
-/** The operations of a client inside of a transaction that Prisma does not know of. */
+/** The pool of one Prisma client, whose statements all go to the connection of the current transaction. */
 class SharedConnection extends pg.Pool {
   connection: TransactionClient | undefined
 
@@ -80,7 +80,7 @@ export class Transactions {
     this.#createClient = createClient
   }
 
-  /** Runs `work` in a transaction, and once more if PostgreSQL rolled it back because of a conflict with another. */
+  /** Runs `work` in a transaction, and again if PostgreSQL rolled it back because of a conflict with another. */
   async run<T>(work: (transaction: Transaction) => Promise<Completed<T>>): Promise<T> {
     const startedAt = performance.now()
     for (let repeats = 0; ; repeats++) {
@@ -88,7 +88,7 @@ export class Transactions {
       try {
         return await this.#attempt(connection, work)
       } catch (error) {
-        if (!isConflict(connection.lastError) || repeats === MAX_REPEATS) throw error
+        if (!connection.errors.some(isConflict) || repeats === MAX_REPEATS) throw error
       }
       await sleep(conflictDelay(repeats + 1))
     }
@@ -122,7 +122,7 @@ export class Transactions {
         },
       })
       await end()
-      if (isConflict(connection.lastError)) throw connection.lastError
+      if (connection.errors.some(isConflict)) throw connection.errors[0]
       await Promise.all([last && query(last), connection.query({ text: 'COMMIT' })])
       return result
     } catch (error) {
