@@ -41,6 +41,19 @@ describe('a transaction', () => {
     await expect(refused).rejects.toThrow('division by zero')
     expect(attempts).toBe(1)
   })
+
+  test('performs nothing that was sent with a condition that fails', async () => {
+    const count = () => gateway.prisma.category.count()
+    const before = await count()
+    const refused = gateway.database.transaction(async ({ query, prisma }) => {
+      const condition = query({ text: 'SELECT 1 / 0' })
+      const operation = prisma(condition).category.create({ data: { name: 'Too late' } })
+      await expect(operation).rejects.toThrow('division by zero')
+      return { result: await condition }
+    })
+    await expect(refused).rejects.toThrow('division by zero')
+    expect(await count()).toBe(before)
+  })
 })
 
 describe('a POST with an Idempotency-Key', () => {
@@ -53,6 +66,15 @@ describe('a POST with an Idempotency-Key', () => {
     expect([again.status, replayed(again)]).toEqual([201, 'true'])
     expect([again.text, again.headers.get('location')]).toEqual([first.text, first.headers.get('location')])
     expect(await countOrders()).toBe(before + 1)
+  })
+
+  test('does not even begin to perform what it replays: no id is lost', async () => {
+    const lastId = () => gateway.prisma.$queryRaw`SELECT last_value FROM "Order_id_seq"`
+    const key = newKey()
+    await order(key)
+    const before = await lastId()
+    expect(await Promise.all([order(key), order(key), order(key, { petId: 2 })])).toHaveLength(3)
+    expect(await lastId()).toEqual(before)
   })
 
   test('is replayed by every gateway', async () => {

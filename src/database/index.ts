@@ -12,8 +12,7 @@ import { Probe } from './probe.js'
 import { Transactions } from './transactions.js'
 
 export { throughEach } from './operations.js'
-export { conflictDelay, isDuplicate, MAX_REPEATS } from './pool.js'
-export type { Transaction } from './transactions.js'
+export { conflictDelay, isDuplicate, isInvalidText, MAX_REPEATS } from './pool.js'
 
 export interface Database {
   readonly prisma: PrismaClient

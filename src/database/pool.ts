@@ -175,6 +175,9 @@ export const isConflict = (error: unknown) => isRefusal(error) && (error.code ==
 export const isDuplicate = (error: unknown, constraint: string) =>
   isRefusal(error) && error.code === '23505' && error.constraint === constraint
 
+/** Whether a cast failed because the text is not one of its type. */
+export const isInvalidText = (error: unknown) => isRefusal(error) && error.code === '22P02'
+
 /**
  * A statement that is a transaction of its own may run again if PostgreSQL rolled it back, because of a deadlock or a
  * serialization failure, and one that only reads also if its connection was lost.

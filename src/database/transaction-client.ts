@@ -28,12 +28,12 @@ export class TransactionClient extends EventEmitter {
       if (/^(BEGIN|SET)\b/.test(statement.text)) this.#begin.push(statement)
       if (/^(BEGIN|SET|COMMIT|ROLLBACK)\b/.test(statement.text)) return NO_ROWS
       this.#lease = this.#pool.lease(statement.text, this.#arrivedAt)
-      const client = await this.#lease.client
-      // An error that ends these also ends the statement that follows.
-      for (const begin of this.#begin) client.query(begin).catch(() => {})
     }
+    const client = await this.#lease.client
+    // An error that ends these also ends the statement that follows.
+    for (const begin of this.#begin.splice(0)) client.query(begin).catch(() => {})
     try {
-      return await this.#lease.run(await this.#lease.client, statement)
+      return await this.#lease.run(client, statement)
     } catch (error) {
       this.errors.push(error)
       throw error

@@ -12,8 +12,11 @@ interface Statement {
 }
 
 export interface Transaction {
-  /** A client whose operations are part of the transaction. */
-  prisma(): Prisma.TransactionClient
+  /**
+   * A client whose operations are part of the transaction. They are sent without waiting for `condition`, a statement of
+   * the transaction: if it fails, PostgreSQL does not perform them, and they fail with its error.
+   */
+  prisma(condition?: Promise<unknown>): Prisma.TransactionClient
   query<Row extends object>(statement: Statement): Promise<Row[]>
 }
 
@@ -100,11 +103,11 @@ export class Transactions {
     let client: Client | undefined
     let ended = false
     let settled: Promise<unknown> = Promise.resolve()
-    const run = (start: () => PromiseLike<unknown>) => {
+    const run = (start: () => PromiseLike<unknown>, condition: Promise<unknown> | undefined) => {
       if (ended) return Promise.reject(new Error('The transaction has ended.'))
       const operation = Promise.resolve(start())
       settled = Promise.allSettled([settled, operation])
-      return operation
+      return condition ? condition.then(() => operation) : operation
     }
     /** Operations that are no longer waited for must not reach the next transaction of their client. */
     const end = () => {
@@ -115,10 +118,10 @@ export class Transactions {
       await connection.query({ text: 'BEGIN' })
       const { result, last } = await work({
         query: query as Transaction['query'],
-        prisma: () => {
+        prisma: (condition) => {
           client ??= this.#idle.pop() ?? this.#create()
           client.pool.connection = connection
-          return withoutTransactions(throughEach(client.prisma, run))
+          return withoutTransactions(throughEach(client.prisma, (start) => run(start, condition)))
         },
       })
       await end()

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { Prisma } from '../../prisma/generated/client/client.js'
 import { ApiError, catalogue, type ErrorCode } from '../../schema/errors.js'
-import { type Database, isDuplicate, type Transaction } from '../database/index.js'
+import { type Database, isDuplicate, isInvalidText } from '../database/index.js'
 import { sweepRegularly } from '../database/sweep.js'
 import type { RequestContext } from '../http/context.js'
 import { errorResponse, toApiError } from '../http/errors.js'
@@ -42,6 +42,13 @@ class RollBack extends Error {
   }
 }
 
+/** The key is not new. An ApiError, because resolvers get it too. */
+class KeyInUse extends ApiError {
+  constructor() {
+    super('conflict', 'A request with this Idempotency-Key is still running.', { 'retry-after': '1' })
+  }
+}
+
 interface Found {
   isLocked: boolean
   /** null if no answer is kept, like all that follow. */
@@ -52,18 +59,24 @@ interface Found {
   body: string
 }
 
-const FIND = `
-  SELECT lock AS "isLocked", "createdAt" <= now() - interval '24 hours' AS "isExpired", fingerprint, status, headers, body
+/** Locks the key until the transaction ends, unless another has locked it, and reads its answer. */
+const FROM_LOCKED = `
   FROM pg_try_advisory_xact_lock(hashtextextended($1, $2)) AS lock
   LEFT JOIN "IdempotentAnswer" ON "callerId" = $2 AND key = $1`
+
+/** Fails for a key that is not new, so that PostgreSQL performs nothing of what is sent after it. */
+const CLAIM = `
+  SELECT CASE WHEN lock AND key IS NULL THEN 'true' ELSE 'this Idempotency-Key is in use' END::boolean
+  ${FROM_LOCKED}`
+
+const FIND = `
+  SELECT lock AS "isLocked", "createdAt" <= now() - interval '24 hours' AS "isExpired", fingerprint, status, headers, body
+  ${FROM_LOCKED}`
 
 const FORGET = 'DELETE FROM "IdempotentAnswer" WHERE "callerId" = $1 AND key = $2'
 
 const KEEP = `
   INSERT INTO "IdempotentAnswer" ("callerId", key, fingerprint, status, headers, body) VALUES ($1, $2, $3, $4, $5, $6)`
-
-/** Whether KEEP failed because an answer is kept. */
-const isKept = (error: unknown) => isDuplicate(error, 'IdempotentAnswer_pkey')
 
 /**
  * The request's Idempotency-Key.
@@ -90,27 +103,51 @@ export function readIdempotencyKey({ head: { rawHeaders, headers } }: RequestCon
 export function createIdempotency({ database, log }: { database: IdempotencyDatabase; log: Logger }) {
   const { prisma, transaction: transact } = database
   /**
-   * The kept response. If none is kept, other gateways return 409 until the transaction ends. The lock ends with the
-   * connection, so a killed gateway blocks no other.
+   * Runs `answer` in a transaction that also keeps its response. Until it ends, other gateways return 409. The lock ends
+   * with the connection, so a killed gateway blocks no other.
+   *
+   * @throws KeyInUse (nothing was performed)
+   */
+  async function keep(
+    { callerId, key, fingerprint }: IdempotentRequest,
+    answer: (prisma: Prisma.TransactionClient) => Promise<HttpResponse>,
+  ) {
+    try {
+      return await transact(async (transaction) => {
+        const claim = transaction.query({ text: CLAIM, values: [key, callerId] }).catch((error) => {
+          throw isInvalidText(error) ? new KeyInUse() : error
+        })
+        const answering = answer(transaction.prisma(claim))
+        await Promise.allSettled([claim, answering])
+        await claim
+        const response = await answering
+        const { status, headers, body = '' } = response
+        return {
+          result: response,
+          last: { text: KEEP, values: [callerId, key, fingerprint, status, headers, String(body)] },
+        }
+      })
+    } catch (error) {
+      // Another gateway has kept its answer since CLAIM looked.
+      throw isDuplicate(error, 'IdempotentAnswer_pkey') ? new KeyInUse() : error
+    }
+  }
+
+  /**
+   * The kept response. An expired one is deleted.
    *
    * @throws ApiError conflict (the first request is still running), idempotency_mismatch
    */
-  async function find({ query }: Transaction, { callerId, key, fingerprint }: IdempotentRequest) {
-    const [found] = await query<Found>({ text: FIND, values: [key, callerId] })
-    if (!found?.isLocked)
-      throw new ApiError('conflict', 'A request with this Idempotency-Key is still running.', { 'retry-after': '1' })
-    if (found.isExpired) await query({ text: FORGET, values: [callerId, key] })
-    if (found.isExpired !== false) return
-    if (found.fingerprint !== fingerprint) throw new ApiError('idempotency_mismatch')
-    const { status, headers, body } = found
-    return { status, headers: { ...headers, 'idempotency-replayed': 'true' }, body }
-  }
-
-  /** The statement that keeps an answer. It fails if another gateway has kept one since `find` looked. */
-  const keep = ({ callerId, key, fingerprint }: IdempotentRequest, { status, headers, body = '' }: HttpResponse) => ({
-    text: KEEP,
-    values: [callerId, key, fingerprint, status, headers, String(body)],
-  })
+  const replay = ({ callerId, key, fingerprint }: IdempotentRequest) =>
+    transact<HttpResponse | undefined>(async ({ query }) => {
+      const [found] = await query<Found>({ text: FIND, values: [key, callerId] })
+      if (!found?.isLocked) throw new KeyInUse()
+      if (found.isExpired === null) return { result: undefined }
+      if (found.isExpired) return { result: undefined, last: { text: FORGET, values: [callerId, key] } }
+      if (found.fingerprint !== fingerprint) throw new ApiError('idempotency_mismatch')
+      const { status, headers, body } = found
+      return { result: { status, headers: { ...headers, 'idempotency-replayed': 'true' }, body } }
+    })
 
   async function perform(request: IdempotentRequest, context: RequestContext, answer: Perform): Promise<HttpResponse> {
     const refuse = (error: unknown): Outcome => {
@@ -118,12 +155,10 @@ export function createIdempotency({ database, log }: { database: IdempotencyData
       return { response: errorResponse(refusal, context), refusal: refusal.code }
     }
     try {
-      return await transact(async (transaction) => {
-        const kept = await find(transaction, request)
-        if (kept) return { result: kept }
+      return await keep(request, async (transaction) => {
         // Set by an earlier attempt, if this one repeats it.
         context.refusal = undefined
-        const { response, refusal } = await answer(transaction.prisma()).catch(refuse)
+        const { response, refusal } = await answer(transaction).catch(refuse)
         if (refusal) throw new RollBack(response, refusal)
         const length = Buffer.byteLength(response.body ?? '')
         if (length > MAX_ANSWER)
@@ -131,18 +166,17 @@ export function createIdempotency({ database, log }: { database: IdempotencyData
             'invalid_request',
             `The response would have ${length} bytes; with an Idempotency-Key at most ${MAX_ANSWER} are possible. Select fewer fields.`,
           )
-        return { result: response, last: keep(request, response) }
+        return response
+      }).catch((error) => {
+        if (!(error instanceof RollBack)) throw error
+        const { response, refusal } = error
+        // Only refusals that depend on the stored data are kept.
+        return [404, 409, 422].includes(catalogue[refusal].status) ? keep(request, async () => response) : response
       })
     } catch (error) {
-      if (isKept(error)) return perform(request, context, answer)
-      if (!(error instanceof RollBack)) throw error
-      const { response, refusal } = error
-      // Only refusals that depend on the stored data.
-      if (![404, 409, 422].includes(catalogue[refusal].status)) return response
-      return transact(async (transaction) => {
-        const kept = await find(transaction, request)
-        return kept ? { result: kept } : { result: response, last: keep(request, response) }
-      })
+      if (!(error instanceof KeyInUse)) throw error
+      context.refusal = undefined
+      return (await replay(request)) ?? perform(request, context, answer)
     }
   }
 
