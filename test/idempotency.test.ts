@@ -42,6 +42,14 @@ describe('a transaction', () => {
     expect(attempts).toBe(1)
   })
 
+  test('that PostgreSQL cannot commit is an error, also if its work has caught the cause', async () => {
+    const refused = gateway.database.transaction(async ({ query }) => {
+      await query({ text: 'SELECT 1 / 0' }).catch(() => {})
+      return { result: undefined }
+    })
+    await expect(refused).rejects.toThrow('division by zero')
+  })
+
   test('performs nothing that was sent with a condition that fails', async () => {
     const count = () => gateway.prisma.category.count()
     const before = await count()

@@ -2,7 +2,12 @@ import { EventEmitter } from 'node:events'
 import type pg from 'pg'
 import type { ConnectionPool, Lease } from './pool.js'
 
-const NO_ROWS: Pick<pg.QueryArrayResult, 'rows' | 'fields' | 'rowCount'> = { rows: [], fields: [], rowCount: 0 }
+const NO_ROWS: Pick<pg.QueryArrayResult, 'command' | 'rows' | 'fields' | 'rowCount'> = {
+  command: '',
+  rows: [],
+  fields: [],
+  rowCount: 0,
+}
 
 /**
  * The connection of a transaction. It is taken for the first statement after BEGIN, whose tables tell the lane; both are

@@ -101,17 +101,17 @@ export class Transactions {
     const query = async ({ text, values }: Statement) =>
       (await connection.query({ name: this.#pool.statementName(text), text, values })).rows
     let client: Client | undefined
-    let ended = false
+    let isOver = false
     let settled: Promise<unknown> = Promise.resolve()
     const run = (start: () => PromiseLike<unknown>, condition: Promise<unknown> | undefined) => {
-      if (ended) return Promise.reject(new Error('The transaction has ended.'))
+      if (isOver) return Promise.reject(new Error('The transaction has ended.'))
       const operation = Promise.resolve(start())
       settled = Promise.allSettled([settled, operation])
       return condition ? condition.then(() => operation) : operation
     }
     /** Operations that are no longer waited for must not reach the next transaction of their client. */
     const end = () => {
-      ended = true
+      isOver = true
       return settled
     }
     try {
@@ -126,7 +126,9 @@ export class Transactions {
       })
       await end()
       if (connection.errors.some(isConflict)) throw connection.errors[0]
-      await Promise.all([last && query(last), connection.query({ text: 'COMMIT' })])
+      const [, ended] = await Promise.all([last && query(last), connection.query({ text: 'COMMIT' })])
+      // If `work` has caught the error of a statement, PostgreSQL rolls back without another.
+      if (ended.command === 'ROLLBACK') throw connection.errors[0]
       return result
     } catch (error) {
       await end()
