@@ -38,7 +38,7 @@ async function useGateway({ keyTtlMs }: { keyTtlMs?: number } = {}) {
   const category = await database.prisma.category.create({ data: { name: 'Dogs' } })
   const pet = await database.prisma.pet.create({ data: { name: 'Rex', categoryId: category.id } })
   await gateway.get('/pets')
-  return { gateway, proxy, admin, states, pet, category }
+  return { gateway, database, proxy, admin, states, pet, category }
 }
 
 /** What a promise takes in milliseconds, without the time for which a busy machine did not let this process run. */
@@ -170,6 +170,25 @@ describe.skipIf(!testDatabaseUrl)('PostgreSQL', () => {
     await stuck
     await admin.query('ROLLBACK')
     await expect.poll(async () => (await gateway.get('/store/orders')).status, { timeout: 2_000 }).toBe(200)
+  })
+
+  test('ends the transaction of a gateway that it cannot reach, so that a retry on another gateway is soon performed', async () => {
+    const { gateway, database, proxy, admin, pet } = await useGateway()
+    const other = await openGateway({ database: { ...database, close: async () => {} } })
+    onTestFinished(() => other.close())
+    const order = { petId: Number(pet.id) }
+    await admin.query('BEGIN; LOCK TABLE "Order"')
+    const lost = gateway.post('/store/orders', order, idempotent)
+    const waiting = async () =>
+      (await admin.query(`SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`))
+        .rowCount
+    await expect.poll(waiting).toBe(1)
+    proxy.hang()
+    await admin.query('COMMIT')
+    const retry = async () => (await other.post('/store/orders', order, { key: gateway.key, ...idempotent })).status
+    await expect.poll(retry, { timeout: 10_000, interval: 100 }).toBe(201)
+    expect((await lost).status).toBe(503)
+    expect(await database.prisma.order.count()).toBe(1)
   })
 
   test('that ends its backends: reads do not notice, and writes return 503 at most', async () => {

@@ -107,6 +107,8 @@ export function connect(
     timeoutMs,
     // Before the pool closes the connection, so that a statement that waits for a lock costs none.
     statement_timeout: timeoutMs - 400,
+    // If the gateway is out of reach, its locks are released. The one session of the embedded database must not end.
+    ...(!embedded && { idle_in_transaction_session_timeout: timeoutMs }),
     keepAlive: true,
     // The clients of the embedded database share one session.
     pipelined: !embedded,

@@ -22,7 +22,7 @@ export class DatabaseProxy {
           .on('error', () => {})
           .on('close', () => {
             this.#sockets.delete(from)
-            to.destroy()
+            if (!this.#hanging) to.destroy()
           })
         from.on('data', (data) => void to.write(data))
         if (this.#hanging) from.pause()
@@ -44,7 +44,7 @@ export class DatabaseProxy {
 
   #port = 0
 
-  /** Forwards nothing, but keeps all connections and accepts new ones: a server that hangs. */
+  /** Forwards nothing, not even the end of a connection, and accepts new ones: a server that hangs or is cut off. */
   hang(): void {
     this.#hanging = true
     for (const socket of this.#sockets) socket.pause()
