@@ -180,8 +180,11 @@ describe.skipIf(!testDatabaseUrl)('PostgreSQL', () => {
     await admin.query('BEGIN; LOCK TABLE "Order"')
     const lost = gateway.post('/store/orders', order, idempotent)
     const waiting = async () =>
-      (await admin.query(`SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`))
-        .rowCount
+      (
+        await admin.query(
+          `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+        )
+      ).rowCount
     await expect.poll(waiting).toBe(1)
     proxy.hang()
     await admin.query('COMMIT')

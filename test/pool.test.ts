@@ -31,16 +31,24 @@ describe.skipIf(!testDatabaseUrl)('the pool of connections to PostgreSQL', () =>
     return results.map(({ rows }) => rows[0].pid)
   }
 
-  test('sends equal statements that arrive together over one connection, eight at a time', async () => {
-    const found = await pids(new Array(16).fill('SELECT pg_backend_pid() AS pid'))
-    expect(new Set(found.slice(0, 8)).size).toBe(1)
-    expect(new Set(found.slice(8)).size).toBe(1)
+  test('sends reads of the same tables that arrive together over one connection, sixteen at a time', async () => {
+    const reads = ['SELECT pg_backend_pid() AS pid', 'SELECT pg_backend_pid() AS pid, 2']
+    const found = await pids(new Array(16).fill(reads).flat())
+    expect(new Set(found.slice(0, 16)).size).toBe(1)
+    expect(new Set(found.slice(16)).size).toBe(1)
     expect(new Set(found).size).toBe(2)
   })
 
-  test('sends different statements over different connections', async () => {
-    const found = await pids(['SELECT pg_backend_pid() AS pid', 'SELECT pg_backend_pid() AS pid, 2'])
-    expect(new Set(found).size).toBe(2)
+  test('sends reads of different tables over different connections', async () => {
+    const texts = ['"Pet"', '"Order"'].map((table) => `SELECT count(*), pg_backend_pid() AS pid FROM ${table}`)
+    expect(new Set(await pids(texts)).size).toBe(2)
+  })
+
+  test('sends equal writes that arrive together over one connection, eight at a time, and other writes over another', async () => {
+    const write = `INSERT INTO "Category" (name) VALUES (gen_random_uuid()) RETURNING pg_backend_pid() AS pid`
+    const found = await pids([...new Array(9).fill(write), `${write}, id`])
+    expect(new Set(found.slice(0, 8)).size).toBe(1)
+    expect(new Set(found).size).toBe(3)
   })
 
   test('prepares a statement once for all that share a connection', async () => {

@@ -4,8 +4,9 @@ import pg from 'pg'
 import { type Lane, Lanes, laneOf, MAX_WITH_STALLED, type OnLaneChange } from './lanes.js'
 import { TransactionClient } from './transaction-client.js'
 
-/** The most statements that share a connection. Each one waits for those before it. */
-const MAX_SHARED = 8
+/** The most statements that share a connection. Each one waits for those before it, and for the disk if they write. */
+const MAX_SHARED_READS = 16
+const MAX_SHARED_WRITES = 8
 
 /** How often a statement or a transaction is repeated that PostgreSQL rolled back because of a conflict with another. */
 export const MAX_REPEATS = 4
@@ -49,20 +50,23 @@ interface Shape {
   lane: Lane
 }
 
+const isRead = (text: string) => text.startsWith('SELECT')
+
 /**
- * A pool in which equal statements that arrive together share a connection, which sends them without waiting for each
- * result (`pipeline` of pg). Only equal statements, because they use the same tables: a lock on another table cannot
- * block them. Transactions have their own connection.
+ * A pool in which statements that arrive together share a connection, which sends them without waiting for each result
+ * (`pipeline` of pg): reads of the same tables, which only a lock on one of these tables can block, and equal writes.
+ * Transactions have their own connection.
  *
  * Every statement and transaction has a deadline that does not depend on the server, and lanes without answers leave
  * connections to the others.
  */
 export class ConnectionPool extends pg.Pool {
   readonly #timeoutMs: number
-  readonly #maxShared: number
+  readonly #pipelined: boolean
   readonly #lanes: Lanes
   readonly #shapes = new Map<string, Shape>()
-  readonly #open = new Map<string, PendingStatement[]>()
+  /** What can still be joined in this turn of the event loop: reads by lane, writes by text. */
+  readonly #open = new Map<Lane | string, PendingStatement[]>()
 
   constructor({ timeoutMs, pipelined, onLaneChange, ...config }: ConnectionPoolOptions) {
     super({
@@ -74,7 +78,7 @@ export class ConnectionPool extends pg.Pool {
     // A connection that breaks before it is handed over must not end the process.
     this.on('connect', (client) => client.on('error', () => {}))
     this.#timeoutMs = timeoutMs
-    this.#maxShared = pipelined ? MAX_SHARED : 1
+    this.#pipelined = pipelined
     this.#lanes = new Lanes(onLaneChange)
   }
 
@@ -89,7 +93,7 @@ export class ConnectionPool extends pg.Pool {
    * would collide.
    */
   statementName(sql: string): string | undefined {
-    return this.#maxShared > 1 ? this.#shapeOf(sql).name : undefined
+    return this.#pipelined ? this.#shapeOf(sql).name : undefined
   }
 
   #shapeOf(sql: string): Shape {
@@ -123,31 +127,33 @@ export class ConnectionPool extends pg.Pool {
 
   #add(pending: PendingStatement): void {
     const { text } = pending.statement
-    const open = this.#open.get(text)
-    if (open && open.length < this.#maxShared) {
+    const group = isRead(text) ? this.#shapeOf(text).lane : text
+    const open = this.#open.get(group)
+    const most = isRead(text) ? MAX_SHARED_READS : MAX_SHARED_WRITES
+    if (this.#pipelined && open && open.length < most) {
       open.push(pending)
       return
     }
     const batch = [pending]
-    this.#open.set(text, batch)
+    this.#open.set(group, batch)
     setImmediate(() => {
-      if (this.#open.get(text) === batch) this.#open.delete(text)
-      this.#send(text, batch).catch((error) => {
+      if (this.#open.get(group) === batch) this.#open.delete(group)
+      this.#send(batch).catch((error) => {
         for (const { reject } of batch) reject(error)
       })
     })
   }
 
-  async #send(text: string, batch: PendingStatement[]): Promise<void> {
-    const [first] = batch
-    const lease = this.lease(text, (first as PendingStatement).arrivedAt)
+  async #send(batch: PendingStatement[]): Promise<void> {
+    const { statement, arrivedAt } = batch[0] as PendingStatement
+    const lease = this.lease(statement.text, arrivedAt)
     const client = await lease.client
     let left = batch.length
     for (const pending of batch)
       lease
         .run(client, pending.statement)
         .then(pending.resolve, (error) => {
-          if (pending.repeats < MAX_REPEATS && isRepeatable(error, text)) this.#repeat(pending)
+          if (pending.repeats < MAX_REPEATS && isRepeatable(error, pending.statement.text)) this.#repeat(pending)
           else pending.reject(error)
         })
         .then(() => {
@@ -183,7 +189,7 @@ export const isInvalidText = (error: unknown) => isRefusal(error) && error.code 
  * serialization failure, and one that only reads also if its connection was lost.
  */
 const isRepeatable = (error: unknown, text: string) =>
-  isRefusal(error) ? isConflict(error) : text.startsWith('SELECT') && !(error instanceof OutOfTime)
+  isRefusal(error) ? isConflict(error) : isRead(text) && !(error instanceof OutOfTime)
 
 /** Canceled by a timeout of the server: the connection is good, but the statement has no answer. */
 const isCanceled = ({ code }: pg.DatabaseError) => code === '57014' || code === '55P03'
