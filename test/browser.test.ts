@@ -417,7 +417,10 @@ inChromium('the reference', () => {
 
   describe('trying', () => {
     const send = async (id: string) => {
-      const answered = page.waitForResponse((response) => response.url() !== `${baseUrl}/quota`)
+      // Neither the quota nor what the page itself may still load.
+      const answered = page.waitForResponse(
+        (response) => 'authorization' in response.request().headers() && response.url() !== `${baseUrl}/quota`,
+      )
       await operation(id).getByRole('button', { name: /^Send/ }).click()
       const response = await answered
       await operation(id).locator('.result').waitFor()
