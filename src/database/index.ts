@@ -11,8 +11,9 @@ import { ConnectionPool } from './pool.js'
 import { Probe } from './probe.js'
 import { Transactions } from './transactions.js'
 
+export { isDuplicate, isInvalidText } from './errors.js'
 export { throughEach } from './operations.js'
-export { conflictDelay, isDuplicate, isInvalidText, MAX_REPEATS } from './pool.js'
+export { conflictDelay, MAX_REPEATS } from './pool.js'
 
 export interface Database {
   readonly prisma: PrismaClient

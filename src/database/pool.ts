@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto'
 import { Socket } from 'node:net'
 import pg from 'pg'
+import { isConflict, isRefusal, OutOfTime } from './errors.js'
 import { type Lane, Lanes, laneOf, MAX_WITH_STALLED, type OnLaneChange } from './lanes.js'
+import { Lease } from './lease.js'
 import { TransactionClient } from './transaction-client.js'
 
 /** The most statements that share a connection. Each one waits for those before it, and for the disk if they write. */
@@ -170,113 +172,9 @@ export class ConnectionPool extends pg.Pool {
 /** Random, so that conflicting statements do not conflict again; in milliseconds. */
 export const conflictDelay = (repeats: number) => Math.random() * 20 * 2 ** repeats
 
-/** Whether PostgreSQL has refused a statement and kept the connection. */
-const isRefusal = (error: unknown): error is pg.DatabaseError =>
-  error instanceof pg.DatabaseError && error.severity !== 'FATAL'
-
-/** A deadlock or a serialization failure. */
-export const isConflict = (error: unknown) => isRefusal(error) && (error.code === '40P01' || error.code === '40001')
-
-/** Whether a row was refused because it is there already, by this unique constraint. */
-export const isDuplicate = (error: unknown, constraint: string) =>
-  isRefusal(error) && error.code === '23505' && error.constraint === constraint
-
-/** Whether a cast failed because the text is not one of its type. */
-export const isInvalidText = (error: unknown) => isRefusal(error) && error.code === '22P02'
-
 /**
  * A statement that is a transaction of its own may run again if PostgreSQL rolled it back, because of a deadlock or a
  * serialization failure, and one that only reads also if its connection was lost.
  */
 const isRepeatable = (error: unknown, text: string) =>
   isRefusal(error) ? isConflict(error) : isRead(text) && !(error instanceof OutOfTime)
-
-/** Canceled by a timeout of the server: the connection is good, but the statement has no answer. */
-const isCanceled = ({ code }: pg.DatabaseError) => code === '57014' || code === '55P03'
-
-/** Refusals that a new connection may not have: a prepared statement that is gone, a server that is no longer the primary. */
-const isStale = ({ code }: pg.DatabaseError) => code === '26000' || code === '25006'
-
-/** In the form of a socket's error, which Prisma knows. */
-class OutOfTime extends Error {
-  readonly code = 'ETIMEDOUT'
-  readonly errno = -110
-  readonly syscall = 'read'
-  override readonly message = 'the database did not answer in time'
-}
-
-/** A connection for a limited time. When the time is over, the connection is closed. */
-export class Lease {
-  readonly client: Promise<pg.PoolClient>
-  readonly #lanes: Lanes
-  readonly #lane: Lane
-  readonly #timer: NodeJS.Timeout
-  #connected: pg.PoolClient | undefined
-  #late = false
-  /** Why the connection cannot be used again. */
-  #lost: Error | undefined
-  #failed = false
-
-  constructor(lanes: Lanes, lane: Lane, connect: () => Promise<pg.PoolClient>, timeoutMs: number) {
-    this.#lanes = lanes
-    this.#lane = lane
-    let giveUp = (_: Error) => {}
-    let start = () => {}
-    this.client = new Promise((resolve, reject) => {
-      giveUp = reject
-      start = () => {
-        connect().then(
-          (client) => {
-            this.#connected = client.on('error', this.#onError)
-            if (this.#late) this.release()
-            else resolve(client)
-          },
-          (error) => {
-            this.#fail(error)
-            this.release()
-            reject(error)
-          },
-        )
-      }
-    })
-    this.#timer = setTimeout(() => {
-      this.#late = true
-      giveUp(new OutOfTime())
-      if (!lanes.cancel(lane, start)) this.#connected?.connection.stream.destroy()
-    }, timeoutMs)
-    lanes.enter(lane, start)
-  }
-
-  readonly #onError = (error: Error) => {
-    this.#lost = error
-    this.#fail(error)
-  }
-
-  #fail(error: unknown): void {
-    this.#failed = true
-    this.#lane.failed(error)
-  }
-
-  run(client: pg.PoolClient, statement: pg.QueryConfig): Promise<never> {
-    return client.query(statement).then(
-      (result) => {
-        // A successful rollback does not show that the tables of the transaction answer.
-        if (statement.text !== 'ROLLBACK') this.#lane.answered()
-        return result as never
-      },
-      (error) => {
-        if (!isRefusal(error) || isStale(error)) this.#onError(error as Error)
-        else if (isCanceled(error)) this.#fail(error)
-        else this.#lane.answered()
-        throw this.#late ? new OutOfTime() : error
-      },
-    )
-  }
-
-  release(): void {
-    clearTimeout(this.#timer)
-    this.#connected?.off('error', this.#onError)
-    this.#connected?.release(this.#lost)
-    this.#lanes.leave(this.#lane, this.#failed)
-  }
-}

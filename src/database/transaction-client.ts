@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events'
 import type pg from 'pg'
-import type { ConnectionPool, Lease } from './pool.js'
+import type { Lease } from './lease.js'
+import type { ConnectionPool } from './pool.js'
 
 const NO_ROWS: Pick<pg.QueryArrayResult, 'command' | 'rows' | 'fields' | 'rowCount'> = {
   command: '',

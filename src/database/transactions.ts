@@ -2,8 +2,9 @@ import { EventEmitter } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import type { Prisma, PrismaClient } from '../../prisma/generated/client/client.js'
+import { isConflict } from './errors.js'
 import { throughEach } from './operations.js'
-import { type ConnectionPool, conflictDelay, isConflict, MAX_REPEATS } from './pool.js'
+import { type ConnectionPool, conflictDelay, MAX_REPEATS } from './pool.js'
 import { TransactionClient } from './transaction-client.js'
 
 interface Statement {

@@ -1,0 +1,31 @@
+import pg from 'pg'
+
+// What went wrong with a statement.
+
+/** Whether PostgreSQL has refused a statement and kept the connection. */
+export const isRefusal = (error: unknown): error is pg.DatabaseError =>
+  error instanceof pg.DatabaseError && error.severity !== 'FATAL'
+
+/** A deadlock or a serialization failure. */
+export const isConflict = (error: unknown) => isRefusal(error) && (error.code === '40P01' || error.code === '40001')
+
+/** Whether a row was refused because it is there already, by this unique constraint. */
+export const isDuplicate = (error: unknown, constraint: string) =>
+  isRefusal(error) && error.code === '23505' && error.constraint === constraint
+
+/** Whether a cast failed because the text is not one of its type. */
+export const isInvalidText = (error: unknown) => isRefusal(error) && error.code === '22P02'
+
+/** Canceled by a timeout of the server: the connection is good, but the statement has no answer. */
+export const isCanceled = ({ code }: pg.DatabaseError) => code === '57014' || code === '55P03'
+
+/** Refusals that a new connection may not have: a prepared statement that is gone, a server that is no longer the primary. */
+export const isStale = ({ code }: pg.DatabaseError) => code === '26000' || code === '25006'
+
+/** In the form of a socket's error, which Prisma knows. */
+export class OutOfTime extends Error {
+  readonly code = 'ETIMEDOUT'
+  readonly errno = -110
+  readonly syscall = 'read'
+  override readonly message = 'the database did not answer in time'
+}
