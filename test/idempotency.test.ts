@@ -85,6 +85,13 @@ describe('a POST with an Idempotency-Key', () => {
     expect(await lastId()).toEqual(before)
   })
 
+  test('is replayed to all that ask at the same time', async () => {
+    const key = newKey()
+    await order(key)
+    const answers = await Promise.all(Array.from({ length: 50 }, () => order(key)))
+    expect(answers.map((answer) => [answer.status, replayed(answer)])).toEqual(new Array(50).fill([201, 'true']))
+  })
+
   test('is replayed by every gateway', async () => {
     const other = await useGateway({ database: { ...gateway.database, close: async () => {} } })
     const key = newKey()

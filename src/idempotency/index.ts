@@ -141,12 +141,13 @@ export function createIdempotency({ database, log }: { database: IdempotencyData
   const replay = ({ callerId, key, fingerprint }: IdempotentRequest) =>
     transact<HttpResponse | undefined>(async ({ query }) => {
       const [found] = await query<Found>({ text: FIND, values: [key, callerId] })
+      if (found?.isExpired === false) {
+        const { status, headers, body } = found
+        if (found.fingerprint !== fingerprint) throw new ApiError('idempotency_mismatch')
+        return { result: { status, headers: { ...headers, 'idempotency-replayed': 'true' }, body } }
+      }
       if (!found?.isLocked) throw new KeyInUse()
-      if (found.isExpired === null) return { result: undefined }
-      if (found.isExpired) return { result: undefined, last: { text: FORGET, values: [callerId, key] } }
-      if (found.fingerprint !== fingerprint) throw new ApiError('idempotency_mismatch')
-      const { status, headers, body } = found
-      return { result: { status, headers: { ...headers, 'idempotency-replayed': 'true' }, body } }
+      return { result: undefined, ...(found.isExpired && { last: { text: FORGET, values: [callerId, key] } }) }
     })
 
   async function perform(request: IdempotentRequest, context: RequestContext, answer: Perform): Promise<HttpResponse> {
