@@ -14,6 +14,8 @@ import { createNetwork } from './network.js'
 
 const share = Number(process.env.RETRIES_SHARE ?? 1)
 const CLIENTS = 20
+/** Clients go on until gateways were killed this often, or the run would show nothing. */
+const MIN_KILLS = 2
 
 /** Restarts a gateway for ever, `aliveMs` after each start. */
 function keepKilling(start: () => Promise<Started>, aliveMs: number) {
@@ -89,15 +91,16 @@ async function placeOrder(url: string, apiKey: string, { path, body, idOf }: Sur
   }
 }
 
-async function placeOrders(count: number, place: (petId: number) => Promise<number>) {
+/** Places at least `count` orders and returns their ids. */
+async function placeOrders(count: number, kills: () => number, place: (petId: number) => Promise<number>) {
   const ids: number[] = []
   let left = count
   await Promise.all(
     Array.from({ length: CLIENTS }, async () => {
-      while (left-- > 0) ids.push(await place(1))
+      while (left-- > 0 || kills() < MIN_KILLS) ids.push(await place(1))
     }),
   )
-  return ids
+  return ids.sort((a, b) => a - b)
 }
 
 for (const [name, surface] of Object.entries({ REST: rest, GraphQL: graphql }))
@@ -112,12 +115,12 @@ for (const [name, surface] of Object.entries({ REST: rest, GraphQL: graphql }))
     onTestFinished(() => network.close())
 
     const count = Math.ceil(1_000 * share)
-    const ids = await placeOrders(count, (petId) => placeOrder(network.url, key, surface, petId))
+    const ids = await placeOrders(count, killed.kills, (petId) => placeOrder(network.url, key, surface, petId))
     await killed.stop()
     const placed = await database.prisma.order.findMany({ select: { id: true }, orderBy: { id: 'asc' } })
-    console.log(`${count} orders, ${killed.kills()} kills, faults: ${JSON.stringify(network.happened)}`)
-    expect(placed.map(({ id }) => Number(id))).toEqual(ids.sort((a, b) => a - b))
-    expect(placed).toHaveLength(count)
+    console.log(`${ids.length} orders, ${killed.kills()} kills, faults: ${JSON.stringify(network.happened)}`)
+    expect(placed.map(({ id }) => Number(id))).toEqual(ids)
+    expect(ids.length).toBeGreaterThanOrEqual(count)
   })
 
 test('the embedded database: one gateway that is killed two seconds after each start', async () => {
@@ -133,12 +136,12 @@ test('the embedded database: one gateway that is killed two seconds after each s
   onTestFinished(() => network.close())
 
   const count = Math.ceil(200 * share)
-  const ids = await placeOrders(count, (petId) => placeOrder(network.url, key, rest, petId))
+  const ids = await placeOrders(count, killed.kills, (petId) => placeOrder(network.url, key, rest, petId))
   await (await killed.stop())?.stop()
   const database = await openDatabase({ DATA_DIR, EMBEDDED_DB_PORT: 0 })
   onTestFinished(() => database.close())
   const placed = await database.prisma.order.findMany({ select: { id: true }, orderBy: { id: 'asc' } })
-  console.log(`${count} orders, ${killed.kills()} kills, faults: ${JSON.stringify(network.happened)}`)
-  expect(placed.map(({ id }) => Number(id))).toEqual(ids.sort((a, b) => a - b))
-  expect(placed).toHaveLength(count)
+  console.log(`${ids.length} orders, ${killed.kills()} kills, faults: ${JSON.stringify(network.happened)}`)
+  expect(placed.map(({ id }) => Number(id))).toEqual(ids)
+  expect(ids.length).toBeGreaterThanOrEqual(count)
 })
