@@ -185,7 +185,7 @@ describe.skipIf(!testDatabaseUrl)('PostgreSQL', () => {
           `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
         )
       ).rowCount
-    await expect.poll(waiting).toBe(1)
+    await expect.poll(waiting, { timeout: 10_000 }).toBe(1)
     proxy.hang()
     await admin.query('COMMIT')
     const retry = async () => (await other.post('/store/orders', order, { key: gateway.key, ...idempotent })).status

@@ -129,9 +129,8 @@ export class ConnectionPool extends pg.Pool {
 
   #add(pending: PendingStatement): void {
     const { text } = pending.statement
-    const group = isRead(text) ? this.#shapeOf(text).lane : text
+    const [group, most] = isRead(text) ? [this.#shapeOf(text).lane, MAX_SHARED_READS] : [text, MAX_SHARED_WRITES]
     const open = this.#open.get(group)
-    const most = isRead(text) ? MAX_SHARED_READS : MAX_SHARED_WRITES
     if (this.#pipelined && open && open.length < most) {
       open.push(pending)
       return

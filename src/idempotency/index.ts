@@ -103,8 +103,8 @@ export function readIdempotencyKey({ head: { rawHeaders, headers } }: RequestCon
 export function createIdempotency({ database, log }: { database: IdempotencyDatabase; log: Logger }) {
   const { prisma, transaction: transact } = database
   /**
-   * Runs `answer` in a transaction that also keeps its response. Until it ends, other gateways return 409. The lock ends
-   * with the connection, so a killed gateway blocks no other.
+   * Runs `answer` in a transaction that also keeps its response. Until it ends, other requests with the key return 409.
+   * The lock ends with the connection, so a killed gateway blocks no other.
    *
    * @throws KeyInUse (nothing was performed)
    */
@@ -176,6 +176,7 @@ export function createIdempotency({ database, log }: { database: IdempotencyData
       })
     } catch (error) {
       if (!(error instanceof KeyInUse)) throw error
+      // A resolver may have met it.
       context.refusal = undefined
       return (await replay(request)) ?? perform(request, context, answer)
     }
