@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
@@ -14,13 +15,13 @@ import { watched } from './support/statements.js'
 const IN_TIME = 3_500
 
 /** A gateway whose database is behind a proxy, and a connection of an administrator. */
-async function useGateway({ keyTtlMs }: { keyTtlMs?: number } = {}) {
+async function useGateway({ keyTtlMs, timeoutMs }: { keyTtlMs?: number; timeoutMs?: number } = {}) {
   const database = await openTestDatabase()
   const proxy = await DatabaseProxy.open(database.url)
   const states: { msg: string; statements?: string }[] = []
   const log = createLog('info', { write: (line) => void states.push(JSON.parse(line)) })
   const embedded = database.embedded ? { url: database.url, port: 0, close: async () => {} } : undefined
-  const behind = connect(proxy.url, 'behind a proxy', { log }, embedded)
+  const behind = connect(proxy.url, 'behind a proxy', { log, timeoutMs }, embedded)
   const close = async () => {
     await behind.close()
     await proxy.cut()
@@ -66,6 +67,18 @@ async function expectUnavailable(request: Promise<Answer>) {
 }
 
 const idempotent = { headers: { 'idempotency-key': 'one' } }
+const fresh = () => ({ headers: { 'idempotency-key': randomUUID() } })
+
+/** Thirty requests, whose statuses come when they have all ended, and whether one has. */
+function many(request: () => Promise<Answer>) {
+  let isOver = false
+  const statuses = Array.from({ length: 30 }, async () => {
+    const { status } = await request()
+    isOver = true
+    return status
+  })
+  return { stuck: Promise.all(statuses), ended: () => isOver }
+}
 
 describe('a database that hangs', () => {
   test('returns 503 in time on both surfaces, and is used again as soon as it answers', async () => {
@@ -170,6 +183,68 @@ describe.skipIf(!testDatabaseUrl)('PostgreSQL', () => {
     await stuck
     await admin.query('ROLLBACK')
     await expect.poll(async () => (await gateway.get('/store/orders')).status, { timeout: 2_000 }).toBe(200)
+  })
+
+  test.each([
+    [
+      'conditional changes',
+      (gateway: Gateway) => gateway.patch('/pets/1', { name: 'b' }, { headers: { 'if-match': '*' } }),
+    ],
+    ['changes', (gateway: Gateway) => gateway.patch('/pets/1', { name: 'b' })],
+    [
+      'changes with an Idempotency-Key',
+      (gateway: Gateway) =>
+        gateway.graphql('mutation { updatePet(petId: 1, input: {name: "b"}) { id } }', undefined, {
+          headers: { 'idempotency-key': randomUUID() },
+        }),
+    ],
+  ])('with a locked row: what does not need it is served while many %s wait', async (_, change) => {
+    const { gateway, admin, category } = await useGateway({ timeoutMs: 30_000 })
+    for (const name of ['Max', 'Rio']) await gateway.post('/pets', { name, categoryId: Number(category.id) })
+    await admin.query('BEGIN; SELECT 1 FROM "Pet" WHERE id = 1 FOR UPDATE')
+    const { stuck, ended } = many(() => change(gateway))
+    for (let i = 0; i < 10; i++) {
+      expect((await gateway.get('/pets/2')).status).toBe(200)
+      expect((await gateway.patch('/pets/2', { name: `a${i}` })).status).toBe(200)
+      expect((await gateway.patch('/pets/3', { name: `a${i}` }, { headers: { 'if-match': '*' } })).status).toBe(200)
+      expect((await gateway.post('/categories', { name: 'c' }, fresh())).status).toBe(201)
+    }
+    expect(ended()).toBe(false)
+    await admin.query('ROLLBACK')
+    expect(await stuck).toEqual(new Array(30).fill(200))
+  })
+
+  test('with a locked table: requests with an Idempotency-Key that do not need it are served', async () => {
+    const { gateway, admin, pet } = await useGateway({ timeoutMs: 30_000 })
+    await admin.query('BEGIN; LOCK TABLE "Order"')
+    const { stuck, ended } = many(() => gateway.post('/store/orders', { petId: Number(pet.id) }, fresh()))
+    for (let i = 0; i < 10; i++) {
+      expect((await gateway.post('/categories', { name: 'c' }, fresh())).status).toBe(201)
+      expect((await gateway.get('/pets/1')).status).toBe(200)
+    }
+    expect(ended()).toBe(false)
+    await admin.query('ROLLBACK')
+    expect(await stuck).toEqual(new Array(30).fill(201))
+  })
+
+  test('ends what a killed gateway has left waiting for a lock', async () => {
+    const { gateway, database, proxy, admin } = await useGateway()
+    await admin.query('BEGIN; LOCK TABLE "Order"; SELECT 1 FROM "Pet" WHERE id = 1 FOR UPDATE')
+    const stuck = [
+      ...Array.from({ length: 16 }, (_, i) => gateway.get(`/store/orders?limit=${i + 1}`)),
+      ...Array.from({ length: 8 }, (_, i) => gateway.patch('/pets/1', { name: `n${i}` })),
+      gateway.patch('/pets/1', { name: 'x' }, { headers: { 'if-match': '*' } }),
+      gateway.post('/store/orders', { petId: 1 }, fresh()),
+    ]
+    const waiting = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+    // Not by the administrator, whose transaction sees the same statistics until its end.
+    const count = async () => (await database.prisma.$queryRawUnsafe<object[]>(waiting)).length
+    await expect.poll(count, { timeout: 10_000 }).toBeGreaterThan(3)
+    await proxy.cut()
+    await expect.poll(count, { timeout: 5_000 }).toBe(0)
+    await Promise.all(stuck)
+    await admin.query('ROLLBACK')
+    await proxy.restore()
   })
 
   test('ends the transaction of a gateway that it cannot reach, so that a retry on another gateway is soon performed', async () => {

@@ -21,7 +21,7 @@ const replayed = ({ headers }: { headers: Headers }) => headers.get('idempotency
 describe('a transaction', () => {
   test('that PostgreSQL rolls back because of a conflict is repeated, also if its later statements failed too', async () => {
     let attempts = 0
-    const result = await gateway.database.transaction(async ({ query }) => {
+    const result = await gateway.database.transaction({ name: 'test' }, async ({ query }) => {
       if (attempts++ === 0) {
         await query({ text: `DO $$ BEGIN RAISE EXCEPTION 'conflict' USING ERRCODE = '40001'; END $$` }).catch(() => {})
         await expect(query({ text: 'SELECT 1' })).rejects.toThrow('current transaction is aborted')
@@ -33,7 +33,7 @@ describe('a transaction', () => {
 
   test('is not repeated because of any other error', async () => {
     let attempts = 0
-    const refused = gateway.database.transaction(async ({ query }) => {
+    const refused = gateway.database.transaction({ name: 'test' }, async ({ query }) => {
       attempts++
       await query({ text: 'SELECT 1 / 0' })
       return { result: undefined }
@@ -43,7 +43,7 @@ describe('a transaction', () => {
   })
 
   test('that PostgreSQL cannot commit is an error, also if its work has caught the cause', async () => {
-    const refused = gateway.database.transaction(async ({ query }) => {
+    const refused = gateway.database.transaction({ name: 'test' }, async ({ query }) => {
       await query({ text: 'SELECT 1 / 0' }).catch(() => {})
       return { result: undefined }
     })
@@ -53,7 +53,7 @@ describe('a transaction', () => {
   test('performs nothing that was sent with a condition that fails', async () => {
     const count = () => gateway.prisma.category.count()
     const before = await count()
-    const refused = gateway.database.transaction(async ({ query, prisma }) => {
+    const refused = gateway.database.transaction({ name: 'test' }, async ({ query, prisma }) => {
       const condition = query({ text: 'SELECT 1 / 0' })
       const operation = prisma(condition).category.create({ data: { name: 'Too late' } })
       await expect(operation).rejects.toThrow('division by zero')

@@ -13,9 +13,10 @@ describe.skipIf(!testDatabaseUrl)('the pool of connections to PostgreSQL', () =>
   beforeAll(async () => {
     database = await openTestDatabase()
     const connectionString = database.url
-    pool = new ConnectionPool({ connectionString, timeoutMs: 2_500, pipelined: true })
-    pool.on('error', () => {})
     other = new pg.Client({ connectionString })
+    const ask = async (text: string, values: unknown[]) => (await other.query(text, values)).rows
+    pool = new ConnectionPool({ connectionString, timeoutMs: 2_500, ask })
+    pool.on('error', () => {})
     await other.connect()
   })
   afterAll(async () => {
@@ -32,7 +33,7 @@ describe.skipIf(!testDatabaseUrl)('the pool of connections to PostgreSQL', () =>
   }
 
   test('sends reads of the same tables that arrive together over one connection, sixteen at a time', async () => {
-    const reads = ['SELECT pg_backend_pid() AS pid', 'SELECT pg_backend_pid() AS pid, 2']
+    const reads = ['SELECT pg_backend_pid() AS pid', '\n  SELECT pg_backend_pid() AS pid, 2']
     const found = await pids(new Array(16).fill(reads).flat())
     expect(new Set(found.slice(0, 16)).size).toBe(1)
     expect(new Set(found.slice(16)).size).toBe(1)
@@ -49,6 +50,33 @@ describe.skipIf(!testDatabaseUrl)('the pool of connections to PostgreSQL', () =>
     const found = await pids([...new Array(9).fill(write), `${write}, id`])
     expect(new Set(found.slice(0, 8)).size).toBe(1)
     expect(new Set(found).size).toBe(3)
+  })
+
+  test('sends writes to one row, and reads that lock it, over connections of their own', async () => {
+    const update = `UPDATE "Category" SET name = 'a' WHERE "id" = $1 RETURNING pg_backend_pid() AS pid`
+    const lock = `SELECT pg_backend_pid() AS pid FROM "Category" WHERE "id" = $1 FOR UPDATE`
+    for (const text of [update, lock]) {
+      const results = await Promise.all([1, 1, 2].map((id) => query(text, [id])))
+      expect(new Set(results.map(({ rows }) => rows[0].pid)).size).toBe(2)
+    }
+  })
+
+  test('sends a write that waits for a lock again, alone, so that those behind it do not wait', async () => {
+    await other.query('BEGIN; SELECT 1 FROM "Category" WHERE id = 1 FOR UPDATE')
+    const update = (id: number) => query(`UPDATE "Category" SET name = 'b' WHERE "id" = $1 RETURNING id`, [id])
+    let unlocked = false
+    const stuck = update(1).then(({ rows }) => [unlocked, rows])
+    const behind = await update(2)
+    expect(behind.rows).toEqual([{ id: '2' }])
+    await other.query('SELECT pg_sleep(1)')
+    unlocked = true
+    await other.query('COMMIT')
+    expect(await stuck).toEqual([true, [{ id: '1' }]])
+  })
+
+  test('takes the values of a statement that is given as text', async () => {
+    const { rows } = await pool.query('SELECT $1::int AS n', [7])
+    expect(rows).toEqual([{ n: 7 }])
   })
 
   test('prepares a statement once for all that share a connection', async () => {

@@ -14,6 +14,7 @@ import { Transactions } from './transactions.js'
 export { isDuplicate, isInvalidText } from './errors.js'
 export { throughEach } from './operations.js'
 export { conflictDelay, MAX_REPEATS } from './pool.js'
+export type { TransactionLane } from './transactions.js'
 
 export interface Database {
   readonly prisma: PrismaClient
@@ -103,16 +104,12 @@ export function connect(
   { log, timeoutMs = TIMEOUT_MS }: DatabaseOptions,
   embedded?: Embedded,
 ): Database {
+  const probe = new Probe(url, log)
   const pool = new ConnectionPool({
     connectionString: url,
     timeoutMs,
-    // Before the pool closes the connection, so that a statement that waits for a lock costs none.
-    statement_timeout: timeoutMs - 400,
-    // If the gateway is out of reach, its locks are released. The one session of the embedded database must not end.
-    ...(!embedded && { idle_in_transaction_session_timeout: timeoutMs }),
     keepAlive: true,
-    // The clients of the embedded database share one session.
-    pipelined: !embedded,
+    ask: embedded ? undefined : (text, values) => probe.query(text, values),
     onLaneChange(statements, error) {
       if (error) log?.warn({ err: error, statements }, 'the database does not answer these statements')
       else log?.info({ statements }, 'the database answers these statements again')
@@ -127,11 +124,10 @@ export function connect(
   }
   const prisma = createClient(pool)
   const transactions = new Transactions(pool, createClient)
-  const probe = new Probe(url, log)
   let closed: Promise<void> | undefined
   return {
     prisma,
-    transaction: (work) => transactions.run(work),
+    transaction: (lane, work) => transactions.run(lane, work),
     url,
     name,
     embedded: embedded !== undefined,

@@ -3,11 +3,20 @@ const MAX_CONNECTIONS = 10
 export const MAX_WITH_STALLED = 2 * MAX_CONNECTIONS
 /** A stalled lane gets another connection only while the stalled ones have fewer than this. */
 const MAX_STALLED = MAX_CONNECTIONS / 2
+/** The connections for writes to one row. They wait for each other in PostgreSQL, so more would gain nothing. */
+const MAX_SAME_ROW = 2
 /** A lane is stalled if it has had no answer for this long, in milliseconds. */
 const STALL_MS = 250
 
 /** Called if a stalled lane fails, and, without an error, when it has an answer again. */
 export type OnLaneChange = (lane: string, error?: unknown) => void
+
+/** What waits for a connection. */
+export interface Waiting {
+  /** The rows that it writes or locks, as far as its statements name them. */
+  readonly rows: readonly string[]
+  start(): void
+}
 
 /**
  * Statements with the same verb on the same tables. A lock on a table, or a slow query, delays some lanes; the others
@@ -18,8 +27,8 @@ export class Lane {
   held = 0
   /** Since when its statements run or fail without an answer from PostgreSQL. */
   silentSince: number | undefined
-  /** What waits for a connection, in the order of arrival. */
-  readonly waiting: (() => void)[] = []
+  /** In the order of arrival. */
+  readonly waiting: Waiting[] = []
   #failing = false
 
   constructor(
@@ -52,6 +61,8 @@ export class Lanes {
   readonly #lanes = new Map<string, Lane>()
   /** The lanes with waiting statements, in the order of their turns. */
   readonly #queue = new Set<Lane>()
+  /** The connections with which each row is written. */
+  readonly #rows = new Map<string, number>()
   readonly #onChange: OnLaneChange
   #held = 0
   #recheck: NodeJS.Timeout | undefined
@@ -77,38 +88,54 @@ export class Lanes {
   }
 
   /** Calls `start` as soon as the lane may have another connection. */
-  enter(lane: Lane, start: () => void): void {
-    lane.waiting.push(start)
+  enter(lane: Lane, waiting: Waiting): void {
+    lane.waiting.push(waiting)
     this.#queue.add(lane)
     this.#dispatch()
   }
 
-  /** Removes a waiting statement. Returns false if it has started. */
-  cancel(lane: Lane, start: () => void): boolean {
-    const index = lane.waiting.indexOf(start)
+  /** Removes a waiting statement. Returns false if it does not wait. */
+  cancel(lane: Lane, waiting: Waiting): boolean {
+    const index = lane.waiting.indexOf(waiting)
     if (index >= 0) lane.waiting.splice(index, 1)
     return index >= 0
   }
 
   /** Returns a connection. A lane whose last statement failed stays silent, and becomes stalled, until it has an answer. */
-  leave(lane: Lane, failed: boolean): void {
+  leave(lane: Lane, { rows }: Waiting, failed: boolean): void {
     this.#held--
     if (--lane.held === 0 && !failed) lane.silentSince = undefined
+    for (const row of rows) {
+      const left = this.#heldFor(row) - 1
+      if (left > 0) this.#rows.set(row, left)
+      else this.#rows.delete(row)
+    }
     this.#dispatch()
+  }
+
+  #heldFor(row: string): number {
+    return this.#rows.get(row) ?? 0
+  }
+
+  /** Whether a row is being written. */
+  isWritten(row: string): boolean {
+    return this.#rows.has(row)
   }
 
   #dispatch(): void {
     // A lane that gets a connection goes to the end of the queue, which this loop reaches again.
     for (const lane of this.#queue) {
-      if (lane.waiting.length > 0 && !this.#admits(lane)) continue
+      const next = lane.waiting.findIndex(({ rows }) => rows.every((row) => this.#heldFor(row) < MAX_SAME_ROW))
+      if (lane.waiting.length > 0 && (next < 0 || !this.#admits(lane))) continue
       this.#queue.delete(lane)
-      const start = lane.waiting.shift()
-      if (!start) continue
+      const [waiting] = lane.waiting.splice(next, 1)
+      if (!waiting) continue
       if (lane.waiting.length > 0) this.#queue.add(lane)
       this.#held++
       lane.held++
+      for (const row of waiting.rows) this.#rows.set(row, this.#heldFor(row) + 1)
       lane.silentSince ??= performance.now()
-      start()
+      waiting.start()
     }
     // A lane becomes stalled without an event.
     if (this.#queue.size > 0)
@@ -125,12 +152,4 @@ export class Lanes {
     for (const other of this.#lanes.values()) if (other.stalled) stalled += other.held
     return lane.stalled ? stalled < MAX_STALLED : this.#held - stalled < MAX_CONNECTIONS
   }
-}
-
-const TABLES = /\b(?:FROM|JOIN|INTO|UPDATE)\s+(?:"\w+"\.)?"(\w+)"/g
-
-/** The name of the lane of a statement: `SELECT Category Pet`. */
-export function laneOf(sql: string): string {
-  const tables = new Set(Array.from(sql.matchAll(TABLES), ([, table]) => table))
-  return [/\w+/.exec(sql)?.[0], ...[...tables].sort()].join(' ')
 }

@@ -1,28 +1,64 @@
+import type { Socket } from 'node:net'
 import type pg from 'pg'
 import { isCanceled, isRefusal, isStale, OutOfTime } from './errors.js'
-import type { Lane, Lanes } from './lanes.js'
+import type { Lane, Lanes, Waiting } from './lanes.js'
+import type { LostBackends } from './lost-backends.js'
+
+/** PostgreSQL ends a statement this long before the client gives up, so that what returned 503 is not performed later. */
+export const MARGIN_MS = 400
+/** Timeouts are multiples of this, so that the statements of a batch have the same one. */
+const STEP_MS = 50
+
+/** What all leases of a pool share. */
+export interface LeaseSource {
+  lanes: Lanes
+  /** Undefined for the embedded database, whose clients share one session: its statements have no timeout of their own. */
+  backends: LostBackends | undefined
+  /** The `statement_timeout` of each connection, in milliseconds. */
+  statementTimeoutMs: number
+  connect(): Promise<pg.PoolClient>
+}
+
+export interface LeaseOptions {
+  lane: Lane
+  rows: readonly string[]
+  isRead?: boolean
+  isTransaction?: boolean
+  /** By performance.now(). */
+  endsAt: number
+  /** The most that a statement may take; default: that of the source. */
+  statementTimeoutMs?: number
+}
+
+type Connection = pg.PoolClient & { processID?: number | null }
+
+/** The `statement_timeout` of connections, where it is not that of the source; NaN if it is unknown. */
+const timeouts = new WeakMap<Connection, number>()
 
 /** A connection for a limited time. When the time is over, the connection is closed. */
 export class Lease {
   readonly client: Promise<pg.PoolClient>
-  readonly #lanes: Lanes
-  readonly #lane: Lane
+  readonly #source: LeaseSource
+  readonly #options: LeaseOptions
+  readonly #waiting: Waiting
   readonly #timer: NodeJS.Timeout
-  #connected: pg.PoolClient | undefined
+  #connected: Connection | undefined
   #late = false
   /** Why the connection cannot be used again. */
   #lost: Error | undefined
   #failed = false
 
-  constructor(lanes: Lanes, lane: Lane, connect: () => Promise<pg.PoolClient>, timeoutMs: number) {
-    this.#lanes = lanes
-    this.#lane = lane
+  constructor(source: LeaseSource, options: LeaseOptions) {
+    this.#source = source
+    this.#options = options
+    const { lanes, backends } = source
+    const { lane, rows, isRead, endsAt } = options
     let giveUp = (_: Error) => {}
     let start = () => {}
     this.client = new Promise((resolve, reject) => {
       giveUp = reject
       start = () => {
-        connect().then(
+        source.connect().then(
           (client) => {
             this.#connected = client.on('error', this.#onError)
             if (this.#late) this.release()
@@ -36,12 +72,26 @@ export class Lease {
         )
       }
     })
-    this.#timer = setTimeout(() => {
-      this.#late = true
-      giveUp(new OutOfTime())
-      if (!lanes.cancel(lane, start)) this.#connected?.connection.stream.destroy()
-    }, timeoutMs)
-    lanes.enter(lane, start)
+    this.#waiting = { rows, start }
+    this.#timer = setTimeout(
+      () => {
+        this.#late = true
+        giveUp(new OutOfTime())
+        if (!lanes.cancel(lane, this.#waiting)) this.#close()
+      },
+      Math.max(0, endsAt - performance.now()),
+    )
+    const writing = isRead ? undefined : backends?.writing
+    if (writing) void writing.then(() => this.#late || lanes.enter(lane, this.#waiting))
+    else lanes.enter(lane, this.#waiting)
+  }
+
+  /** Without sending what PostgreSQL has not received yet. */
+  #close(): void {
+    const stream = this.#connected?.connection.stream as Socket | undefined
+    // A TLS socket cannot reset the connection.
+    if (stream && 'encrypted' in stream) stream.destroy()
+    else stream?.resetAndDestroy()
   }
 
   readonly #onError = (error: Error) => {
@@ -51,29 +101,50 @@ export class Lease {
 
   #fail(error: unknown): void {
     this.#failed = true
-    this.#lane.failed(error)
+    this.#options.lane.failed(error)
+  }
+
+  /** Late statements get less time, so that they end before the lease does. */
+  #setTimeout(client: Connection): void {
+    const { backends, statementTimeoutMs: usual } = this.#source
+    if (!backends) return
+    const left = this.#options.endsAt - performance.now() - MARGIN_MS
+    const most = this.#options.statementTimeoutMs ?? usual
+    const timeout = left > most - STEP_MS ? most : Math.max(1, left - (left % STEP_MS))
+    if (timeout === (timeouts.get(client) ?? usual)) return
+    timeouts.set(client, timeout)
+    client.query(`SET statement_timeout = ${timeout}`).catch(() => {})
   }
 
   run(client: pg.PoolClient, statement: pg.QueryConfig): Promise<never> {
+    this.#setTimeout(client)
+    const { lane } = this.#options
     return client.query(statement).then(
       (result) => {
         // A successful rollback does not show that the tables of the transaction answer.
-        if (statement.text !== 'ROLLBACK') this.#lane.answered()
+        if (statement.text !== 'ROLLBACK') lane.answered()
         return result as never
       },
       (error) => {
         if (!isRefusal(error) || isStale(error)) this.#onError(error as Error)
         else if (isCanceled(error)) this.#fail(error)
-        else this.#lane.answered()
+        else lane.answered()
         throw this.#late ? new OutOfTime() : error
       },
     )
   }
 
+  /** Returns the connection. One that was lost counts as in use until PostgreSQL has ended its backend. */
   release(): void {
     clearTimeout(this.#timer)
-    this.#connected?.off('error', this.#onError)
-    this.#connected?.release(this.#lost)
-    this.#lanes.leave(this.#lane, this.#failed)
+    const { lanes, backends } = this.#source
+    const { lane, isRead, isTransaction } = this.#options
+    const client = this.#connected
+    // A rollback undoes SET.
+    if (client && isTransaction && timeouts.has(client)) timeouts.set(client, Number.NaN)
+    const leave = () => lanes.leave(lane, this.#waiting, this.#failed)
+    client?.off('error', this.#onError).release(this.#lost)
+    if (client?.processID && backends && this.#lost) backends.ended(client.processID, !isRead).then(leave)
+    else leave()
   }
 }

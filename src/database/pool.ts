@@ -1,10 +1,13 @@
 import { createHash } from 'node:crypto'
 import { Socket } from 'node:net'
 import pg from 'pg'
-import { isConflict, isRefusal, OutOfTime } from './errors.js'
-import { type Lane, Lanes, laneOf, MAX_WITH_STALLED, type OnLaneChange } from './lanes.js'
-import { Lease } from './lease.js'
+import { isCanceled, isConflict, isRefusal, OutOfTime } from './errors.js'
+import { type Lane, Lanes, MAX_WITH_STALLED, type OnLaneChange } from './lanes.js'
+import { Lease, type LeaseSource, MARGIN_MS } from './lease.js'
+import { LostBackends, type LostBackendsOptions } from './lost-backends.js'
+import { isRead, laneOf, rowIndexOf } from './statement.js'
 import { TransactionClient } from './transaction-client.js'
+import type { TransactionLane } from './transactions.js'
 
 /** The most statements that share a connection. Each one waits for those before it, and for the disk if they write. */
 const MAX_SHARED_READS = 16
@@ -16,14 +19,18 @@ export const MAX_REPEATS = 4
 export interface ConnectionPoolOptions extends pg.PoolConfig {
   /** How long a statement or a transaction may take, the wait for a connection included, in milliseconds. */
   timeoutMs: number
-  /** Whether connections take statements before they have answered the earlier ones. */
-  pipelined: boolean
+  /** For a server: asks it over a connection that is not of this pool. Undefined: the embedded database. */
+  ask?: LostBackendsOptions['query']
   onLaneChange?: OnLaneChange
 }
 
 interface PendingStatement {
   statement: pg.QueryConfig
   repeats: number
+  /** The row that it writes. */
+  row: string | undefined
+  /** It waits for a lock, so others must not wait behind it. */
+  isAlone: boolean
   /** By performance.now(). */
   arrivedAt: number
   resolve: (result: never) => void
@@ -50,38 +57,53 @@ class GatheringSocket extends Socket {
 interface Shape {
   name: string
   lane: Lane
+  isRead: boolean
+  rowIndex: number | undefined
 }
-
-const isRead = (text: string) => text.startsWith('SELECT')
 
 /**
  * A pool in which statements that arrive together share a connection, which sends them without waiting for each result
- * (`pipeline` of pg): reads of the same tables, which only a lock on one of these tables can block, and equal writes.
- * Transactions have their own connection.
+ * (`pipeline` of pg): reads of the same tables, which only a lock on one of these tables can block, and equal writes to
+ * different rows. Transactions have their own connection.
  *
  * Every statement and transaction has a deadline that does not depend on the server, and lanes without answers leave
  * connections to the others.
  */
 export class ConnectionPool extends pg.Pool {
   readonly #timeoutMs: number
-  readonly #pipelined: boolean
+  readonly #isServer: boolean
   readonly #lanes: Lanes
+  readonly #leases: LeaseSource
   readonly #shapes = new Map<string, Shape>()
   /** What can still be joined in this turn of the event loop: reads by lane, writes by text. */
   readonly #open = new Map<Lane | string, PendingStatement[]>()
 
-  constructor({ timeoutMs, pipelined, onLaneChange, ...config }: ConnectionPoolOptions) {
+  constructor({ timeoutMs, ask, onLaneChange, ...config }: ConnectionPoolOptions) {
+    // Before the pool closes the connection, so that a statement that waits for a lock costs none.
+    const statementTimeoutMs = timeoutMs - MARGIN_MS
     super({
       ...config,
       max: MAX_WITH_STALLED,
       connectionTimeoutMillis: timeoutMs,
-      ...(pipelined && { pipeline: true, stream: () => new GatheringSocket() }),
+      statement_timeout: statementTimeoutMs,
+      // If the gateway is out of reach, its locks are released. The one session of the embedded database must not end.
+      ...(ask && {
+        idle_in_transaction_session_timeout: timeoutMs,
+        pipeline: true,
+        stream: () => new GatheringSocket(),
+      }),
     } as pg.PoolConfig)
     // A connection that breaks before it is handed over must not end the process.
     this.on('connect', (client) => client.on('error', () => {}))
     this.#timeoutMs = timeoutMs
-    this.#pipelined = pipelined
+    this.#isServer = ask !== undefined
     this.#lanes = new Lanes(onLaneChange)
+    this.#leases = {
+      lanes: this.#lanes,
+      backends: ask && new LostBackends({ query: ask, statementTimeoutMs }),
+      statementTimeoutMs,
+      connect: () => super.connect(),
+    }
   }
 
   /** Connections, and how many statements and transactions wait for one. */
@@ -95,7 +117,7 @@ export class ConnectionPool extends pg.Pool {
    * would collide.
    */
   statementName(sql: string): string | undefined {
-    return this.#pipelined ? this.#shapeOf(sql).name : undefined
+    return this.#isServer ? this.#shapeOf(sql).name : undefined
   }
 
   #shapeOf(sql: string): Shape {
@@ -103,16 +125,23 @@ export class ConnectionPool extends pg.Pool {
     if (!shape) {
       const named = this.#shapes.size < 1000
       const name = named ? createHash('sha256').update(sql).digest('hex').slice(0, 32) : ''
-      shape = { name, lane: this.#lanes.get(laneOf(sql)) }
+      shape = { name, lane: this.#lanes.get(laneOf(sql)), isRead: isRead(sql), rowIndex: rowIndexOf(sql) }
       if (named) this.#shapes.set(sql, shape)
     }
     return shape
   }
 
-  /** A connection for this statement and those that follow it, until `timeoutMs` after it arrived. */
-  lease(sql: string, arrivedAt: number): Lease {
-    const left = Math.max(0, arrivedAt + this.#timeoutMs - performance.now())
-    return new Lease(this.#lanes, this.#shapeOf(sql).lane, () => super.connect(), left)
+  /** A connection for a transaction that begins with this statement, until `timeoutMs` after it arrived. */
+  lease(first: pg.QueryConfig, arrivedAt: number, named?: TransactionLane): Lease {
+    const lane = named ? this.#lanes.get(named.name) : this.#shapeOf(first.text).lane
+    const row = named ? named.row && `${named.name} ${named.row}` : this.#rowOf(first)
+    const endsAt = arrivedAt + this.#timeoutMs
+    return new Lease(this.#leases, { lane, rows: row ? [row] : [], isTransaction: true, endsAt })
+  }
+
+  #rowOf({ text, values }: pg.QueryConfig): string | undefined {
+    const { lane, rowIndex } = this.#shapeOf(text)
+    return rowIndex === undefined ? undefined : `${lane.name} ${values?.[rowIndex]}`
   }
 
   /** For transactions. */
@@ -120,18 +149,22 @@ export class ConnectionPool extends pg.Pool {
     return Promise.resolve(new TransactionClient(this, performance.now()) as unknown as pg.PoolClient)
   }
 
-  override query(statement: pg.QueryConfig | string) {
+  override query(statement: pg.QueryConfig | string, values?: unknown) {
     return new Promise<never>((resolve, reject) => {
-      const config = typeof statement === 'string' ? { text: statement } : statement
-      this.#add({ statement: config, repeats: 0, arrivedAt: performance.now(), resolve, reject })
+      const config = typeof statement === 'string' ? { text: statement, values: values as unknown[] } : statement
+      const [row, arrivedAt] = [this.#rowOf(config), performance.now()]
+      this.#add({ statement: config, repeats: 0, row, isAlone: false, arrivedAt, resolve, reject })
     })
   }
 
   #add(pending: PendingStatement): void {
-    const { text } = pending.statement
-    const [group, most] = isRead(text) ? [this.#shapeOf(text).lane, MAX_SHARED_READS] : [text, MAX_SHARED_WRITES]
+    const { row, isAlone, statement } = pending
+    const { lane, isRead } = this.#shapeOf(statement.text)
+    if (!this.#isServer || isAlone || (row !== undefined && this.#lanes.isWritten(row)))
+      return void this.#send([pending])
+    const [group, most] = isRead ? [lane, MAX_SHARED_READS] : [statement.text, MAX_SHARED_WRITES]
     const open = this.#open.get(group)
-    if (this.#pipelined && open && open.length < most) {
+    if (open && open.length < most && !open.some((other) => row !== undefined && other.row === row)) {
       open.push(pending)
       return
     }
@@ -139,27 +172,40 @@ export class ConnectionPool extends pg.Pool {
     this.#open.set(group, batch)
     setImmediate(() => {
       if (this.#open.get(group) === batch) this.#open.delete(group)
-      this.#send(batch).catch((error) => {
-        for (const { reject } of batch) reject(error)
-      })
+      void this.#send(batch)
     })
   }
 
   async #send(batch: PendingStatement[]): Promise<void> {
-    const { statement, arrivedAt } = batch[0] as PendingStatement
-    const lease = this.lease(statement.text, arrivedAt)
-    const client = await lease.client
-    let left = batch.length
-    for (const pending of batch)
-      lease
-        .run(client, pending.statement)
-        .then(pending.resolve, (error) => {
-          if (pending.repeats < MAX_REPEATS && isRepeatable(error, pending.statement.text)) this.#repeat(pending)
-          else pending.reject(error)
-        })
-        .then(() => {
-          if (--left === 0) lease.release()
-        })
+    const [{ statement, arrivedAt }] = batch as [PendingStatement]
+    const { lane, isRead } = this.#shapeOf(statement.text)
+    const sharesWrites = !isRead && batch.length > 1
+    const lease = new Lease(this.#leases, {
+      lane,
+      rows: batch.flatMap(({ row }) => row ?? []),
+      isRead,
+      endsAt: arrivedAt + this.#timeoutMs,
+      // So that all of them end before the first one's client gives up, whatever they wait for.
+      statementTimeoutMs: sharesWrites ? Math.floor(this.#leases.statementTimeoutMs / MAX_SHARED_WRITES) : undefined,
+    })
+    try {
+      const client = await lease.client
+      await Promise.all(batch.map((pending) => this.#run(lease, client, pending, sharesWrites)))
+      lease.release()
+    } catch (error) {
+      for (const { reject } of batch) reject(error)
+    }
+  }
+
+  async #run(lease: Lease, client: pg.PoolClient, pending: PendingStatement, sharesWrites: boolean) {
+    const { statement, repeats, resolve, reject } = pending
+    try {
+      resolve(await lease.run(client, statement))
+    } catch (error) {
+      if (sharesWrites && isRefusal(error) && isCanceled(error)) this.#add({ ...pending, isAlone: true })
+      else if (repeats < MAX_REPEATS && isRepeatable(error, statement.text)) this.#repeat(pending)
+      else reject(error)
+    }
   }
 
   #repeat(pending: PendingStatement): void {

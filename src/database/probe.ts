@@ -14,6 +14,7 @@ export class Probe {
   readonly #connectionString: string
   readonly #log: Logger | undefined
   #client: pg.Client | undefined
+  #connecting: Promise<pg.Client> | undefined
   #pinging: Promise<void> | undefined
   #away = false
 
@@ -43,9 +44,21 @@ export class Probe {
     return this.#pinging
   }
 
+  /** Asks something else over the same connection, with the same patience. */
+  async query<Row>(text: string, values: unknown[]): Promise<Row[]> {
+    try {
+      const statement: pg.QueryConfig & { query_timeout: number } = { text, values, query_timeout: TICKS * TICK_MS }
+      return (await (await this.#connected()).query(statement)).rows
+    } catch (error) {
+      this.close()
+      throw error
+    }
+  }
+
   close(): void {
     this.#client?.connection.stream.destroy()
     this.#client = undefined
+    this.#connecting = undefined
   }
 
   async #ping(): Promise<void> {
@@ -67,15 +80,26 @@ export class Probe {
   }
 
   async #ask(): Promise<void> {
-    if (!this.#client) {
-      const client = new pg.Client({ connectionString: this.#connectionString, keepAlive: true })
-      this.#client = client
-        .on('error', () => {})
-        .on('end', () => {
-          if (this.#client === client) this.#client = undefined
-        })
-      await client.connect()
-    }
-    await this.#client?.query('SELECT 1')
+    await (await this.#connected()).query('SELECT 1')
+  }
+
+  #connected(): Promise<pg.Client> {
+    this.#connecting ??= this.#connect()
+    return this.#connecting
+  }
+
+  async #connect(): Promise<pg.Client> {
+    const client = new pg.Client({
+      connectionString: this.#connectionString,
+      keepAlive: true,
+      connectionTimeoutMillis: TICKS * TICK_MS,
+    })
+    this.#client = client
+      .on('error', () => {})
+      .on('end', () => {
+        if (this.#client === client) this.close()
+      })
+    await client.connect()
+    return client
   }
 }

@@ -2,6 +2,7 @@ import { EventEmitter } from 'node:events'
 import type pg from 'pg'
 import type { Lease } from './lease.js'
 import type { ConnectionPool } from './pool.js'
+import type { TransactionLane } from './transactions.js'
 
 const NO_ROWS: Pick<pg.QueryArrayResult, 'command' | 'rows' | 'fields' | 'rowCount'> = {
   command: '',
@@ -21,19 +22,22 @@ export class TransactionClient extends EventEmitter {
   /** By performance.now(). */
   readonly #arrivedAt: number
   readonly #begin: pg.QueryConfig[] = []
+  readonly #lane: TransactionLane | undefined
   #lease: Lease | undefined
 
-  constructor(pool: ConnectionPool, arrivedAt: number) {
+  /** @param lane default: by the first statement */
+  constructor(pool: ConnectionPool, arrivedAt: number, lane?: TransactionLane) {
     super()
     this.#pool = pool
     this.#arrivedAt = arrivedAt
+    this.#lane = lane
   }
 
   async query(statement: pg.QueryConfig) {
     if (!this.#lease) {
       if (/^(BEGIN|SET)\b/.test(statement.text)) this.#begin.push(statement)
       if (/^(BEGIN|SET|COMMIT|ROLLBACK)\b/.test(statement.text)) return NO_ROWS
-      this.#lease = this.#pool.lease(statement.text, this.#arrivedAt)
+      this.#lease = this.#pool.lease(statement, this.#arrivedAt, this.#lane)
     }
     const client = await this.#lease.client
     // An error that ends these also ends the statement that follows.

@@ -21,6 +21,12 @@ export interface Transaction {
   query<Row extends object>(statement: Statement): Promise<Row[]>
 }
 
+/** What a transaction does. Those of the same name, or row, may wait for the same locks. */
+export interface TransactionLane {
+  name: string
+  row?: string
+}
+
 /** What a transaction has come to. `last` is sent together with COMMIT: if it fails, nothing is committed. */
 interface Completed<T> {
   result: T
@@ -85,10 +91,10 @@ export class Transactions {
   }
 
   /** Runs `work` in a transaction, and again if PostgreSQL rolled it back because of a conflict with another. */
-  async run<T>(work: (transaction: Transaction) => Promise<Completed<T>>): Promise<T> {
+  async run<T>(lane: TransactionLane, work: (transaction: Transaction) => Promise<Completed<T>>): Promise<T> {
     const startedAt = performance.now()
     for (let repeats = 0; ; repeats++) {
-      const connection = new TransactionClient(this.#pool, startedAt)
+      const connection = new TransactionClient(this.#pool, startedAt, lane)
       try {
         return await this.#attempt(connection, work)
       } catch (error) {

@@ -117,6 +117,18 @@ export class KnownOperation {
     return cost
   }
 
+  /** The row that a mutation changes, as its arguments name it; undefined if they do not. */
+  row(variables: Variables): string | undefined {
+    const [node] = this.definition.selectionSet.selections
+    if (node?.kind !== Kind.FIELD) return
+    const field = this.#document.schema.getMutationType()?.getFields()[node.name.value]
+    const id = /\{(\w+)\}$/.exec(field?.extensions.rest?.path ?? '')?.[1]
+    const given = node.arguments?.find(({ name }) => name.value === id)?.value
+    if (given?.kind === Kind.INT) return given.value
+    const value = given?.kind === Kind.VARIABLE ? variables?.[given.name.value] : undefined
+    return typeof value === 'number' ? String(value) : undefined
+  }
+
   /** Which `limit` in every list makes the operation fit, as a sentence. */
   fittingLimit(variables: Variables, fits: (cost: Cost) => boolean): string {
     const { schema, node } = this.#document

@@ -191,12 +191,13 @@ export function createGraphql(options: GraphqlOptions) {
         'invalid_request',
         `With an Idempotency-Key, an operation must have exactly one mutation field; this one has ${fields}.`,
       )
-    return idempotency.once(context, key, async (transaction) => {
+    const perform = async (transaction: Context['prisma']) => {
       const result = explained(request, await execute(request, context, transaction))
       const response = respond(result, context)
       const isRefused = result.errors && Object.values(result.data ?? {}).every((value) => value === null)
       return { response, refusal: isRefused ? context.refusal : undefined }
-    })
+    }
+    return idempotency.once(context, key, perform, request.operation.row(request.parameters.variables))
   }
 
   return async function answer(context: RequestContext): Promise<HttpResponse> {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { Prisma } from '../../prisma/generated/client/client.js'
 import { ApiError, catalogue, type ErrorCode } from '../../schema/errors.js'
-import { type Database, isDuplicate, isInvalidText } from '../database/index.js'
+import { type Database, isDuplicate, isInvalidText, type TransactionLane } from '../database/index.js'
 import { sweepRegularly } from '../database/sweep.js'
 import type { RequestContext } from '../http/context.js'
 import { errorResponse, toApiError } from '../http/errors.js'
@@ -27,6 +27,7 @@ export interface Outcome {
 type Perform = (prisma: Prisma.TransactionClient) => Promise<Outcome>
 
 interface IdempotentRequest {
+  lane: TransactionLane
   callerId: number
   key: string
   /** SHA-256 of method, path and body. */
@@ -109,11 +110,11 @@ export function createIdempotency({ database, log }: { database: IdempotencyData
    * @throws KeyInUse (nothing was performed)
    */
   async function keep(
-    { callerId, key, fingerprint }: IdempotentRequest,
+    { lane, callerId, key, fingerprint }: IdempotentRequest,
     answer: (prisma: Prisma.TransactionClient) => Promise<HttpResponse>,
   ) {
     try {
-      return await transact(async (transaction) => {
+      return await transact(lane, async (transaction) => {
         const claim = transaction.query({ text: CLAIM, values: [key, callerId] }).catch((error) => {
           throw isInvalidText(error) ? new KeyInUse() : error
         })
@@ -139,7 +140,7 @@ export function createIdempotency({ database, log }: { database: IdempotencyData
    * @throws ApiError conflict (the first request is still running), idempotency_mismatch
    */
   const replay = ({ callerId, key, fingerprint }: IdempotentRequest) =>
-    transact<HttpResponse | undefined>(async ({ query }) => {
+    transact<HttpResponse | undefined>({ name: 'replay' }, async ({ query }) => {
       const [found] = await query<Found>({ text: FIND, values: [key, callerId] })
       if (found?.isExpired === false) {
         const { status, headers, body } = found
@@ -194,13 +195,15 @@ export function createIdempotency({ database, log }: { database: IdempotencyData
     /**
      * Calls `answer` with a transaction and keeps its response, or returns the response that is kept already.
      *
+     * @param row what the request changes, as its arguments name it
      * @throws ApiError conflict, idempotency_mismatch
      */
-    async once(context: RequestContext, key: string, answer: Perform): Promise<HttpResponse> {
-      const { key: caller, method, path, body } = context
+    async once(context: RequestContext, key: string, answer: Perform, row?: string): Promise<HttpResponse> {
+      const { key: caller, method, path, body, operationName = '' } = context
       if (!caller || body instanceof ApiError) throw new ApiError('internal')
       const fingerprint = createHash('sha256').update(`${method} ${path}\n`).update(body).digest('hex')
-      return perform({ callerId: caller.originId ?? caller.id, key, fingerprint }, context, answer)
+      const lane = { name: `keyed ${operationName}`, row }
+      return perform({ lane, callerId: caller.originId ?? caller.id, key, fingerprint }, context, answer)
     },
     close: stopSweeping,
   }

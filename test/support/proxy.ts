@@ -6,6 +6,9 @@ export class DatabaseProxy {
   readonly #sockets = new Set<Socket>()
   readonly #server
   #hanging = false
+  #holdsNext = false
+  /** By the connection to the database. */
+  readonly #held = new Map<Socket, Buffer[]>()
   /** How many connections it has accepted. */
   accepted = 0
 
@@ -22,9 +25,9 @@ export class DatabaseProxy {
           .on('error', () => {})
           .on('close', () => {
             this.#sockets.delete(from)
-            if (!this.#hanging) to.destroy()
+            if (!this.#hanging && !this.#held.has(to)) to.destroy()
           })
-        from.on('data', (data) => void to.write(data))
+        from.on('data', (data) => this.#forward(from === client, data, to))
         if (this.#hanging) from.pause()
       }
     })
@@ -48,6 +51,25 @@ export class DatabaseProxy {
   hang(): void {
     this.#hanging = true
     for (const socket of this.#sockets) socket.pause()
+  }
+
+  /** Delivers the next request, and what follows it on its connection, only when the returned function is called. */
+  holdNext(): () => void {
+    this.#holdsNext = true
+    return () => {
+      for (const [to, chunks] of this.#held) for (const chunk of chunks) to.write(chunk)
+      this.#held.clear()
+    }
+  }
+
+  #forward(isRequest: boolean, data: Buffer, to: Socket): void {
+    if (isRequest && this.#holdsNext) {
+      this.#holdsNext = false
+      this.#held.set(to, [])
+    }
+    const held = this.#held.get(to)
+    if (held) held.push(data)
+    else to.write(data)
   }
 
   resume(): void {

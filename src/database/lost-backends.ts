@@ -1,0 +1,86 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+
+/** How often PostgreSQL is asked, in milliseconds. */
+const POLL_MS = 100
+
+interface Lost {
+  isWriting: boolean
+  /** When PostgreSQL was first seen to have the backend still, by performance.now(). */
+  seenAt: number | undefined
+  ended(): void
+}
+
+/** The backends that PostgreSQL still has. Those that wait for a statement are ended: theirs may still be on its way. */
+const REMAINING = `
+  SELECT pid, CASE WHEN state LIKE 'idle%' THEN pg_terminate_backend(pid) END
+  FROM pg_stat_activity WHERE pid = ANY ($1)`
+
+export interface LostBackendsOptions {
+  query<Row>(text: string, values: unknown[]): Promise<Row[]>
+  /** How long a backend can work on one statement, in milliseconds. */
+  statementTimeoutMs: number
+}
+
+/**
+ * The backends of PostgreSQL whose connections this gateway has lost or given up. They may still perform their statement:
+ * if PostgreSQL did not answer, it can do so when it does again.
+ *
+ * A backend is never cancelled here. A COMMIT that waits for a standby would be made without it.
+ */
+export class LostBackends {
+  readonly #options: LostBackendsOptions
+  readonly #lost = new Map<number, Lost>()
+  #writing: Promise<void> | undefined
+  #writingEnds = () => {}
+  #isWatching = false
+
+  constructor(options: LostBackendsOptions) {
+    this.#options = options
+  }
+
+  /**
+   * Resolves when none of them can perform a write anymore; undefined if none can now. Further writes wait for it:
+   * otherwise a write that returned 503 could overwrite a later one.
+   */
+  get writing(): Promise<void> | undefined {
+    return this.#writing
+  }
+
+  /** Resolves when PostgreSQL has ended the backend. */
+  ended(pid: number, isWriting: boolean): Promise<void> {
+    return new Promise((resolve) => {
+      if (isWriting)
+        this.#writing ??= new Promise((resolve) => {
+          this.#writingEnds = resolve
+        })
+      this.#lost.set(pid, { isWriting, seenAt: undefined, ended: resolve })
+      if (!this.#isWatching) void this.#watch()
+    })
+  }
+
+  async #watch(): Promise<void> {
+    this.#isWatching = true
+    while (this.#lost.size > 0) {
+      const asked = new Map(this.#lost)
+      const rows = await this.#options.query<{ pid: number }>(REMAINING, [[...asked.keys()]]).catch(() => undefined)
+      if (rows) this.#compare(asked, new Set(rows.map(({ pid }) => pid)))
+      if (this.#lost.size > 0) await sleep(POLL_MS, undefined, { ref: false })
+    }
+    this.#isWatching = false
+  }
+
+  #compare(asked: Map<number, Lost>, remaining: Set<number>): void {
+    const now = performance.now()
+    for (const [pid, lost] of asked) {
+      lost.seenAt ??= now
+      // Longer than its statement may take: it waits for a standby, and holds the locks of its rows.
+      if (now - lost.seenAt > this.#options.statementTimeoutMs) lost.isWriting = false
+      if (remaining.has(pid)) continue
+      this.#lost.delete(pid)
+      lost.ended()
+    }
+    if ([...this.#lost.values()].some(({ isWriting }) => isWriting)) return
+    this.#writing = undefined
+    this.#writingEnds()
+  }
+}

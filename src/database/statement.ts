@@ -1,0 +1,22 @@
+// What the text of a statement says about it. Texts come from Prisma and from our own code, never from a client.
+
+const TABLES = /\b(?:FROM|JOIN|INTO|UPDATE)\s+(?:"\w+"\.)?"(\w+)"/g
+const LOCKS = /\bFOR\s+(?:NO\s+KEY\s+)?UPDATE\b/
+/** The first column that is compared with a parameter. */
+const ROW = /\bWHERE\b[^$]*"\w+"\s*=\s*\$(\d+)/
+
+/** Whether it may share a connection with others, and may be sent again if its connection was lost. */
+export const isRead = (sql: string): boolean => /^\s*SELECT\b/.test(sql) && !LOCKS.test(sql)
+
+/** The name of its lane: `SELECT Category Pet`. One that locks rows may wait for others, so reads do not wait for it. */
+export function laneOf(sql: string): string {
+  const tables = new Set(Array.from(sql.matchAll(TABLES), ([, table]) => table))
+  const verb = LOCKS.test(sql) ? 'LOCK' : /\w+/.exec(sql)?.[0]
+  return [verb, ...[...tables].sort()].join(' ')
+}
+
+/** The index of the value that names the row that a statement writes or locks; undefined if there is none. */
+export function rowIndexOf(sql: string): number | undefined {
+  const number = isRead(sql) ? undefined : ROW.exec(sql)?.[1]
+  return number === undefined ? undefined : Number(number) - 1
+}
