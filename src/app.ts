@@ -137,13 +137,13 @@ export function createApp(dependencies: Dependencies) {
     headers['x-request-id'] = context.id
     if (context.trace) headers.traceparent = traceparent(context.trace)
     if (!context.rateLimit) return
+    admissions.note(context)
     setCorsHeaders(headers, context, settings.CORS_ORIGINS)
     // A banned key that reads its quota is not refused: it gets no Retry-After.
     setRateLimitHeaders(headers, context.rateLimit, status === 429)
     setDeprecationHeaders(headers, context)
     headers['cache-control'] ??= 'private, no-cache'
     headers['x-content-type-options'] ??= 'nosniff'
-    if (status === 429) admissions.noteRefusal(context)
   }
 
   /** Turns an error of any step into a response of REST or GraphQL, by the path. */

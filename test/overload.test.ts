@@ -94,6 +94,47 @@ describe('more requests than there is room for', () => {
     expect((await gateway.get('/metrics')).text).toMatch(/^petstore_requests\{state="working"\} 0$/m)
   })
 
+  describe('GraphQL requests are checked one by one only while all of them would be refused:', () => {
+    // No room to wait: of several that arrive together, a key that is checked one by one gets 503 for all but one.
+    const limits = { work: { ...work, share: 4 }, uploads, refused: { ...refusals, waiting: 0 } }
+    const pet = (count: number) =>
+      `{ ${Array.from({ length: count }, (_, i) => `a${i}: pet(petId: ${i + 1}) { id }`).join(' ')} }`
+    const together = async (gateway: Gateway, key: string, query: string) => {
+      const answers = await Promise.all([1, 2, 3].map(() => gateway.graphql(query, {}, { key })))
+      return answers.map(({ status }) => status).sort()
+    }
+
+    test('not after one that costs more than what is left', async () => {
+      const gateway = await useGateway({ limits })
+      const { key } = await gateway.createKey({ plan: 'Enterprise', minuteLimit: 100, dayLimit: 10 })
+      expect((await gateway.graphql(pet(5), {}, { key })).status).toBe(200)
+      expect((await gateway.graphql(pet(6), {}, { key })).status).toBe(429)
+      expect(await together(gateway, key, pet(1))).toEqual([200, 200, 200])
+    })
+
+    test('not after the plan has changed', async () => {
+      const gateway = await useGateway({ limits, keyTtlMs: 0 })
+      const { key, row } = await gateway.createKey({ plan: 'Enterprise', minuteLimit: 100, dayLimit: 2 })
+      expect((await gateway.graphql(pet(2), {}, { key })).status).toBe(200)
+      expect((await gateway.graphql(pet(1), {}, { key })).status).toBe(429)
+      await gateway.prisma.apiKey.update({ where: { id: row.id }, data: { dayLimit: 50 } })
+      const next = async () => (await gateway.graphql(pet(1), {}, { key })).status
+      await expect.poll(next, { timeout: 10_000 }).toBe(200)
+      expect(await together(gateway, key, pet(1))).toEqual([200, 200, 200])
+    })
+
+    test('not after a ban is lifted', async () => {
+      const gateway = await useGateway({ limits, keyTtlMs: 0 })
+      const bannedUntil = new Date(Date.now() + 600_000)
+      const { key, row } = await gateway.createKey({ plan: 'Pro', bannedUntil })
+      expect((await gateway.graphql(pet(1), {}, { key })).status).toBe(429)
+      await gateway.prisma.apiKey.update({ where: { id: row.id }, data: { bannedUntil: null } })
+      const next = async () => (await gateway.graphql(pet(1), {}, { key })).status
+      await expect.poll(next, { timeout: 10_000 }).toBe(200)
+      expect(await together(gateway, key, pet(1))).toEqual([200, 200, 200])
+    })
+  })
+
   test('large GraphQL operations wait for each other or are refused, and do not delay small ones', async () => {
     const gateway = await useGateway({
       limits: { work: { ...work, room: 40, share: 30, waiting: 40 }, uploads, refused: refusals },

@@ -1,7 +1,6 @@
 import { performance } from 'node:perf_hooks'
 import { LRUCache } from 'lru-cache'
 import { ApiError } from '../../schema/errors.js'
-import { bindingWindow } from '../rate-limit/index.js'
 import type { RequestContext } from './context.js'
 
 /** How many requests may be at work concurrently. */
@@ -276,7 +275,7 @@ export class Admissions {
   readonly uploads: Admission
   /** GraphQL requests of keys that are refused anyway, one at a time: a document is parsed before it is refused. */
   readonly refused: Admission
-  /** By key: the end of a ban or of the window that has refused it. */
+  /** By key: the end of its ban or of the window that had nothing left, as of its latest response. */
   readonly #refusedUntil = new LRUCache<number, number>({ max: 10_000 })
 
   constructor(limits: typeof ADMISSION_LIMITS) {
@@ -291,13 +290,16 @@ export class Admissions {
     )
   }
 
-  /** Must be called for each refusal with 429. */
-  noteRefusal({ key, subject, rateLimit }: RequestContext): void {
+  /** Must be called for each response that shows the windows of a key. */
+  note({ key, subject, rateLimit }: RequestContext): void {
     if (!key || !subject || !rateLimit) return
-    const { remaining, resetAt } = bindingWindow(rateLimit)
-    this.#refusedUntil.set(key.id, rateLimit.bannedUntil ?? resetAt)
+    const { bannedUntil: until = 0, windows } = rateLimit
+    const end = windows.reduce((end, { remaining, resetAt }) => (remaining > 0 ? end : Math.max(end, resetAt)), until)
+    // The end of a ban or another plan shows in the first response after it.
+    if (end === 0) return void this.#refusedUntil.delete(key.id)
+    this.#refusedUntil.set(key.id, end)
     // A burst is refused immediately: a request that waited would count as a strike, although it arrived before the
     // first refusal.
-    if (remaining === 0) this.work.letAllIn(subject.id)
+    this.work.letAllIn(subject.id)
   }
 }
