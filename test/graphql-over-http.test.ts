@@ -50,6 +50,11 @@ describe('the media type of a response', () => {
     [type, type],
     [`application/json, ${type}`, type],
     [`${type}, application/json;q=0.9`, type],
+    [`${type}; charset=utf-8, application/json; charset=utf-8`, type],
+    [`${type};q=0`, 'application/json'],
+    [`${type};q=0, */*`, 'application/json'],
+    [`${type};q=0.0, application/json`, 'application/json'],
+    [`${type}.old`, 'application/json'],
     ['application/*', 'application/json'],
     ['text/plain', 'application/json'],
     ['text/event-stream', 'application/json'],
@@ -191,6 +196,10 @@ describe('GraphiQL', () => {
     const gzip = await page({ 'accept-encoding': 'gzip' })
     expect(gzip.headers['content-encoding']).toBe('gzip')
     expect(gunzipSync(gzip.body).equals(plain.body)).toBe(true)
+    const refused = ['br;q=0', 'br;q=0, gzip;q=0', 'brotli', 'gzip;q=0, *', 'identity;q=0, br;q=0'].map((coding) =>
+      page({ 'accept-encoding': coding }).then(({ headers }) => headers['content-encoding']),
+    )
+    expect(await Promise.all(refused)).toEqual([undefined, undefined, undefined, 'br', undefined])
 
     const etag = plain.headers.etag as string
     const again = await page({ 'if-none-match': etag })
@@ -198,6 +207,17 @@ describe('GraphiQL', () => {
     const head = await page({}, 'HEAD')
     expect([head.status, head.body.length]).toEqual([200, 0])
     expect(head.headers['content-length']).toBe(String(plain.body.length))
+  })
+
+  test.each([
+    ['text/html', 200],
+    ['text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8', 200],
+    ['application/json, text/html;q=0.1', 200],
+    ['text/html;q=0, */*', 401],
+    ['text/htmlx', 401],
+    ['*/*', 401],
+  ])('for Accept: %s returns %i without a key', async (accept, status) => {
+    expect((await page({ accept })).status).toBe(status)
   })
 
   test('loads parts of this host that browsers keep for good, and the schema, without a key', async () => {

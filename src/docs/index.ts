@@ -5,6 +5,7 @@ import { brotliCompress, constants, gzip } from 'node:zlib'
 import { type GraphQLSchema, printSchema } from 'graphql'
 import { ApiError } from '../../schema/errors.js'
 import type { RequestContext } from '../http/context.js'
+import { acceptedCoding, namesType } from '../http/negotiation.js'
 import type { HttpResponse } from '../http/response.js'
 import type { Options } from '../openapi/index.js'
 import { projectPath } from '../project.js'
@@ -138,14 +139,13 @@ export function createDocs({ baseUrl, sunset, schema }: DocumentsOptions) {
     return created
   }
 
-  function respond({ type, etag, headers: own, bodies }: Page, { head, search }: RequestContext): HttpResponse {
-    const { headers: requested } = head
+  function respond({ type, etag, headers: own, bodies }: Page, context: RequestContext): HttpResponse {
+    const { head, search } = context
     const headers: Record<string, string> = { ...own, etag, vary: 'Accept, Accept-Encoding' }
     // During an upgrade, an old gateway may be asked for assets of a new one. It serves its own, uncached.
     if (search && etag === `"${search}"`) headers['cache-control'] = FOREVER
-    if (requested['if-none-match']?.includes(etag)) return { status: 304, headers }
-    const accepted = String(requested['accept-encoding'] ?? '')
-    const encoding = /\bbr\b/.test(accepted) ? 'br' : /\bgzip\b/.test(accepted) ? 'gzip' : 'identity'
+    if (head.headers['if-none-match']?.includes(etag)) return { status: 304, headers }
+    const encoding = acceptedCoding(context, ['br', 'gzip'])
     return {
       status: 200,
       headers: {
@@ -173,7 +173,7 @@ export function createDocs({ baseUrl, sunset, schema }: DocumentsOptions) {
     if (create || path === '/') context.allow = 'GET, HEAD'
     if (method !== 'GET' || path === null) return
     if (path === '/') return { status: 302, headers: { location: `${baseUrl}/docs` } }
-    if (!create || (path === '/graphql' && !head.headers.accept?.includes('text/html'))) return
+    if (!create || (path === '/graphql' && !namesType(context, 'text/html'))) return
     return createOnce(path, create).then((page) => respond(page, context))
   }
 }

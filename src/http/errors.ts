@@ -2,6 +2,7 @@ import { GraphQLError } from 'graphql'
 import { ApiError, InvalidValue } from '../../schema/errors.js'
 import type { Logger } from '../log.js'
 import type { RequestContext } from './context.js'
+import { namesType } from './negotiation.js'
 import { type HttpResponse, jsonResponse } from './response.js'
 
 /** Seconds after which a client may try again when the database did not answer. */
@@ -71,11 +72,11 @@ export function toApiError(error: unknown, log: Logger, context?: RequestContext
   return new ApiError('internal')
 }
 
+const GRAPHQL_TYPE = 'application/graphql-response+json'
+
 /** GraphQL's own media type if Accept names it, otherwise JSON. */
-export const graphqlMediaType = ({ head }: RequestContext) =>
-  head.headers.accept?.includes('application/graphql-response+json')
-    ? 'application/graphql-response+json'
-    : 'application/json'
+export const graphqlMediaType = (context: RequestContext) =>
+  namesType(context, GRAPHQL_TYPE) ? GRAPHQL_TYPE : 'application/json'
 
 /** The response to a refused request: GraphQL's shape on /graphql, elsewhere the Error object. */
 export function errorResponse({ code, message, status, headers }: ApiError, context: RequestContext): HttpResponse {
