@@ -4,6 +4,7 @@ import pg from 'pg'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createSecret } from '../src/auth/index.js'
 import { connect } from '../src/database/index.js'
+import { toApiError } from '../src/http/errors.js'
 import { createLog } from '../src/log.js'
 import { openTestDatabase } from './support/database.js'
 import { type Answer, type Gateway, openGateway } from './support/gateway.js'
@@ -147,6 +148,30 @@ test('/readyz uses one connection for all probes, and finds a new one when it is
   await proxy.restore()
   expect(await probe()).toBe(200)
   expect(states.map(({ msg }) => msg)).toEqual(['the database is unreachable', 'the database is reachable again'])
+})
+
+test('an error that repeats a text of the client is 500, whatever the text is', async () => {
+  const gateway = await openGateway()
+  onTestFinished(async () => {
+    await gateway.prisma.$executeRaw`DROP FUNCTION refuse CASCADE`
+    await gateway.close()
+  })
+  await gateway.prisma.$executeRaw`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+    'BEGIN RAISE EXCEPTION ''%'', NEW.name; END'`
+  await gateway.prisma
+    .$executeRaw`CREATE TRIGGER refuse BEFORE INSERT ON "Category" FOR EACH ROW EXECUTE FUNCTION refuse()`
+  for (const name of ['ECONNREFUSED', 'Connection terminated', 'terminating connection', 'SocketTimeout']) {
+    const { status, body } = await gateway.post('/categories', { name })
+    expect([status, body.code]).toEqual([500, 'internal'])
+  }
+})
+
+test('an error without end or with values that JSON does not have is 500', () => {
+  const log = createLog('silent')
+  const endless = Object.assign(new Error('endless'), { meta: { id: 1n } as object })
+  Object.assign(endless, { cause: endless, meta: endless })
+  for (const error of [endless, Object.assign(new Error('ETIMEDOUT'), { code: 1, meta: { id: 1n } }), 'EPIPE', null])
+    expect(toApiError(error, log)).toMatchObject({ status: 500, code: 'internal' })
 })
 
 describe.skipIf(!testDatabaseUrl)('PostgreSQL', () => {

@@ -10,25 +10,46 @@ const RETRY_UNAVAILABLE = '5'
 
 export const unavailable = () => new ApiError('unavailable', undefined, { 'retry-after': RETRY_UNAVAILABLE })
 
-// Prisma: cannot reach, timed out, refused, closed, no connection or transaction in time, rolled back by a conflict.
-const away = new Set(['P1001', 'P1002', 'P1003', 'P1008', 'P1011', 'P1017', 'P2024', 'P2028', 'P2034', 'P2037'])
-// PostgreSQL: connection, resources, operator, system; a conflict, a lock, a server that only reads.
-const awayState = /^(08|53|57|58|40001|40P01|55P03|25006)/
-// The same errors as Node and pg report them.
-const awayText =
-  /ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|Connection terminated|connection error and is not queryable|terminating connection|the database system is|prepared statement "\w+" does not exist|DatabaseNotReachable|ConnectionClosed|SocketTimeout/i
+const away = new Set([
+  // Prisma: cannot reach, timed out, refused, closed, no connection or transaction in time, rolled back by a conflict.
+  ...['P1001', 'P1002', 'P1003', 'P1008', 'P1011', 'P1017', 'P2024', 'P2028', 'P2034', 'P2037'],
+  // The same as Prisma's adapter reports it.
+  ...['DatabaseNotReachable', 'ConnectionClosed', 'SocketTimeout', 'TooManyConnections'],
+  // Node's sockets.
+  ...['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'],
+])
+// PostgreSQL: connection, resources, operator, system; a conflict, a lock, a server that only reads, a statement that
+// another server has prepared.
+const awayState = /^(?:(?:08|53|57|58)\w{3}|40001|40P01|55P03|25006|26000)$/
+// What pg says without a code, in an Error of its own. Compared whole: other messages repeat what a client has sent.
+const awayMessages = new Set<unknown>([
+  'Connection terminated',
+  'Connection terminated unexpectedly',
+  'Connection terminated due to connection timeout',
+  'Client has encountered a connection error and is not queryable',
+  'Client was closed and is not queryable',
+])
 
-interface PrismaError extends Error {
-  code?: string
-  meta?: { driverAdapterError?: { cause?: { originalCode?: string } } }
+const isAwayCode = (code: unknown) => typeof code === 'string' && (away.has(code) || awayState.test(code))
+
+/** An error of Prisma, of its adapter, of pg or of Node, or what the adapter has made of one. */
+interface Cause {
+  name?: unknown
+  code?: unknown
+  kind?: unknown
+  originalCode?: unknown
+  message?: unknown
+  meta?: { driverAdapterError?: unknown }
+  cause?: unknown
 }
 
 function isAway(error: unknown): boolean {
-  for (let cause = error, depth = 0; cause instanceof Error && depth < 5; cause = cause.cause, depth++) {
-    const { code, meta } = cause as PrismaError
-    if (code && away.has(code)) return true
-    if (awayState.test(meta?.driverAdapterError?.cause?.originalCode ?? code ?? '')) return true
-    if (awayText.test(`${code} ${cause.name} ${cause.message} ${JSON.stringify(meta)}`)) return true
+  let next = error
+  for (let depth = 0; typeof next === 'object' && next !== null && depth < 5; depth++) {
+    const { name, code, kind, originalCode, message, meta, cause }: Cause = next
+    if (isAwayCode(code) || isAwayCode(kind) || isAwayCode(originalCode)) return true
+    if (name === 'Error' && awayMessages.has(message)) return true
+    next = meta?.driverAdapterError ?? cause
   }
   return false
 }
