@@ -144,8 +144,12 @@ describe('the request target', () => {
     ['/pets', 200],
     ['http://other.example/pets', 200],
     ['http://other.example/pets?limit=1', 200],
-    ['/../pets', 200],
-    ['/store/../pets', 200],
+    ['/../pets', 404],
+    ['/./pets', 404],
+    ['/store/../pets', 404],
+    ['/store/%2e%2e/pets', 404],
+    ['/store\\..\\..\\pets', 404],
+    ['http://other.example/store/../pets', 404],
     ['/%70ets', 200],
     ['/pets/', 404],
     ['//pets', 404],
@@ -162,11 +166,21 @@ describe('the request target', () => {
     ['/webhook/1', 404],
     ['*', 400],
     ['http://[bad/pets', 400],
+    ['http://user@other.example/pets', 400],
+    ['http:/pets', 400],
+    ['http:pets', 400],
     ['ftp://other.example/pets', 400],
+    ['/pets#fragment', 400],
+    ['?limit=1', 400],
   ])('%s returns %i', async (target, status) => {
     const [answer] = await send(closing(`GET ${target} HTTP/1.1`))
     expect(answer?.status).toBe(status)
     if (status > 200) expect(JSON.parse(answer?.body ?? '')).toMatchObject({ status })
+  })
+
+  test.each(['/', 'http://other.example', 'http://other.example?limit=1'])('%s is the root', async (target) => {
+    const [answer] = await send(closing(`GET ${target} HTTP/1.1`))
+    expect(answer?.status).toBe(302)
   })
 
   test('an id can be percent-encoded', async () => {
@@ -175,14 +189,13 @@ describe('the request target', () => {
     expect(JSON.parse(answer?.body ?? '')).toMatchObject({ id: petId })
   })
 
-  test.each([
-    '/graphql?query={__typename}',
-    'http://other.example/graphql?query={__typename}',
-    '/x/../graphql?query={__typename}',
-  ])('%s is GraphQL', async (target) => {
-    const [answer] = await send(closing(`GET ${target} HTTP/1.1`))
-    expect(answer?.body).toBe('{"data":{"__typename":"Query"}}')
-  })
+  test.each(['/graphql?query={__typename}', 'http://other.example/graphql?query={__typename}'])(
+    '%s is GraphQL',
+    async (target) => {
+      const [answer] = await send(closing(`GET ${target} HTTP/1.1`))
+      expect(answer?.body).toBe('{"data":{"__typename":"Query"}}')
+    },
+  )
 })
 
 describe('methods', () => {

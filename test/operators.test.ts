@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
+import { request } from 'node:http'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { listen } from '../src/http/server.js'
 import { fill, operations } from '../src/rest/operations.js'
@@ -260,6 +262,45 @@ describe('metrics', () => {
       name.replace(/_(bucket|count|sum)$/, ''),
     )
     expect([...new Set(named)].sort()).toEqual(exposed.sort())
+  })
+})
+
+describe.each([
+  ['without a base path', ''],
+  ['with a base path', '/v1'],
+])('/metrics %s', (_, base) => {
+  // A proxy that denies this path must not be deceived by another that leads to it.
+  const others = [
+    ...['//metrics', '/metrics/', '/metrics;a', '/%6detrics', '/metrics%00', '/./metrics', '/../metrics'],
+    ...[
+      '/x/../metrics',
+      '/x/%2e%2e/metrics',
+      '/pets/%2e%2e/metrics',
+      '/pets/.%2E/metrics',
+      '/x\\..\\metrics',
+      '/\\metrics',
+    ],
+    ...['http://a.example/x/../metrics', 'http://a.example//metrics', `${base || '/v1'}/metrics`, `${base}/../metrics`],
+    ...['http://a.example#/metrics', '/metrics#a', '/x#/metrics', 'http://a@b/metrics', 'http:///metrics', 'metrics'],
+  ]
+
+  test.each([
+    ['PORT', {}],
+    ['ADMIN_PORT', { ADMIN_PORT: '9000' }],
+  ])('has one path on %s', async (port, env) => {
+    const of = await useGateway({ env: { BASE_URL: `https://api.example.com${base}`, ...env } })
+    const server = await listen(port === 'PORT' ? of.app : of.app.admin, { port: 0, host: '127.0.0.1' })
+    onTestFinished(() => server.close())
+    // Not fetch, because it resolves dots.
+    const ask = async (path: string) => {
+      const sent = request({ port: server.port, path, headers: { 'x-api-key': of.key } }).end()
+      const [response] = await once(sent, 'response')
+      return [response.statusCode, (await response.toArray()).join('')]
+    }
+    for (const path of ['/metrics', '/metrics?a=/x', 'http://a.example/metrics'])
+      expect(await ask(path), path).toEqual([200, expect.stringContaining('petstore_requests_total')])
+    for (const path of others)
+      expect(await ask(path), path).toEqual([expect.toBeOneOf([400, 404]), expect.stringContaining('"code"')])
   })
 })
 

@@ -163,13 +163,10 @@ export function createDocs({ baseUrl, sunset, schema }: DocumentsOptions) {
    * @throws ApiError not_found, for a path below /docs/ that is not an asset
    */
   return (context: RequestContext): HttpResponse | Promise<HttpResponse> | undefined => {
-    const { path, method, head } = context
+    const { path, method } = context
     const create = path === null ? undefined : creators.get(path)
-    // The URL as sent, because the path has `..` resolved and may have left the folder.
-    const below = path?.startsWith('/docs/') || head.url?.startsWith(`${base}/docs/`)
-    if (below && !(create && path?.startsWith('/docs/'))) {
+    if (path?.startsWith('/docs/') && !create)
       throw new ApiError('not_found', `There is no page at this address. The reference is at ${baseUrl}/docs.`)
-    }
     if (create || path === '/') context.allow = 'GET, HEAD'
     if (method !== 'GET' || path === null) return
     if (path === '/') return { status: 302, headers: { location: `${baseUrl}/docs` } }

@@ -34,7 +34,7 @@ export class RequestContext {
   readonly method: string
   /** The path below the base URL; null for one outside of it. */
   path: string | null = null
-  /** The path as it was asked for, at the root of the server. */
+  /** The path as it was sent, at the root of the server. */
   pathname = ''
   /** The query string, without the question mark. */
   search = ''
@@ -127,30 +127,23 @@ function hasHost({ headers: { host }, rawHeaders, httpVersion }: RequestHead): b
   return true
 }
 
-/** A target in which nothing needs to be normalized. */
-const plain = /^((?:\/[\w~-][\w.~-]*)+|\/)(?:\?([^#]*))?$/
+/** A target in origin form, or in absolute form, as a proxy sends it: its host, path and query string. */
+const target = /^(?:https?:\/\/([^/?#]+))?(\/[^?#]*)?(?:\?([^#]*))?$/i
 
 /**
- * Where the request goes. A target in absolute form, as a proxy sends it, counts by its path.
+ * Where the request goes. The path counts as it was sent: with `..` resolved, it could lead to where a proxy in front
+ * of the gateway lets nobody go.
  *
  * @throws ApiError invalid_request
  */
 export function readTarget(context: RequestContext, basePath: string): void {
   const { head } = context
-  const { url = '' } = head
-  const found = plain.exec(url)
+  const [, host, path, search = ''] = target.exec(head.url ?? '') ?? []
   if (!hasHost(head)) throw notHttp('it must have exactly one Host header, with a valid host')
-  if (found) {
-    context.pathname = found[1] as string
-    context.search = found[2] ?? ''
-  } else {
-    const absolute = url.startsWith('/') ? `http://localhost${url}` : /^https?:/i.test(url) ? url : ''
-    if (!URL.canParse(absolute)) throw notHttp('its target is neither a path nor an http URL')
-    const { pathname, search } = new URL(absolute)
-    context.pathname = pathname
-    context.search = search.slice(1)
-  }
-  const { pathname } = context
+  if (host === undefined ? !path : !isHost(host)) throw notHttp('its target is neither a path nor an http URL')
+  const pathname = path ?? '/'
+  context.pathname = pathname
+  context.search = search
   if (!basePath) context.path = pathname
   else if (pathname === basePath) context.path = '/'
   else if (pathname.startsWith(`${basePath}/`)) context.path = pathname.slice(basePath.length)
