@@ -54,6 +54,39 @@ describe('npm run keys', () => {
       expect(await runCommand(['admin/keys', ...args], env)).toEqual(await keys(...args))
   })
 
+  test('names and sources from the database are printed without anything that a terminal obeys or hides', async () => {
+    const name = 'a\x1b[31m\x9b2J\x07\x7f\n│ forged\u202eright\u2066\u2028\u{e0041}z'
+    const shown = 'a\\u001b[31m\\u009b2J\\u0007\\u007f\\u000a│ forged\\u202eright\\u2066\\u2028\\udb40\\udc41z'
+    const { row } = await gateway.createKey({ name })
+    await gateway.prisma.$transaction([
+      gateway.prisma.$executeRaw`SELECT set_config('petstore.source', 'me\x1b[0m', true)`,
+      gateway.prisma.apiKey.update({ where: { id: row.id }, data: { name: `${name}.`, plan: 'Pro' } }),
+    ])
+    await gateway.prisma.apiKeyUsage.create({
+      data: { keyId: row.id, name, day: new Date(), requests: 1, refusals: 0, cost: 1 },
+    })
+    const id = String(row.id)
+    const commands = [['list'], ['show', id], ['usage'], ['usage', '--days', '2'], ['usage', id, '--days', '2']]
+    for (const command of [...commands, ['history'], ['history', id]]) {
+      const { code, stdout } = await keys(...command)
+      expect(code).toBe(0)
+      expect(stdout.replaceAll('\n', ''), command.join(' ')).not.toMatch(/[\p{C}\p{Zl}\p{Zp}]/u)
+      expect(stdout, command.join(' ')).toContain('a\\u001b[31m')
+      const json = (await keys(...command, '--json')).stdout.trimEnd()
+      expect(json).not.toMatch(/[\p{C}\p{Zl}\p{Zp}]/u)
+      if (command[0] !== 'history')
+        expect(JSON.stringify(JSON.parse(json))).toContain(JSON.stringify(name).slice(1, -1))
+    }
+    expect((await keys('show', id)).stdout).toContain(`│ ${shown}. `)
+    expect((await keys('history', id)).stdout).toContain('me\\u001b[0m')
+    await gateway.prisma.apiKey.delete({ where: { id: row.id } })
+  })
+
+  test('history: a name may look like a time', async () => {
+    const { id } = await json('create', '--name', '2027-01-31Team', '--plan', 'Free')
+    expect((await keys('history', String(id))).stdout).toContain('name 2027-01-31Team')
+  })
+
   test('create: the key works immediately; --json prints one object', async () => {
     const created = await json('create', '--name', ' Ann ', '--plan', 'Pro')
     expect(created).toEqual({

@@ -4,7 +4,7 @@ import type { Database } from '../database/index.js'
 import { createLog } from '../log.js'
 import { openRateLimiter } from '../rate-limit/index.js'
 import { type Action, bannedUntil, type Call, find, state } from './key-commands.js'
-import { bar, line, render, renderColumns, sparkline, text } from './table.js'
+import { bar, line, render, renderColumns, sparkline, text, visible } from './table.js'
 
 // The commands that show what keys have used, and what happened to them. Without --json they fit into 80 columns.
 
@@ -157,7 +157,7 @@ const title = ({ id, name, prefix }: ApiKey) => `Key ${id}, ${line(name, 40)} ($
 const IMPLIED = new Set(['id', 'hash', 'prefix', 'createdAt', 'originId'])
 
 const shown = (value: unknown) =>
-  typeof value === 'string' && /^\d{4}-\d\d-\d\dT/.test(value)
+  typeof value === 'string' && /^\d{4}-\d\d-\d\dT/.test(value) && !Number.isNaN(Date.parse(value))
     ? text(new Date(value)).replace(/\.\d+Z$/, 'Z')
     : text(value)
 
@@ -197,11 +197,11 @@ export const keyReports: Record<string, Action> = {
     const rows = events.map((event) => {
       const replaces = old.filter(({ replacedById }) => replacedById === event.keyId).map(({ id }) => id)
       const what = describe(event, replaces)
-      const columns = [shown(event.at.toISOString()), event.event, event.source]
+      const columns = [shown(event.at.toISOString()), event.event, visible(event.source)]
       // Of a deleted key, the part of its prefix that tells it from others.
       return key
         ? [...columns, what]
-        : [String(event.keyId ?? event.prefix.slice(9)), ...columns, `${event.name}\n${what}`]
+        : [String(event.keyId ?? event.prefix.slice(9)), ...columns, `${visible(event.name)}\n${what}`]
     })
     const head = key ? `${title(key)}\n${key.plan}, ${key.access}, ${state(key)}\n\n` : ''
     if (rows.length === 0)

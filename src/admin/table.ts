@@ -4,15 +4,24 @@ import Table from 'cli-table3'
 
 export type Fields = Record<string, unknown>
 
+const codeOf = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
+
+/**
+ * A text from the database with what a terminal obeys or does not show escaped as in JSON: control and format characters,
+ * overrides of the direction, ends of lines.
+ */
+export const visible = (value: string) =>
+  value.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (character) => character.replace(/./gs, codeOf))
+
 export const text = (value: unknown) =>
-  value instanceof Date ? value.toISOString().replace('.000Z', 'Z') : String(value ?? '–')
+  value instanceof Date ? value.toISOString().replace('.000Z', 'Z') : visible(String(value ?? '–'))
 
 // No lines between rows: they make a long table harder to read.
 const plain = { style: { head: [], border: [] }, chars: { mid: '', 'left-mid': '', 'mid-mid': '', 'right-mid': '' } }
 
 /** A table of several keys, or of the fields of one. */
 export function render(rows: Fields | Fields[], json: boolean | undefined, columns?: string[]): string {
-  if (json) return `${JSON.stringify(rows)}\n`
+  if (json) return `${visible(JSON.stringify(rows))}\n`
   if (!Array.isArray(rows)) {
     const table = new Table(plain)
     for (const [name, value] of Object.entries(rows)) table.push([name, text(value)])
@@ -32,7 +41,7 @@ export const bar = (used: number, limit: number) => {
 
 /** A text on one line, cut to a width. */
 export const line = (value: string, width: number) => {
-  const characters = [...value]
+  const characters = [...visible(value)]
   return characters.length > width ? `${characters.slice(0, width - 1).join('')}…` : value
 }
 
