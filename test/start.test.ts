@@ -111,6 +111,29 @@ describe('npm start', () => {
       .not.toContainEqual(expect.stringMatching(/^lock-/))
   })
 
+  test.each([
+    ['a shell', {}],
+    [
+      'a script of npm',
+      { npm_lifecycle_event: 'serve', npm_lifecycle_script: 'nohup node --import ./src/built.mjs &' },
+    ],
+  ])('lives on when %s has started it in the background and ends', async (_, env) => {
+    const root = await temporaryFolder()
+    await mkdir(join(root, 'dist/src'), { recursive: true })
+    await writeFile(
+      join(root, 'dist/src/main.js'),
+      "setTimeout(() => require('node:fs').writeFileSync('alive', ''), 3_000)",
+    )
+    await mkdir(join(root, 'src'))
+    await cp('src/built.mjs', join(root, 'src/built.mjs'))
+    const command = '"$0" --import ./src/built.mjs dist/src/main.js >/dev/null 2>&1 & sleep 1'
+    await promisify(execFile)('sh', ['-c', command, process.execPath], {
+      cwd: root,
+      env: { PATH: process.env.PATH, ...env },
+    })
+    await expect.poll(() => readdirSync(root), { timeout: 20_000 }).toContain('alive')
+  })
+
   test('says what to do if there is no build, or if a source is newer', async () => {
     const root = await temporaryFolder()
     const start = () => runNode(['--import', './src/built.mjs', 'dist/src/main.js'], root)
