@@ -1,5 +1,7 @@
 import { getIntrospectionQuery } from 'graphql'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { schema } from '../schema/index.js'
+import { KnownDocument } from '../src/graphql/documents.js'
 import { type Gateway, openGateway } from './support/gateway.js'
 
 let gateway: Gateway
@@ -20,6 +22,26 @@ const cost = async (query: string, variables?: object, operationName?: string) =
   const { headers } = await gateway.post('/graphql', { query, variables, operationName })
   return Number(headers.get('x-ratelimit-cost'))
 }
+
+describe('what a document takes in the cache', () => {
+  const fields = `{ pet(petId: 1) { ${repeat(49, (i) => `a${i}: category { id }`)} } }`
+  const weigh = (query: string) => new KnownDocument(schema, query).weight
+  const one = weigh(`query A ${fields}`)
+  /** Without its plan, which has about a hundred fields. */
+  const tokens = one - 1_000 * 100
+
+  test('counts the plan of each operation, also of a fragment that they share', () => {
+    const operations = repeat(20, (i) => `query Q${i} { ...F }`)
+    expect(weigh(`${operations} fragment F on Query ${fields}`)).toBeGreaterThan(20 * (one - tokens))
+  })
+
+  test('counts the four plans of an operation with @skip or @include', () => {
+    for (const directive of ['skip', 'include'])
+      expect(
+        weigh(`query A($a: Boolean!) ${fields.replace('{ id }', `{ id @${directive}(if: $a) }`)}`),
+      ).toBeGreaterThan(tokens + 4 * (one - tokens))
+  })
+})
 
 describe('the cost of a document', () => {
   test.each([

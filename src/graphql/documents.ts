@@ -74,13 +74,22 @@ export class KnownDocument {
     return this.#validated.errors
   }
 
-  /** What it takes in memory, in bytes: its text, its tokens with its syntax tree, and the plan of its execution. */
+  /**
+   * What it can take in memory, in bytes: its text, its tokens with its syntax tree, and every plan of every operation.
+   * Fragments that operations share count for each of them, because their plans share nothing.
+   */
   get weight(): number {
-    const { loc } = this.node
+    const { definitions, loc } = this.node
     let tokens = loc ? 0 : MAX_TOKENS
-    for (let token: Token | null | undefined = loc?.startToken; token; token = token.next) tokens++
+    let isConditional = !loc
+    for (let token: Token | null | undefined = loc?.startToken; token; token = token.next) {
+      tokens++
+      if (token.value === 'skip' || token.value === 'include') isConditional = true
+    }
     const text = 2 * (loc?.source.body.length ?? 0)
-    return text + BYTES_PER_TOKEN * tokens + BYTES_PER_SELECTION * this.#validated.expanded
+    const operations = definitions.filter(({ kind }) => kind === Kind.OPERATION_DEFINITION).length
+    const plans = operations * (isConditional ? MAX_PLANS : 1)
+    return BYTES_PER_DOCUMENT + text + BYTES_PER_TOKEN * tokens + BYTES_PER_SELECTION * plans * this.#validated.expanded
   }
 
   /** @throws ApiError invalid_request (the name is wrong, or missing among several) */
@@ -142,8 +151,11 @@ export class KnownOperation {
 }
 
 // Measured; see test/hostile-documents.test.ts.
+const BYTES_PER_DOCUMENT = 10_000
 const BYTES_PER_TOKEN = 700
 const BYTES_PER_SELECTION = 1_000
+/** How many plans an operation keeps at most; see src/execute/executor.ts. */
+const MAX_PLANS = 4
 /** What the documents in the cache may take in memory, in bytes. */
 const MAX_CACHED_BYTES = 67_108_864
 
