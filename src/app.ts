@@ -21,12 +21,13 @@ import { ADMISSION_LIMITS, Admissions, leavePlace } from './http/admission.js'
 import { readBody } from './http/body.js'
 import { notHttp, RequestContext, readTarget } from './http/context.js'
 import { preflight, setCorsHeaders } from './http/cors.js'
-import { errorResponse, toApiError } from './http/errors.js'
+import { errorResponse, toApiError, unavailable } from './http/errors.js'
 import { createHealth } from './http/health.js'
 import { createRequestLog } from './http/request-log.js'
 import { type HttpResponse, send } from './http/response.js'
 import { traceparent } from './http/trace.js'
 import { UnreadAnswers } from './http/unread.js'
+import { UPLOAD_ROOM, Uploads } from './http/uploads.js'
 import { createIdempotency } from './idempotency/index.js'
 import type { Logger } from './log.js'
 import { createMetrics } from './metrics.js'
@@ -45,8 +46,10 @@ export interface Dependencies {
   log: Logger
   /** How long a key's row is trusted (see ApiKeyCache). */
   keyTtlMs?: number
-  /** How many requests may be at work, may send their bodies, and may be of keys that are refused anyway. */
+  /** How many requests may be at work, and of keys that are refused anyway. */
   limits?: typeof ADMISSION_LIMITS
+  /** What bodies that are arriving may take together, in bytes; default: 64 MiB, or 16 of the largest. */
+  uploadRoom?: number
   /** Lengths of the windows; only tests set it, because they cannot wait for a minute. */
   seconds?: typeof windowSeconds
   /** How long an execution of GraphQL may take; default: 10 s. */
@@ -73,8 +76,9 @@ export function createApp(dependencies: Dependencies) {
   const apiKeys = new ApiKeyCache({ prisma, log, ttlMs: keyTtlMs })
   const usage = new KeyUsage({ prisma: database.prisma, log })
   const admissions = new Admissions(limits)
+  const uploads = new Uploads(dependencies.uploadRoom ?? Math.max(UPLOAD_ROOM, 16 * maxBodyBytes))
   const unread = new UnreadAnswers()
-  const metrics = createMetrics({ rateLimiter, database, admissions, unread })
+  const metrics = createMetrics({ rateLimiter, database, admissions, uploads, unread })
   const logRequest = createRequestLog(log)
   const health = createHealth({ database, rateLimiter, state, metrics: metrics.registry })
   const docs = createDocs({ baseUrl, sunset, schema })
@@ -98,17 +102,21 @@ export function createApp(dependencies: Dependencies) {
     const open = preflight(context) ?? (settings.ADMIN_PORT ? undefined : health(context)) ?? docs(context)
     if (open) return open
     await authenticate(context)
-    if (takesBody(context)) await receiveBody(context)
-    if (context.path !== '/graphql') return await rest(context)
-    if (admissions.isRefused(context)) await admissions.refused.enter(context)
-    return await graphql(context)
+    const isGraphql = context.path === '/graphql'
+    if (isGraphql && admissions.isRefused(context)) await admissions.refused.enter(context)
+    if (takesBody(context)) {
+      // Nobody reads the body of a REST request that the quota refuses, so nothing of it has to be kept.
+      if (!isGraphql && (await isUsedUp(context))) context.body = unavailable()
+      else await readBody(context, maxBodyBytes, uploads)
+    }
+    return isGraphql ? await graphql(context) : await rest(context)
   }
 
-  /** A request takes no room from those at work while its body arrives. */
-  async function receiveBody(context: RequestContext) {
-    await admissions.uploads.enter(context)
-    await readBody(context, maxBodyBytes)
-    leavePlace(context)
+  /** Whether the quota has nothing left for a key that it has refused before. */
+  async function isUsedUp(context: RequestContext): Promise<boolean> {
+    if (!context.subject || !admissions.isRefused(context)) return false
+    const { bannedUntil, windows } = await rateLimiter.consume(context.subject, 0)
+    return bannedUntil !== undefined || windows.some(({ remaining }) => remaining === 0)
   }
 
   /** The steps of a request to ADMIN_PORT. */

@@ -3,12 +3,14 @@ import type { Database } from './database/index.js'
 import type { Admissions } from './http/admission.js'
 import type { RequestContext } from './http/context.js'
 import type { UnreadAnswers } from './http/unread.js'
+import type { Uploads } from './http/uploads.js'
 import type { RateLimiter } from './rate-limit/index.js'
 
 export interface MetricsOptions {
   rateLimiter: RateLimiter
   database: Pick<Database, 'pool'>
   admissions: Admissions
+  uploads: Uploads
   unread: UnreadAnswers
 }
 
@@ -16,8 +18,8 @@ export interface MetricsOptions {
  * Metrics for Prometheus. Each value of a label is a time series, so every label has a fixed set of values, which
  * clients cannot extend.
  */
-export function createMetrics({ rateLimiter, database, admissions, unread }: MetricsOptions) {
-  const { work, uploads, refused } = admissions
+export function createMetrics({ rateLimiter, database, admissions, uploads, unread }: MetricsOptions) {
+  const { work, refused } = admissions
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry })
@@ -86,7 +88,7 @@ export function createMetrics({ rateLimiter, database, admissions, unread }: Met
     registers,
     collect() {
       this.reset()
-      this.inc(work.figures.shed + uploads.figures.shed + refused.figures.shed)
+      this.inc(work.figures.shed + uploads.figures.refused + refused.figures.shed)
     },
   })
   new Gauge({
@@ -96,7 +98,7 @@ export function createMetrics({ rateLimiter, database, admissions, unread }: Met
     registers,
     collect() {
       this.set({ state: 'uploading' }, uploads.figures.inside)
-      this.set({ state: 'waiting' }, uploads.figures.waiting + work.figures.waiting + refused.figures.waiting)
+      this.set({ state: 'waiting' }, work.figures.waiting + refused.figures.waiting)
       this.set({ state: 'working' }, work.figures.inside + refused.figures.inside)
     },
   })

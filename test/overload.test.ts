@@ -5,7 +5,6 @@ import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type Gateway, openGateway, useGateway } from './support/gateway.js'
 
 const work = { room: 4, share: 2, waiting: 8, stuckLeave: true }
-const uploads = { room: 4, share: 2, waiting: 8 }
 const refusals = { room: 4, share: 1, waiting: 8 }
 
 /** A connection that ends with the test. */
@@ -29,7 +28,7 @@ async function statuses(socket: Socket): Promise<number[]> {
 
 describe('more requests than there is room for', () => {
   test('wait and are answered, as long as only few wait', async () => {
-    const gateway = await useGateway({ limits: { work, uploads, refused: refusals } })
+    const gateway = await useGateway({ limits: { work, refused: refusals } })
     const answers = await Promise.all(Array.from({ length: 5 }, () => gateway.get('/pets')))
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200])
   })
@@ -40,7 +39,7 @@ describe('more requests than there is room for', () => {
   ])(
     'return 503 with Retry-After and all headers, cost nothing, and do not shut out other keys: %s',
     async (_, call) => {
-      const gateway = await useGateway({ limits: { work, uploads, refused: refusals } })
+      const gateway = await useGateway({ limits: { work, refused: refusals } })
       const [ann, bob] = [await gateway.createKey({ plan: 'Pro' }), await gateway.createKey()]
       // Two at work, four wait: half of the places.
       const many = Promise.all(Array.from({ length: 20 }, () => call(gateway, ann.key)))
@@ -67,7 +66,7 @@ describe('more requests than there is room for', () => {
 
   test('leave the operational endpoints and the pages alone', async () => {
     const gateway = await useGateway({
-      limits: { work: { room: 0, share: 0, waiting: 0 }, uploads, refused: refusals },
+      limits: { work: { room: 0, share: 0, waiting: 0 }, refused: refusals },
     })
     expect((await gateway.get('/pets')).status).toBe(503)
     for (const path of ['/healthz', '/readyz', '/metrics', '/openapi.json'])
@@ -76,7 +75,7 @@ describe('more requests than there is room for', () => {
 
   test('are refused within two seconds if no place becomes free', async () => {
     const gateway = await useGateway({
-      limits: { work: { room: 0, share: 0, waiting: 8 }, uploads, refused: refusals },
+      limits: { work: { room: 0, share: 0, waiting: 8 }, refused: refusals },
     })
     const started = performance.now()
     expect((await gateway.get('/pets')).status).toBe(503)
@@ -84,7 +83,7 @@ describe('more requests than there is room for', () => {
   })
 
   test('GraphQL requests of a key that is refused anyway are checked one by one, with the same response', async () => {
-    const gateway = await useGateway({ limits: { work, uploads, refused: refusals } })
+    const gateway = await useGateway({ limits: { work, refused: refusals } })
     const bannedUntil = new Date(Date.now() + 600_000)
     const { key } = await gateway.createKey({ plan: 'Pro', bannedUntil })
     const answers = await Promise.all(
@@ -96,7 +95,7 @@ describe('more requests than there is room for', () => {
 
   describe('GraphQL requests are checked one by one only while all of them would be refused:', () => {
     // No room to wait: of several that arrive together, a key that is checked one by one gets 503 for all but one.
-    const limits = { work: { ...work, share: 4 }, uploads, refused: { ...refusals, waiting: 0 } }
+    const limits = { work: { ...work, share: 4 }, refused: { ...refusals, waiting: 0 } }
     const pet = (count: number) =>
       `{ ${Array.from({ length: count }, (_, i) => `a${i}: pet(petId: ${i + 1}) { id }`).join(' ')} }`
     const together = async (gateway: Gateway, key: string, query: string) => {
@@ -137,7 +136,7 @@ describe('more requests than there is room for', () => {
 
   test('large GraphQL operations wait for each other or are refused, and do not delay small ones', async () => {
     const gateway = await useGateway({
-      limits: { work: { ...work, room: 40, share: 30, waiting: 40 }, uploads, refused: refusals },
+      limits: { work: { ...work, room: 40, share: 30, waiting: 40 }, refused: refusals },
     })
     const large = `{ ${Array.from({ length: 60 }, (_, i) => `a${i}: pet(petId: ${i + 1}) { id }`).join(' ')} }`
     const answers = Promise.all(Array.from({ length: 5 }, () => gateway.graphql(large)))
@@ -146,7 +145,7 @@ describe('more requests than there is room for', () => {
   })
 
   test('are refused immediately with 429 when the quota of their key is used up', async () => {
-    const gateway = await useGateway({ limits: { work: { ...work, waiting: 200 }, uploads, refused: refusals } })
+    const gateway = await useGateway({ limits: { work: { ...work, waiting: 200 }, refused: refusals } })
     const { key } = await gateway.createKey({ plan: 'Enterprise', minuteLimit: 3, dayLimit: 3 })
     const answers = await Promise.all(Array.from({ length: 90 }, () => gateway.get('/pets', { key })))
     const counts = [200, 429].map((status) => answers.filter((answer) => answer.status === status).length)
@@ -158,24 +157,8 @@ describe('more requests than there is room for', () => {
 describe('clients that are slow', () => {
   let gateway: Gateway
   beforeAll(async () => {
-    gateway = await openGateway({ limits: { work, uploads, refused: refusals } })
+    gateway = await openGateway({ limits: { work, refused: refusals } })
     return () => gateway.close()
-  })
-
-  test('keep no place from the others while they send their bodies', async () => {
-    const { key } = await gateway.createKey()
-    const json = 'Content-Type: application/json\r\n'
-    for (let i = 0; i < 2; i++)
-      (await dial(gateway)).write(`${head('POST /categories', key, `${json}Content-Length: 20\r\n`)}{`)
-    for (let i = 0; i < 3; i++)
-      (await dial(gateway)).write(`${head('POST /graphql', key, `${json}Transfer-Encoding: chunked\r\n`)}1\r\n{\r\n`)
-    const figures = async () => (await gateway.get('/metrics', { key: null })).text
-    await expect.poll(figures, { timeout: 60_000 }).toMatch(/^petstore_requests\{state="uploading"\} 2$/m)
-    // The same key can still read; its uploads are full, those of others are not.
-    expect((await gateway.get('/pets', { key })).status).toBe(200)
-    expect((await gateway.post('/categories', { name: 'Cats' })).status).toBe(201)
-    const { status, headers } = await gateway.post('/categories', { name: 'Cats' }, { key })
-    expect([status, headers.get('retry-after')]).toEqual([503, '1'])
   })
 
   test('do not delay others after they disconnect', async () => {

@@ -42,7 +42,7 @@ export const bar = (used: number, limit: number) => {
 /** A text on one line, cut to a width. */
 export const line = (value: string, width: number) => {
   const characters = [...visible(value)]
-  return characters.length > width ? `${characters.slice(0, width - 1).join('')}…` : value
+  return characters.length > width ? `${characters.slice(0, width - 1).join('')}…` : characters.join('')
 }
 
 const BARS = [...'▁▂▃▄▅▆▇█']

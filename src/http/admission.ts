@@ -15,9 +15,8 @@ interface AdmissionLimits {
 }
 
 /** Of a gateway. More requests at work are not served faster, but make each turn of the event loop longer. */
-export const ADMISSION_LIMITS: Record<'work' | 'uploads' | 'refused', AdmissionLimits> = {
+export const ADMISSION_LIMITS: Record<'work' | 'refused', AdmissionLimits> = {
   work: { room: 128, share: 32, waiting: 10_000, stuckLeave: true },
-  uploads: { room: 2_000, share: 200, waiting: 10_000 },
   refused: { room: 32, share: 1, waiting: 10_000 },
 }
 
@@ -271,8 +270,6 @@ export function leavePlace(context: RequestContext): void {
 export class Admissions {
   /** Requests at work. */
   readonly work: Admission
-  /** Requests whose bodies are being received. */
-  readonly uploads: Admission
   /** GraphQL requests of keys that are refused anyway, one at a time: a document is parsed before it is refused. */
   readonly refused: Admission
   /** By key: the end of its ban or of the window that had nothing left, as of its latest response. */
@@ -280,7 +277,6 @@ export class Admissions {
 
   constructor(limits: typeof ADMISSION_LIMITS) {
     this.work = new Admission(limits.work)
-    this.uploads = new Admission(limits.uploads)
     this.refused = new Admission(limits.refused)
   }
 

@@ -3,43 +3,113 @@ import { parse as parseLossless } from 'lossless-json'
 import { ApiError } from '../../schema/errors.js'
 import { wrongValue } from '../../schema/problems.js'
 import type { RequestContext, RequestHead } from './context.js'
+import type { Upload, Uploads } from './uploads.js'
+
+const noBody: Buffer = Buffer.alloc(0)
+
+// The rest of the body is not read, so the connection cannot serve another request.
+const CLOSE = { connection: 'close' }
 
 const tooLarge = (max: number) =>
-  // The rest of the body is not read, so the connection cannot serve another request.
-  new ApiError('payload_too_large', `The body must not be larger than ${max} bytes.`, { connection: 'close' })
+  new ApiError('payload_too_large', `The body must not be larger than ${max} bytes.`, CLOSE)
+
+/**
+ * How many pieces a body may arrive in: so many, and one more for each 64 bytes. A piece is a chunk of the transfer coding
+ * or what one read of the socket returned, and takes more time than its bytes.
+ */
+const FREE_PIECES = 1_024
+const BYTES_PER_PIECE = 64
+
+const isTooMany = (pieces: number, bytes: number) => pieces > FREE_PIECES + bytes / BYTES_PER_PIECE
+
+const tooManyPieces = (pieces: number, bytes: number) =>
+  new ApiError(
+    'payload_too_large',
+    `The body arrives in too many pieces: the first ${bytes} bytes in ${pieces}. Send it in larger chunks.`,
+    CLOSE,
+  )
 
 /**
  * Collects the body of a request, counted whether or not it declares a length. What is wrong with it is kept for the step
- * that needs it, because a refusal of the key comes first.
+ * that needs it, because a refusal of the key comes first. Its memory depends on its bytes alone: each piece, which Node
+ * keeps in a larger buffer, is copied immediately.
+ *
+ * @throws ApiError unavailable (other bodies have taken the room)
  */
-export function readBody(context: RequestContext, max: number): Promise<void> | undefined {
+export function readBody(context: RequestContext, max: number, uploads: Uploads): Promise<void> | undefined {
   const req = context.head as IncomingMessage
-  if (Number(req.headers['content-length']) > max) {
+  const declared = Number(req.headers['content-length'] ?? Number.NaN)
+  if (declared === 0) return undefined
+  if (declared > max) {
     context.body = tooLarge(max)
     return undefined
   }
-  return new Promise((resolve) => {
-    const chunks: Buffer[] = []
-    let size = 0
-    const finish = (body: Buffer | ApiError) => {
-      context.body = body
+  return new Promise((resolve, reject) => {
+    let body = noBody
+    let [size, pieces] = [0, 0]
+    const refuse = (error: ApiError) => {
+      stop()
+      reject(error)
+    }
+    const upload: Upload = { address: context.address, holder: context.subject?.id ?? '', bytes: 0, refuse }
+    const stop = () => {
+      req.off('data', collect).off('end', end).off('error', incomplete).off('close', incomplete)
+      uploads.end(upload)
+    }
+    const finish = (result: Buffer | ApiError) => {
+      stop()
+      context.body = result
       resolve()
     }
+    const end = () => finish(body.subarray(0, size))
     // Every request emits `close`, nearly all after their end, and creating an error that is not used is slow.
-    const incomplete = () => {
-      if (!req.readableEnded)
-        finish(new ApiError('invalid_request', 'The body is incomplete: the connection closed before its end.'))
+    const incomplete = () =>
+      finish(new ApiError('invalid_request', 'The body is incomplete: the connection closed before its end.'))
+    function grow(bytes: number) {
+      uploads.take(upload, bytes)
+      const larger = Buffer.allocUnsafe(bytes)
+      body.copy(larger, 0, 0, size)
+      body = larger
     }
-    req.on('data', function collect(chunk: Buffer) {
-      size += chunk.length
-      chunks.push(chunk)
-      if (size <= max) return
-      req.off('data', collect).off('error', incomplete).off('close', incomplete).pause()
-      finish(tooLarge(max))
-    })
-    req.on('end', () => finish(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)))
-    req.on('error', incomplete)
-    req.on('close', incomplete)
+    function collect(piece: Buffer) {
+      const total = size + piece.length
+      if (total > max) return finish(tooLarge(max))
+      if (isTooMany(++pieces, total)) return finish(tooManyPieces(pieces, total))
+      // Most bodies arrive in one piece.
+      if (size === 0 && total === declared) body = piece
+      else {
+        if (total > body.length) grow(Number.isNaN(declared) ? Math.min(max, 2 * total) : declared)
+        piece.copy(body, size)
+      }
+      size = total
+    }
+    req.on('data', collect).on('end', end).on('error', incomplete).on('close', incomplete)
+  })
+}
+
+/** How much of a body that nobody needs is read, in bytes, and for how long, in milliseconds. */
+const MAX_DISCARDED = 16_777_216
+const DISCARD_MS = 2_000
+
+/**
+ * Reads the rest of a body that nobody needs, so that a client which sends all of it before it reads gets its response.
+ * Resolves when it has ended, to false if it is too much.
+ */
+export function discardBody(req: IncomingMessage): Promise<boolean> {
+  return new Promise((resolve) => {
+    let [size, pieces] = [0, 0]
+    const finish = (isWhole: boolean) => {
+      clearTimeout(timer)
+      req.off('data', count).off('close', finishAll).off('end', finishAll).pause()
+      resolve(isWhole)
+    }
+    const finishAll = () => finish(true)
+    const timer = setTimeout(() => finish(false), DISCARD_MS)
+    const count = (piece: Buffer) => {
+      size += piece.length
+      if (size > MAX_DISCARDED || isTooMany(++pieces, size)) finish(false)
+    }
+    req.on('data', count).on('end', finishAll).on('close', finishAll).resume()
   })
 }
 

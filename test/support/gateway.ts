@@ -166,8 +166,10 @@ export interface GatewayOptions {
   redisUrl?: string
   keyPrefix?: string
   keyTtlMs?: number
-  /** How many requests may be at work, and how many bodies may arrive. */
+  /** How many requests may be at work. */
   limits?: Parameters<typeof createApp>[0]['limits']
+  /** What bodies that are arriving may take together, in bytes. */
+  uploadRoom?: number
   /** Lengths of the windows. */
   seconds?: Parameters<typeof createApp>[0]['seconds']
   deadlineMs?: number
@@ -187,8 +189,18 @@ export async function openGateway(options: GatewayOptions = {}): Promise<Gateway
     log,
     keyPrefix,
   })
-  const { limits, deadlineMs } = options
-  const app = createApp({ settings: config, database, rateLimiter, log, keyTtlMs, limits, seconds, deadlineMs })
+  const { limits, uploadRoom, deadlineMs } = options
+  const app = createApp({
+    settings: config,
+    database,
+    rateLimiter,
+    log,
+    keyTtlMs,
+    limits,
+    uploadRoom,
+    seconds,
+    deadlineMs,
+  })
   const { key } = await createKey(database, {
     name: 'unlimited',
     plan: 'Enterprise',

@@ -1,0 +1,204 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { type Gateway, useGateway } from './support/gateway.js'
+
+/** Room for four bodies. */
+const uploadRoom = 131_072
+
+/** A connection that ends with the test. */
+async function dial(gateway: Gateway): Promise<Socket> {
+  const socket = connect((await gateway.listen()).port, '127.0.0.1')
+  onTestFinished(() => void socket.destroy())
+  socket.on('error', () => {})
+  await once(socket, 'connect')
+  return socket
+}
+
+/** The statuses of all answers until the connection closes. */
+async function statuses(socket: Socket): Promise<number[]> {
+  let text = ''
+  for await (const chunk of socket) text += chunk
+  return [...text.matchAll(/HTTP\/1\.1 (\d+) /g)].map(([, status]) => Number(status))
+}
+
+const head = (key: string, headers: string, path = '/categories') =>
+  `POST ${path} HTTP/1.1\r\nHost: a\r\nX-API-Key: ${key}\r\nContent-Type: application/json\r\n${headers}\r\n`
+
+const chunked = 'Transfer-Encoding: chunked\r\n'
+const inChunks = (text: string, size: number) =>
+  `${text.replace(new RegExp(`[^]{1,${size}}`, 'g'), (piece) => `${piece.length.toString(16)}\r\n${piece}\r\n`)}0\r\n\r\n`
+
+describe('a body in many pieces', () => {
+  const json = (length: number) => `{"name":"Cats"}`.padEnd(length, ' ')
+  const post = async (gateway: Gateway, body: string, size: number) => {
+    const socket = await dial(gateway)
+    const answered = statuses(socket)
+    socket.write(head(gateway.key, `Connection: close\r\n${chunked}`) + inChunks(body, size))
+    return answered
+  }
+
+  test('is taken up to 1,024 and one more for each 64 bytes, and refused with 413 one past that', async () => {
+    const gateway = await useGateway()
+    // 1,040 is the most n with n <= 1,024 + n / 64.
+    expect(await post(gateway, json(1_040), 1)).toEqual([201])
+    expect(await post(gateway, json(1_041), 1)).toEqual([413])
+    expect(await post(gateway, json(131_072), 64)).toEqual([201])
+    expect(await gateway.prisma.category.count()).toBe(2)
+  })
+
+  test('is refused as soon as there are too many, however many would follow', async () => {
+    const gateway = await useGateway()
+    const socket = await dial(gateway)
+    const answered = statuses(socket)
+    socket.write(head(gateway.key, chunked) + '1\r\n \r\n'.repeat(1_041))
+    expect(await answered).toEqual([413])
+  })
+
+  test('says how it must be sent, on both surfaces', async () => {
+    const gateway = await useGateway()
+    for (const path of ['/categories', '/graphql']) {
+      const socket = await dial(gateway)
+      socket.write(head(gateway.key, chunked, path) + inChunks(json(2_000), 1))
+      let text = ''
+      for await (const chunk of socket) text += chunk
+      expect(text).toContain('The body arrives in too many pieces')
+      expect(text).toContain('payload_too_large')
+    }
+  })
+})
+
+describe('a body that is larger than allowed', () => {
+  const MB = 1_048_576
+
+  test.each([
+    ['with its length', `Content-Length: ${5 * MB}\r\n`, 'x'.repeat(5 * MB)],
+    ['in chunks', chunked, inChunks('x'.repeat(5 * MB), 16_384)],
+  ])('of 5 MB, %s, gets its 413 also if the client sends all of it before it reads', async (_, headers, body) => {
+    const gateway = await useGateway()
+    const sockets = await Promise.all(Array.from({ length: 20 }, () => dial(gateway)))
+    const answers = sockets.map(async (socket) => {
+      socket.pause()
+      socket.write(head(gateway.key, headers))
+      await new Promise((sent) => socket.write(body, sent))
+      return statuses(socket)
+    })
+    expect(await Promise.all(answers)).toEqual(new Array(20).fill([413]))
+  })
+
+  test('is cut off if it goes on for more than a moment', async () => {
+    const gateway = await useGateway()
+    const socket = await dial(gateway)
+    let sent = 0
+    const closed = new Promise((resolve) => socket.once('close', resolve))
+    socket.write(head(gateway.key, chunked))
+    const chunk = `10000\r\n${'x'.repeat(65_536)}\r\n`
+    while (!socket.destroyed && sent < 500 * MB) {
+      sent += 65_536
+      await new Promise((next) => socket.write(chunk, next))
+    }
+    await closed
+    expect(sent).toBeLessThan(100 * MB)
+  })
+})
+
+describe('a body that nobody needs', () => {
+  test('does not cost the connection of a client without a key', async () => {
+    const gateway = await useGateway()
+    const socket = await dial(gateway)
+    socket.write(head('wrong', 'Content-Length: 20\r\n'))
+    expect(String((await once(socket, 'data'))[0])).toMatch(/^HTTP\/1.1 401/)
+    socket.write(`${' '.repeat(20)}${head(gateway.key, 'Content-Length: 15\r\nConnection: close\r\n')}{"name":"Cats"}`)
+    expect(await statuses(socket)).toEqual([201])
+  })
+
+  test('is not waited for if the quota of the key refuses the request anyway', async () => {
+    const gateway = await useGateway()
+    const { key } = await gateway.createKey({ plan: 'Enterprise', minuteLimit: 1, dayLimit: 1 })
+    for (const status of [200, 429]) expect((await gateway.get('/pets', { key })).status).toBe(status)
+    const socket = await dial(gateway)
+    socket.write(head(key, 'Content-Length: 20\r\n'))
+    expect(String((await once(socket, 'data'))[0])).toMatch(/^HTTP\/1.1 429/)
+  })
+
+  test('is taken again as soon as the quota admits the request', async () => {
+    const gateway = await useGateway({ keyTtlMs: 0 })
+    const { key, row } = await gateway.createKey({ plan: 'Enterprise', minuteLimit: 1, dayLimit: 1 })
+    for (const status of [200, 429]) expect((await gateway.get('/pets', { key })).status).toBe(status)
+    await gateway.prisma.apiKey.update({ where: { id: row.id }, data: { minuteLimit: 9, dayLimit: 9 } })
+    await sleep(10)
+    expect((await gateway.post('/categories', { name: 'Cats' }, { key })).status).toBe(201)
+  })
+})
+
+describe('if more bodies arrive than there is room for', () => {
+  const length = 'Content-Length: 20\r\n'
+  const uploading = async (gateway: Gateway) =>
+    Number(/uploading"\} (\d+)/.exec((await gateway.get('/metrics', { key: null })).text)?.[1])
+
+  /** Connections that send the first byte of a body. */
+  async function begin(gateway: Gateway, count: number, key: string, headers = '') {
+    const before = await uploading(gateway)
+    const sockets: Socket[] = []
+    for (let i = 0; i < count; i++) {
+      const socket = await dial(gateway)
+      socket.write(`${head(key, length + headers)}{`)
+      sockets.push(socket)
+    }
+    await expect.poll(() => uploading(gateway), { timeout: 60_000 }).toBe(before + count)
+    return sockets
+  }
+
+  /** Sends a body in two pieces. */
+  async function post(gateway: Gateway, key: string, headers = '') {
+    const socket = await dial(gateway)
+    const answered = statuses(socket)
+    socket.write(`${head(key, `${length}Connection: close\r\n${headers}`)}{"name"`)
+    await sleep(50)
+    socket.write(':"12345678" }')
+    return answered
+  }
+
+  test('the key with most of them loses the one that has taken longest, with 503, and pays nothing for it', async () => {
+    const gateway = await useGateway({ uploadRoom })
+    const [ann, bob] = [await gateway.createKey(), await gateway.createKey()]
+    const [oldest, ...others] = (await begin(gateway, 4, ann.key)) as [Socket, ...Socket[]]
+    // Requests without a body are served.
+    expect((await gateway.get('/pets', { key: ann.key })).status).toBe(200)
+    const first = statuses(oldest)
+    expect(await post(gateway, bob.key)).toEqual([201])
+    expect(await first).toEqual([503])
+    expect(await uploading(gateway)).toBe(3)
+    expect((await gateway.get('/quota', { key: ann.key })).body.minute.remaining).toBe(59)
+    for (const socket of others) socket.destroy()
+    await expect.poll(() => uploading(gateway), { timeout: 60_000 }).toBe(0)
+  })
+
+  test('the address with most of them loses one, also if each of its keys has only one', async () => {
+    const gateway = await useGateway({ uploadRoom, env: { TRUST_PROXY: '1' } })
+    const keys: string[] = []
+    for (let i = 0; i < 5; i++) keys.push((await gateway.createKey()).key)
+    const from = (n: number) => `X-Forwarded-For: 203.0.113.${n}\r\n`
+    const [lone] = (await begin(gateway, 1, keys[0] as string, from(1))) as [Socket]
+    const many: Socket[] = []
+    for (const key of keys.slice(1, 4)) many.push(...(await begin(gateway, 1, key, from(2))))
+    const first = statuses(many[0] as Socket)
+    expect(await post(gateway, keys[4] as string, from(3))).toEqual([201])
+    expect(await first).toEqual([503])
+    lone.write('"name":"12345678" }')
+    expect(String((await once(lone, 'data'))[0])).toMatch(/^HTTP\/1.1 201/)
+  })
+
+  test('a body that grows gives way like any other', async () => {
+    const gateway = await useGateway({ uploadRoom })
+    const socket = await dial(gateway)
+    const answered = statuses(socket)
+    const [other] = (await begin(gateway, 1, (await gateway.createKey()).key)) as [Socket]
+    // 100 KB in one piece may become twice as much.
+    socket.write(`${head(gateway.key, chunked)}186a0\r\n${' '.repeat(100_000)}\r\n`)
+    expect(await answered).toEqual([503])
+    other.write('"name":"12345678" }')
+    expect(String((await once(other, 'data'))[0])).toMatch(/^HTTP\/1.1 201/)
+  })
+})
