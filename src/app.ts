@@ -174,7 +174,8 @@ export function createApp(dependencies: Dependencies) {
       } finally {
         leavePlace(context)
       }
-      send(res, await complete(context, response))
+      const sending = send(res, await complete(context, response))
+      if (sending) await sending
       unread.watch(res, context.subject?.id ?? context.address)
     },
     /** The response to input that is not HTTP. It costs nothing, and shows the window of the address. */

@@ -48,6 +48,25 @@ describe('a body in many pieces', () => {
     expect(await gateway.prisma.category.count()).toBe(2)
   })
 
+  test('does not cost the connection, wherever its pieces end', async () => {
+    const gateway = await useGateway()
+    const socket = await dial(gateway)
+    const answered = statuses(socket)
+    for (const [path, body] of [
+      ['/categories', inChunks(json(500), 1)],
+      ['/nowhere', inChunks(json(500), 1)],
+      ['/nowhere', '0\r\n\r\n'],
+      ['/categories', '0\r\n\r\n'],
+    ]) {
+      socket.write(head(gateway.key, chunked, path))
+      await sleep(50)
+      socket.write(body as string)
+      socket.write(head(gateway.key, chunked, path) + body)
+    }
+    socket.write(head(gateway.key, `Connection: close\r\n${chunked}`) + inChunks(json(500), 7))
+    expect(await answered).toEqual([201, 201, 404, 404, 404, 404, 400, 400, 201])
+  })
+
   test('is refused as soon as there are too many, however many would follow', async () => {
     const gateway = await useGateway()
     const socket = await dial(gateway)

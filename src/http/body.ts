@@ -29,6 +29,18 @@ const tooManyPieces = (pieces: number, bytes: number) =>
     CLOSE,
   )
 
+/** Requests whose bodies came in too many pieces. */
+const floods = new WeakSet<IncomingMessage>()
+
+/** Drops what has arrived of a body, and reads no more of it. */
+function endFlood(req: IncomingMessage): void {
+  floods.add(req)
+  // Node resumes the socket whenever the request is read.
+  req._read = () => {}
+  req.resume()
+  process.nextTick(() => req.socket.pause())
+}
+
 /**
  * Collects the body of a request, counted whether or not it declares a length. What is wrong with it is kept for the step
  * that needs it, because a refusal of the key comes first. Its memory depends on its bytes alone: each piece, which Node
@@ -74,7 +86,10 @@ export function readBody(context: RequestContext, max: number, uploads: Uploads)
     function collect(piece: Buffer) {
       const total = size + piece.length
       if (total > max) return finish(tooLarge(max))
-      if (isTooMany(++pieces, total)) return finish(tooManyPieces(pieces, total))
+      if (isTooMany(++pieces, total)) {
+        endFlood(req)
+        return finish(tooManyPieces(pieces, total))
+      }
       // Most bodies arrive in one piece.
       if (size === 0 && total === declared) body = piece
       else {
@@ -93,24 +108,37 @@ const DISCARD_MS = 2_000
 
 /**
  * Reads the rest of a body that nobody needs, so that a client which sends all of it before it reads gets its response.
- * Resolves when it has ended, to false if it is too much.
  */
-export function discardBody(req: IncomingMessage): Promise<boolean> {
-  return new Promise((resolve) => {
-    let [size, pieces] = [0, 0]
-    const finish = (isWhole: boolean) => {
-      clearTimeout(timer)
-      req.off('data', count).off('close', finishAll).off('end', finishAll).pause()
-      resolve(isWhole)
-    }
-    const finishAll = () => finish(true)
-    const timer = setTimeout(() => finish(false), DISCARD_MS)
-    const count = (piece: Buffer) => {
-      size += piece.length
-      if (size > MAX_DISCARDED || isTooMany(++pieces, size)) finish(false)
-    }
-    req.on('data', count).on('end', finishAll).on('close', finishAll).resume()
-  })
+export class DiscardedBody {
+  /** Resolves when it has ended, to false if it is too much. */
+  readonly isWhole: Promise<boolean>
+  readonly #req: IncomingMessage
+
+  constructor(req: IncomingMessage) {
+    this.#req = req
+    this.isWhole = new Promise((resolve) => {
+      if (floods.has(req)) return resolve(false)
+      let [size, pieces] = [0, 0]
+      const finish = (isWhole: boolean) => {
+        clearTimeout(timer)
+        req.off('data', count).off('end', end).off('close', end)
+        resolve(isWhole)
+      }
+      const end = () => finish(true)
+      const timer = setTimeout(() => finish(false), DISCARD_MS)
+      const count = (piece: Buffer) => {
+        size += piece.length
+        if (isTooMany(++pieces, size)) endFlood(req)
+        if (size > MAX_DISCARDED || floods.has(req)) finish(false)
+      }
+      req.on('data', count).on('end', end).on('close', end).resume()
+    })
+  }
+
+  /** It has come in too many pieces. */
+  get isFlood(): boolean {
+    return floods.has(this.#req)
+  }
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })

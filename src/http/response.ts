@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
-import { discardBody } from './body.js'
+import { setImmediate as immediate, setTimeout as sleep } from 'node:timers/promises'
+import { DiscardedBody } from './body.js'
 
 /** An answer before it is written. Names of headers are in lower case. */
 export interface HttpResponse {
@@ -15,20 +16,46 @@ export const jsonResponse = (body: string, status = 200, headers: Record<string,
   body,
 })
 
-/** Writes an answer, with its length. What of the request has not arrived is not needed. */
-export function send(res: ServerResponse, { status, headers, body }: HttpResponse): void {
+/**
+ * How long a client waits whose body came in too many pieces, in milliseconds. To read them takes longer than all other
+ * work for its request, and is done before anything is known about it.
+ */
+const FLOOD_DELAY_MS = 1_000
+
+/** Writes an answer, with its length. Returns a promise if it has to wait for the rest of the request. */
+export function send(res: ServerResponse, { status, headers, body }: HttpResponse): Promise<void> | undefined {
   const { req } = res
+  const isHead = req.method === 'HEAD'
   if (body !== undefined) headers['content-length'] = String(Buffer.byteLength(body))
+  if (req.complete !== false && req.readableLength === 0) {
+    res.writeHead(status, headers).end(isHead ? undefined : body)
+    return
+  }
+  return sendBeforeEnd(res, status, headers, isHead ? '' : (body ?? ''))
+}
+
+/** Writes an answer to a request whose body is not read. */
+async function sendBeforeEnd(
+  res: ServerResponse,
+  status: number,
+  headers: HttpResponse['headers'],
+  body: string | Uint8Array,
+) {
+  const { req } = res
+  const rest = new DiscardedBody(req)
+  // What has arrived is read first.
+  await immediate()
+  if (rest.isFlood) {
+    headers.connection = 'close'
+    await sleep(FLOOD_DELAY_MS)
+  }
   res.writeHead(status, headers)
-  const written = req.method === 'HEAD' ? undefined : body
-  if (req.complete !== false) return void res.end(written)
-  // A connection that is closed with unread bytes is reset, and the client may lose the response.
   if (headers.connection === 'close' || !res.shouldKeepAlive) {
-    if (written === undefined) res.flushHeaders()
-    else res.write(written)
-    void discardBody(req).then(() => res.end())
+    // A connection that is closed with unread bytes is reset, and the client may lose the response.
+    res.write(body)
+    void rest.isWhole.then(() => res.end())
   } else {
-    res.end(written)
-    void discardBody(req).then((isWhole) => isWhole || req.destroy())
+    res.end(body)
+    void rest.isWhole.then((isWhole) => isWhole || req.destroy())
   }
 }

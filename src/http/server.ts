@@ -95,6 +95,9 @@ export async function listen(
     },
     (req, res) => {
       responses.set(req.socket, [res, responses.get(req.socket)?.[0]])
+      // Node would go on to read chunks, however small, until they have as many bytes as its buffer. Whoever reads the
+      // body resumes.
+      if (req.headers['transfer-encoding']) req.socket.pause()
       const answer = () => void app.handle(req, res).catch(() => req.socket.destroy())
       // A client that reuses the connection learns now that it will close.
       if (!server.listening) res.shouldKeepAlive = false
