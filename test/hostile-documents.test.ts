@@ -150,6 +150,7 @@ const documents: [name: string, query: string, variables?: object][] = [
     ['long type names', `{ ${repeat(10, (i) => `... on ${'P'.repeat(6_000)}${i} { id }`)} }`],
     ['a long number', `{ pet(petId: ${'9'.repeat(65_000)}) { id } }`],
     ['a long string', `{ pets(status: "${'a'.repeat(65_000)}") { id } }`],
+    ['a syntax error that repeats escapes', `{"""${'\\"'.repeat(31_000)}\\\n"""`],
     ['a string of escapes', `{ pets(status: "${'\\u0041'.repeat(10_800)}") { id } }`],
     ['a block string of many lines', `{ pets(status: """${'\n '.repeat(32_000)}""") { id } }`],
     ['many comments', `{ pets(limit: 1) { id } } ${'#\n'.repeat(32_000)}`],

@@ -57,7 +57,8 @@ function isAway(error: unknown): boolean {
 /** A message of GraphQL's own, which repeats wrong texts and numbers in full, with what is wrong with them at its end. */
 const readable = (message: string) =>
   message
-    .replace(/"(?:[^"\\]|\\.)*"|\w{60,}/g, (text) =>
+    // Every match that begins also ends, whatever comes: without the closing quote, too.
+    .replace(/"(?:[^"\\]|\\.)*"?|\w{60,}/gs, (text) =>
       text.length < 60 ? text : `${text.slice(0, 40)}…${text.startsWith('"') ? '"' : ''}`,
     )
     .replace('; must ', '; it must ')
