@@ -24,6 +24,7 @@ import {
   type PreparedField,
   prepareFields,
   throwIfCancelled,
+  variableOf,
 } from './fields.js'
 
 export { AnswerTooLong } from './fields.js'
@@ -70,7 +71,7 @@ export function prepare(
   const selections = new Map<string, PreparedField[]>()
 
   const selectionFor = (variableValues: Data) => {
-    const key = conditions.length > 0 ? conditions.map((name) => variableValues[name]).join() : ''
+    const key = conditions.length > 0 ? conditions.map((name) => variableOf(variableValues, name)).join() : ''
     let fields = selections.get(key)
     if (!fields) {
       fields = prepareFields(

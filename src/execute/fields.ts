@@ -105,14 +105,12 @@ export function isPromise(value: unknown): value is Promise<unknown> {
 
 const isObject = (value: unknown): value is Data => typeof value === 'object' && value !== null
 
-const metaFields: Record<string, GraphQLField<unknown, unknown>> = {
-  __schema: SchemaMetaFieldDef,
-  __type: TypeMetaFieldDef,
-  __typename: TypeNameMetaFieldDef,
-}
+const metaFields = new Map<string, GraphQLField<unknown, unknown>>(
+  [SchemaMetaFieldDef, TypeMetaFieldDef, TypeNameMetaFieldDef].map((field) => [field.name, field]),
+)
 
 const definitionOf = (parentType: GraphQLObjectType, { name }: FieldNode) =>
-  (parentType.getFields()[name.value] ?? metaFields[name.value]) as GraphQLField<unknown, unknown>
+  (parentType.getFields()[name.value] ?? metaFields.get(name.value)) as GraphQLField<unknown, unknown>
 
 /** The selections of an operation that have been prepared: each once, however many paths lead to it. */
 export class Plan {
@@ -204,6 +202,10 @@ function constantArguments(definition: GraphQLField<unknown, unknown>, node: Fie
   }
 }
 
+/** The value of a variable, whatever its name: that of one that was not sent can be a property of every object. */
+export const variableOf = (variables: Data, name: string) =>
+  Object.hasOwn(variables, name) ? variables[name] : undefined
+
 function variableArguments(definition: GraphQLField<unknown, unknown>, { arguments: given = [] }: FieldNode) {
   const names = new Map(given.map(({ name, value }) => [name.value, value.kind === Kind.VARIABLE && value.name.value]))
   if ([...names.values()].includes(false)) return
@@ -211,7 +213,7 @@ function variableArguments(definition: GraphQLField<unknown, unknown>, { argumen
     const args: Data = {}
     for (const { name, type, defaultValue } of definition.args) {
       const variable = names.get(name)
-      const value = variable ? variables[variable] : undefined
+      const value = variable ? variableOf(variables, variable) : undefined
       if (value !== undefined) args[name] = value
       else if (defaultValue !== undefined) args[name] = defaultValue
       if (isNonNullType(type) && (args[name] ?? null) === null) return

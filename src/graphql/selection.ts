@@ -53,8 +53,8 @@ const metaFields = new Map<string, GraphQLField<unknown, unknown>>(
 
 export function definitionOf(schema: GraphQLSchema, { node, parent }: SelectedField) {
   const type = parent === undefined ? undefined : schema.getType(parent)
-  const fields = isObjectType(type) || isInterfaceType(type) ? type.getFields() : {}
-  return fields[node.name.value] ?? metaFields.get(node.name.value)
+  const known = isObjectType(type) || isInterfaceType(type) ? type.getFields()[node.name.value] : undefined
+  return known ?? metaFields.get(node.name.value)
 }
 
 /** The selection sets below fields of one response key, which are merged. */
