@@ -8,7 +8,7 @@ import SchemaBuilder, {
 import type { GraphQLObjectType, GraphQLResolveInfo } from 'graphql'
 import { type ConditionalResolver, ifMatchArg, ifMatching, isConditional } from './conditions.js'
 import { ApiError, type ErrorCode } from './errors.js'
-import { refusalOfArguments } from './problems.js'
+import { refusalOfArguments } from './judge.js'
 
 /** The navigation groups of the reference (docs/specification.md, Operations). */
 export const tags = {

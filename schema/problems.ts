@@ -1,36 +1,29 @@
-import {
-  coerceInputValue,
-  type GraphQLArgument,
-  type GraphQLInputField,
-  type GraphQLInputType,
-  getNamedType,
-  isEnumType,
-  isInputObjectType,
-} from 'graphql'
 import { suggestionList } from 'graphql/jsutils/suggestionList.js'
-import type { z } from 'zod'
-import { ApiError, InvalidValue, MAX_MESSAGE } from './errors.js'
-import { MAX_INT } from './validation.js'
+import { ApiError, MAX_MESSAGE } from './errors.js'
+import { codePoints } from './validation.js'
 
-// What is wrong with the values of a request, all of it in one message. Only refused requests come here.
+// What is wrong with a request in words, all of it in one message. Only refused requests come here.
 
-/** Problems that one message lists. Each may cost a search for what the caller could have meant. */
+/** Problems that one message lists. */
 const MAX_PROBLEMS = 10
+/** Problems that are described, equal ones included: each may cost a search for what the caller could have meant. */
+const MAX_DESCRIBED = 100
 /** Characters of a name or a value that a message shows. */
 const MAX_SHOWN = 40
 
 /** Shortened, and without characters that hide or reorder others. */
 function shownText(text: string): string {
-  const points = [...text]
-  const isLong = points.length > MAX_SHOWN
-  const quoted = JSON.stringify(isLong ? `${points.slice(0, MAX_SHOWN).join('')}…` : text).replace(
+  const length = codePoints(text)
+  const isLong = length > MAX_SHOWN
+  const start = [...text.slice(0, 2 * MAX_SHOWN)].slice(0, MAX_SHOWN).join('')
+  const quoted = JSON.stringify(isLong ? `${start}…` : text).replace(
     /(?! )[\p{C}\p{Z}]/gu,
     (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`,
   )
-  return isLong ? `${quoted} (${points.length} characters)` : quoted
+  return isLong ? `${quoted} (${length} characters)` : quoted
 }
 
-type Path = readonly (string | number)[]
+export type Path = readonly (string | number)[]
 
 /** A value of a request as messages show it. */
 function shown(value: unknown): string {
@@ -86,7 +79,11 @@ export class Problems {
   readonly #sentences: string[] = []
   #more = false
 
+  /** @param described counts the problems of a request, if it has several collections of them */
+  constructor(private readonly described = { count: 0 }) {}
+
   add(sentence: string): undefined {
+    if (++this.described.count > MAX_DESCRIBED) throw new Full()
     const ended = /[.?]$/.test(sentence) ? sentence : `${sentence}.`
     // The items of a list can have the same problem.
     if (this.#sentences.includes(ended)) return
@@ -96,6 +93,7 @@ export class Problems {
 
   /** Adds what `judge` finds, or the refusal that it throws. */
   collect(judge: () => void): void {
+    this.#more ||= this.described.count > MAX_DESCRIBED
     if (this.#more) return
     try {
       judge()
@@ -109,6 +107,11 @@ export class Problems {
 
   get sentences(): readonly string[] {
     return this.#sentences
+  }
+
+  /** Whether there are problems that it has no room for. */
+  get hasMore(): boolean {
+    return this.#more
   }
 
   /** One refusal of all problems; undefined if there are none. */
@@ -125,128 +128,3 @@ export class Problems {
 }
 
 const MORE = ' There are more problems.'
-
-/** An argument, or a field of an input. */
-export type Input = Pick<GraphQLArgument | GraphQLInputField, 'name' | 'type' | 'extensions'>
-
-/** The rules of a value beyond its type. */
-export const rulesOf = ({ extensions }: Pick<Input, 'extensions'>): readonly z.ZodType[] =>
-  ((extensions['@pothos/plugin-validation'] ?? {}) as { schemas?: z.ZodType[] }).schemas ?? []
-
-/** What a value of this type must be. */
-function typeRule(type: GraphQLInputType, value: unknown): string {
-  const named = getNamedType(type)
-  if (isInputObjectType(named)) return 'must be a JSON object'
-  if (isEnumType(named)) return `must be ${anyOf(named.getValues().map(({ name }) => name))}`
-  try {
-    named.parseValue(value)
-  } catch (error) {
-    if (error instanceof InvalidValue) return error.message
-  }
-  const rules: Record<string, string> = {
-    String: 'must be a string',
-    Int: `must be a whole number from ${-MAX_INT - 1} to ${MAX_INT}`,
-    Boolean: 'must be true or false',
-  }
-  return rules[named.name] ?? 'must have another type'
-}
-
-/** The input that a path leads to from an argument. */
-function inputAt(argument: Input, path: Path): Input {
-  return path.reduce<Input>((input, key) => {
-    const named = getNamedType(input.type)
-    return (isInputObjectType(named) && named.getFields()[String(key)]) || input
-  }, argument)
-}
-
-/** What a value that its type refuses must be, and which value could be meant. */
-function wrongType({ type, extensions }: Input, name: string, value: unknown): string {
-  const issues = rulesOf({ extensions }).map((rule) => rule.safeParse(value).error?.issues[0]?.message)
-  // A rule says more than the type, unless it says only that the type is wrong.
-  const rule = issues.find((message) => message && !message.startsWith('Invalid input')) ?? typeRule(type, value)
-  const named = getNamedType(type)
-  const meant =
-    isEnumType(named) && typeof value === 'string'
-      ? didYouMean(
-          value,
-          named.getValues().map((one) => one.name),
-        )
-      : undefined
-  return `${wrongValue(name, value, rule)}${meant ? ` D${meant.slice(1)}` : ''}`
-}
-
-/**
- * The value of an argument in the form that resolvers take, judged by its type and its rules. What is wrong goes to
- * `problems`.
- *
- * @param nameOf the name of the place that a path from the argument leads to; an empty path is the argument itself
- */
-export function judge(argument: Input, value: unknown, nameOf: (path: Path) => string, problems: Problems): void {
-  const refused = new Set<string>()
-  let unknownField: ReturnType<typeof unknownNames> | undefined
-  const coerced = coerceInputValue(value, argument.type, (path, wrong, error) => {
-    const field = inputAt(argument, path)
-    refused.add(path.join('.'))
-    const missing = /^Field "(\w+)" of required type/.exec(error.message)?.[1]
-    if (missing) return problems.add(`${nameOf([...path, missing])} is required`)
-    const unknown = /^Field "(.*)" is not defined by type/s.exec(error.message)?.[1]
-    if (unknown === undefined) return problems.add(wrongType(field, nameOf(path), wrong))
-    const type = getNamedType(field.type)
-    unknownField ??= unknownNames(isInputObjectType(type) ? Object.keys(type.getFields()) : [])
-    problems.add(unknownField(nameOf([...path, shownName(unknown)]), unknown))
-  })
-  // What is refused by its type, itself or an item in it, is not judged by rules.
-  const isRefused = (path: Path) =>
-    [...refused].some((at) => `${at}.`.startsWith(path.map((key) => `${key}.`).join('')))
-  judgeRules(argument, coerced, nameOf, problems, [], isRefused)
-}
-
-/** Judges a coerced value: null where it clears nothing, and what is out of bounds. */
-function judgeRules(
-  input: Input,
-  value: unknown,
-  nameOf: (path: Path) => string,
-  problems: Problems,
-  path: Path,
-  isRefused: (path: Path) => boolean,
-): void {
-  const named = getNamedType(input.type)
-  if (value === undefined) return
-  if (value === null) {
-    if (!input.extensions.nullable) problems.add(`${nameOf(path)} must not be null`)
-    return
-  }
-  if (isInputObjectType(named) && typeof value === 'object')
-    for (const field of Object.values(named.getFields()))
-      judgeRules(
-        field,
-        (value as Record<string, unknown>)[field.name],
-        nameOf,
-        problems,
-        [...path, field.name],
-        isRefused,
-      )
-  if (rulesOf(input).length === 0 || isRefused(path)) return
-  for (const rule of rulesOf(input)) {
-    const { error } = rule.safeParse(value)
-    for (const { message } of error?.issues ?? []) problems.add(wrongValue(nameOf(path), value, message))
-    if (error) return
-  }
-}
-
-/** Everything that nulls and rules refuse in the arguments of a field, which have their types already. */
-export function refusalOfArguments(args: readonly Input[], values: Record<string, unknown>): ApiError | undefined {
-  const problems = new Problems()
-  problems.collect(() => {
-    for (const arg of args)
-      judgeRules(
-        arg,
-        values[arg.name],
-        (path) => pathText([arg.name, ...path]),
-        problems,
-        [],
-        () => false,
-      )
-  })
-  return problems.refusal
-}

@@ -96,6 +96,53 @@ describe('one REST refusal names every wrong value, each with its place, what it
   })
 })
 
+describe('a problem that a request repeats is described once', () => {
+  const list = (count: number) => Array(count).fill('x')
+  const query = 'query ($ids: [Int64!]) { pets(id: $ids) { id } }'
+
+  test('in a list of the most items', async () => {
+    expect(
+      await refusal(
+        'GET',
+        `/pets?${list(100)
+          .map((id) => `id=${id}`)
+          .join('&')}`,
+      ),
+    ).toBe(`The query parameter id is "x"; it ${ID}.`)
+    expect((await messages(query, { ids: list(100) })).slice(8)).toEqual([
+      `$ids[8] is "x"; it ${ID}.`,
+      `$ids[9] is "x"; it ${ID}.`,
+      'There are more problems.',
+    ])
+  })
+
+  test('but of a list with more items, nothing is read', async () => {
+    const rule = 'is a list of 101 items; it must name at most 100 ids.'
+    expect(
+      await refusal(
+        'GET',
+        `/pets?${list(101)
+          .map((id) => `id=${id}`)
+          .join('&')}`,
+      ),
+    ).toBe(`The query parameter id ${rule}`)
+    expect(await messages(query, { ids: list(101) })).toEqual([`$ids ${rule}`])
+  })
+
+  test('and of a hundred names that look alike, the last is announced', async () => {
+    const alike = (count: number) => Array.from({ length: count }, (_, i) => [`${'x'.repeat(40)}${100 + i}`, 1])
+    const shown = `"${'x'.repeat(40)}…" (43 characters)`
+    const first = `${shown} is unknown; known are name, categoryId, status.`
+    const patch = (count: number) => refusal('PATCH', '/pets/1', Object.fromEntries(alike(count)))
+    expect(await patch(100)).toBe(`${first} ${shown} is unknown.`)
+    expect(await patch(101)).toBe(`${first} ${shown} is unknown. There are more problems.`)
+    const change = 'mutation ($pet: PetUpdate!) { updatePet(petId: 1, input: $pet) { id } }'
+    expect((await messages(change, { pet: Object.fromEntries(alike(101)) })).at(-1)).toBe('There are more problems.')
+    const { body } = await gateway.call('GET', `/graphql?query={x}&${new URLSearchParams(alike(101) as never)}`)
+    expect(body.errors[0].message).toMatch(/ is unknown; known are .* is unknown\. There are more problems\.$/)
+  })
+})
+
 describe('GraphQL names every wrong input of an operation', () => {
   test('in variables, with their paths, by type and by bound', async () => {
     const query = 'mutation ($order: NewOrder!) { createOrder(input: $order) { id } }'

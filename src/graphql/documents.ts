@@ -16,6 +16,7 @@ import { assertWithinLimits, MAX_BYTES, MAX_TOKENS } from './limits.js'
 import { operationName } from './operation-name.js'
 import { DocumentLimitError } from './selection.js'
 import { type Validation, validateDocument } from './validate.js'
+import { createVariables } from './variables.js'
 
 /** Errors in longer documents name no lines: each is found by a walk over all lines before it. */
 const MAX_LOCATED_LINES = 1_000
@@ -112,6 +113,7 @@ export class KnownOperation {
   readonly name: string | undefined
   #cost?: Cost
   #prepared?: ReturnType<typeof prepare>
+  #read?: ReturnType<typeof createVariables>
 
   constructor(document: KnownDocument, definition: OperationDefinitionNode) {
     this.#document = document
@@ -144,9 +146,14 @@ export class KnownOperation {
     return fittingLimit((limit) => fits(costOf(schema, node, this.definition, variables, limit)))
   }
 
-  execute(request: ExecutionRequest) {
-    this.#prepared ??= prepare(this.#document.schema, this.#document.node, this.definition)
-    return this.#prepared(request)
+  /** Executes it with the variables that the client sent. */
+  execute(values: Variables, request: Omit<ExecutionRequest, 'variables'>) {
+    const { schema, node } = this.#document
+    this.#read ??= createVariables(schema, node, this.definition)
+    const variables = this.#read(values)
+    if ('errors' in variables) return variables
+    this.#prepared ??= prepare(schema, node, this.definition)
+    return this.#prepared({ ...request, variables: variables.coerced })
   }
 }
 

@@ -10,11 +10,10 @@ import { graphqlMediaType, toApiError, unavailable } from '../http/errors.js'
 import { type HttpResponse, jsonResponse } from '../http/response.js'
 import { type Idempotency, readIdempotencyKey } from '../idempotency/index.js'
 import type { Logger } from '../log.js'
-import { DEFAULT_COST, MAX_OBJECTS } from './cost.js'
+import { DEFAULT_COST, MAX_OBJECTS, type Variables } from './cost.js'
 import { createDocumentCache, KnownDocument, type KnownOperation } from './documents.js'
 import { type GraphqlParameters, readParameters } from './parameters.js'
 import { DocumentLimitError } from './selection.js'
-import { variableErrors } from './variables.js'
 
 /** The longest response, in bytes. That of a mutation is cut off much later: its change was made. */
 const MAX_ANSWER = 8_388_608
@@ -72,9 +71,8 @@ const useKnownDocuments: Plugin<Context & { known: KnownRequest; cancelled: Canc
   onValidate: ({ context: { known }, setResult }) => setResult(known.document.errors),
   onExecute: ({ context: { known, cancelled }, setExecuteFn }) =>
     setExecuteFn(({ contextValue, variableValues }) =>
-      known.operation.execute({
+      known.operation.execute(variableValues as Variables, {
         contextValue,
-        variables: { raw: variableValues },
         cancelled,
         maxLength: isMutation(known) ? MAX_MUTATION_ANSWER : MAX_ANSWER,
       }),
@@ -155,13 +153,6 @@ export function createGraphql(options: GraphqlOptions) {
     return result as ExecutionResult
   }
 
-  /** Without data, the variables of a valid document are wrong: graphql-js names those of a wrong type only. */
-  function explained({ parameters, document, operation }: KnownRequest, result: ExecutionResult): ExecutionResult {
-    if (!result.errors || 'data' in result || document.errors.length > 0) return result
-    const errors = variableErrors(schema, document.node, operation.definition, parameters.variables)
-    return errors.length > 0 ? { errors } : result
-  }
-
   function respond({ errors, ...result }: ExecutionResult, context: RequestContext): HttpResponse {
     const mediaType = graphqlMediaType(context)
     const headers: Record<string, string> = { 'content-type': `${mediaType}; charset=utf-8` }
@@ -184,7 +175,7 @@ export function createGraphql(options: GraphqlOptions) {
     requireWriteAccess(context)
     const key = readIdempotencyKey(context)
     if (key === undefined || request.document.errors.length > 0)
-      return respond(explained(request, await execute(request, context)), context)
+      return respond(await execute(request, context), context)
     const { fields } = request.operation.cost(request.parameters.variables)
     if (fields !== 1)
       throw new ApiError(
@@ -192,7 +183,7 @@ export function createGraphql(options: GraphqlOptions) {
         `With an Idempotency-Key, an operation must have exactly one mutation field; this one has ${fields}.`,
       )
     const perform = async (transaction: Context['prisma']) => {
-      const result = explained(request, await execute(request, context, transaction))
+      const result = await execute(request, context, transaction)
       const response = respond(result, context)
       const isRefused = result.errors && Object.values(result.data ?? {}).every((value) => value === null)
       return { response, refusal: isRefused ? context.refusal : undefined }
@@ -211,7 +202,7 @@ export function createGraphql(options: GraphqlOptions) {
     }
     await pay(context, request)
     if (isMutation(request)) return mutate(context, request)
-    const result = explained(request, await execute(request, context))
+    const result = await execute(request, context)
     if (result.errors?.some(({ originalError }) => originalError instanceof AnswerTooLong)) throw answerTooLong()
     const response = respond(result, context)
     const bytes = Buffer.byteLength(response.body as string)

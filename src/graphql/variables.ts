@@ -1,20 +1,22 @@
 import {
+  coerceInputValue,
   type DocumentNode,
   GraphQLError,
   type GraphQLInputType,
   type GraphQLSchema,
   getNamedType,
   isInputObjectType,
-  isInputType,
   isNonNullType,
   Kind,
   type OperationDefinitionNode,
   TypeInfo,
   typeFromAST,
+  valueFromAST,
   visit,
   visitWithTypeInfo,
 } from 'graphql'
-import { type Input, judge, Problems, pathText } from '../../schema/problems.js'
+import { type Input, judge, wrongLengthOf } from '../../schema/judge.js'
+import { Problems, pathText } from '../../schema/problems.js'
 
 /** The arguments and input fields that take each variable of a document: they have rules for its value. */
 function usesOf(schema: GraphQLSchema, document: DocumentNode): Map<string, Input> {
@@ -37,31 +39,65 @@ function usesOf(schema: GraphQLSchema, document: DocumentNode): Map<string, Inpu
 /** Errors that an answer lists, as graphql-js does. */
 const MAX_ERRORS = 50
 
-/** An error for everything that is wrong with the variables of an operation, by type and by rule. */
-export function variableErrors(
-  schema: GraphQLSchema,
-  document: DocumentNode,
-  operation: OperationDefinitionNode,
-  values: Record<string, unknown> = {},
-): GraphQLError[] {
-  const uses = usesOf(schema, document)
-  const errors: GraphQLError[] = []
-  for (const node of operation.variableDefinitions ?? []) {
+/** Some value is wrong: `errors` then says what is wrong with all of them. */
+const REFUSED = new Error()
+const refuse = () => {
+  throw REFUSED
+}
+
+type Values = Record<string, unknown>
+
+/** Reads the variables of an operation of a valid document. graphql-js names those of a wrong type only. */
+export function createVariables(schema: GraphQLSchema, document: DocumentNode, operation: OperationDefinitionNode) {
+  const nodes = operation.variableDefinitions ?? []
+  const uses = nodes.length > 0 ? usesOf(schema, document) : new Map<string, Input>()
+  const definitions = nodes.map((node) => {
     const name = node.variable.name.value
-    const type = typeFromAST(schema, node.type) as GraphQLInputType | undefined
-    if (!isInputType(type)) continue
-    const problems = new Problems()
-    const value = Object.hasOwn(values, name) ? values[name] : undefined
-    const use = uses.get(name)
-    if (value === null && !use && !isNonNullType(type)) continue
-    const input = { name, type, extensions: use?.extensions ?? {} }
-    problems.collect(() => {
-      if (value !== undefined) judge(input, value, (path) => `$${pathText([name, ...path])}`, problems)
-      else if (isNonNullType(type) && !node.defaultValue) problems.add(`$${name} is required; send it in variables`)
-    })
-    for (const sentence of problems.sentences) errors.push(new GraphQLError(sentence, { nodes: node }))
-    if (errors.length > MAX_ERRORS)
-      return [...errors.slice(0, MAX_ERRORS), new GraphQLError('There are more problems.')]
+    const type = typeFromAST(schema, node.type) as GraphQLInputType
+    return { node, name, type, extensions: uses.get(name)?.extensions ?? {} }
+  })
+
+  /** @throws REFUSED */
+  function coerceAll(values: Values): Values {
+    const coerced: Values = Object.create(null)
+    for (const input of definitions) {
+      const { node, name, type } = input
+      if (Object.hasOwn(values, name)) {
+        if (wrongLengthOf(input, values[name])) refuse()
+        coerced[name] = coerceInputValue(values[name], type, refuse, true)
+      } else if (node.defaultValue) coerced[name] = valueFromAST(node.defaultValue, type)
+      else if (isNonNullType(type)) refuse()
+    }
+    return coerced
   }
-  return errors
+
+  /** An error for everything that is wrong, by type and by rule. */
+  function errorsOf(values: Values): GraphQLError[] {
+    const errors: GraphQLError[] = []
+    const described = { count: 0 }
+    let more = false
+    for (const input of definitions) {
+      const { node, name, type } = input
+      const value = Object.hasOwn(values, name) ? values[name] : undefined
+      if (value === null && !uses.has(name) && !isNonNullType(type)) continue
+      const problems = new Problems(described)
+      problems.collect(() => {
+        if (value !== undefined) judge(input, value, (path) => `$${pathText([name, ...path])}`, problems)
+        else if (isNonNullType(type) && !node.defaultValue) problems.add(`$${name} is required; send it in variables`)
+      })
+      for (const sentence of problems.sentences) errors.push(new GraphQLError(sentence, { nodes: node }))
+      more ||= problems.hasMore || errors.length > MAX_ERRORS
+      if (errors.length > MAX_ERRORS) break
+    }
+    return more ? [...errors.slice(0, MAX_ERRORS), new GraphQLError('There are more problems.')] : errors
+  }
+
+  return (values: Values = {}): { coerced: Values } | { errors: GraphQLError[] } => {
+    try {
+      return { coerced: coerceAll(values) }
+    } catch (error) {
+      if (error !== REFUSED) throw error
+      return { errors: errorsOf(values) }
+    }
+  }
 }

@@ -14,7 +14,7 @@ import {
 import { z } from 'zod'
 import { catalogue, MAX_MESSAGE } from '../../schema/errors.js'
 import { restSchema } from '../../schema/index.js'
-import { rulesOf } from '../../schema/problems.js'
+import { rulesOf } from '../../schema/judge.js'
 import { MAX_INT } from '../../schema/validation.js'
 import { type Operation, operations } from '../rest/operations.js'
 import { type Schema, schemaRef } from './document.js'

@@ -6,12 +6,11 @@ import { createEtag, matchesWeakly } from '../../schema/etag.js'
 import { restSchema } from '../../schema/index.js'
 import { requireWriteAccess } from '../auth/index.js'
 import { type PreparedOperation, prepare } from '../execute/executor.js'
-import { readJson } from '../http/body.js'
 import type { RequestContext } from '../http/context.js'
 import { type HttpResponse, jsonResponse } from '../http/response.js'
 import { type Idempotency, readIdempotencyKey } from '../idempotency/index.js'
-import { coerce, readIfMatch, readIfNoneMatch, readPath, readQuery } from './input.js'
-import { fill, MEDIA_TYPES, type Operation, operations } from './operations.js'
+import { type Body, coerce, readBody, readIfMatch, readIfNoneMatch, readPath, readQuery } from './input.js'
+import { fill, type Operation, operations } from './operations.js'
 import { refusalOf, unknownPath } from './refusal.js'
 import { documents, routePath } from './sofa.js'
 
@@ -73,13 +72,17 @@ function refuse({ path, allow, head }: RequestContext): never {
 /** The REST surface: an operation's arguments are read, its prepared document is executed, its result is written. */
 export function createRest({ consume, createContext, idempotency, baseUrl, sunset }: RestOptions) {
   /** The arguments of the operation, read and coerced once. */
-  function readArguments({ rest, body, queryArguments, pathArguments }: Operation, context: RequestContext) {
+  function readArguments(
+    { body, queryArguments, pathArguments }: Operation,
+    context: RequestContext,
+    json: Body | undefined,
+  ) {
     const args: Record<string, unknown> = {}
-    const json = body && readJson(context, MEDIA_TYPES[rest.method] ?? [])
+    if (json?.refusal) throw json.refusal
     if (context.search) readQuery(args, context.search, queryArguments)
     for (const argument of pathArguments)
       args[argument.name] = readPath(context.params?.[argument.name] ?? '', argument)
-    if (body) args[body.name] = coerce(json, body)
+    if (body) args[body.name] = coerce(json?.value, body)
     return args
   }
 
@@ -95,18 +98,19 @@ export function createRest({ consume, createContext, idempotency, baseUrl, sunse
     const { headers } = context.head
     let coerced: Record<string, unknown>
     let ifNoneMatch: ReturnType<typeof readIfNoneMatch>
+    const json = readBody(operation, context)
     try {
-      coerced = readArguments(operation, context)
+      coerced = readArguments(operation, context, json)
       if (readIfMatch(operation, headers)) coerced.ifMatch = headers['if-match']
       ifNoneMatch = readIfNoneMatch(operation, headers)
     } catch (error) {
-      throw refusalOf(operation, context, error)
+      throw refusalOf(operation, context, json, error)
     }
 
     async function perform(transaction?: Context['prisma']): Promise<HttpResponse> {
       const contextValue = createContext(context, transaction)
-      const { data, errors } = await (execute as PreparedOperation)({ contextValue, variables: { coerced } })
-      if (errors?.[0]) throw refusalOf(operation as Operation, context, errors[0])
+      const { data, errors } = await (execute as PreparedOperation)({ contextValue, variables: coerced })
+      if (errors?.[0]) throw refusalOf(operation as Operation, context, json, errors[0])
       const result = (data as Record<string, unknown>)[name]
       if (rest.status === 204) return { status: 204, headers: {} }
       const body = JSON.stringify(result)

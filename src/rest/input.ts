@@ -9,8 +9,11 @@ import {
 } from 'graphql'
 import { ApiError } from '../../schema/errors.js'
 import { MALFORMED, parseEntityTags } from '../../schema/etag.js'
+import { wrongLengthOf } from '../../schema/judge.js'
 import { wrongValue } from '../../schema/problems.js'
-import type { Operation } from './operations.js'
+import { readJson } from '../http/body.js'
+import type { RequestContext } from '../http/context.js'
+import { MEDIA_TYPES, type Operation } from './operations.js'
 
 const invalid = (message: string) => new ApiError('invalid_request', message)
 
@@ -37,6 +40,17 @@ export function fromText(text: string, type: GraphQLInputType): unknown {
   return text
 }
 
+/** The JSON in the body of a request, or what is wrong with it. It is parsed once, because a large one takes long. */
+export type Body = { value: unknown; refusal?: undefined } | { value?: undefined; refusal: unknown }
+
+export function readBody({ rest, body }: Operation, context: RequestContext): Body | undefined {
+  try {
+    return body && { value: readJson(context, MEDIA_TYPES[rest.method] ?? []) }
+  } catch (refusal) {
+    return { refusal }
+  }
+}
+
 /** The value of an argument in the form that resolvers take. @throws ApiError invalid_request */
 export const coerce = (value: unknown, { type }: GraphQLArgument) => coerceInputValue(value, type, refuse)
 
@@ -57,7 +71,7 @@ export function readQuery(into: Record<string, unknown>, search: string, args: r
     if (!argument) throw REFUSED
     const texts = query.getAll(name)
     const list = isList(argument)
-    if (texts.length > 1 && !list) throw REFUSED
+    if ((texts.length > 1 && !list) || wrongLengthOf(argument, texts)) throw REFUSED
     const values = texts.map((text) => fromText(text, argument.type))
     into[name] = coerce(list ? values : values[0], argument)
   }

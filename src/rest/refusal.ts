@@ -1,19 +1,19 @@
 import { type GraphQLArgument, GraphQLError } from 'graphql'
 import { suggestionList } from 'graphql/jsutils/suggestionList.js'
 import { ApiError } from '../../schema/errors.js'
-import { judge, Problems, pathText, shownName, unknownNames } from '../../schema/problems.js'
-import { readJson } from '../http/body.js'
+import { judge, wrongLengthOf } from '../../schema/judge.js'
+import { Problems, pathText, shownName, unknownNames } from '../../schema/problems.js'
 import type { RequestContext } from '../http/context.js'
 import { readIdempotencyKey } from '../idempotency/index.js'
-import { fromText, isList, readIfMatch, readIfNoneMatch } from './input.js'
-import { MEDIA_TYPES, type Operation, operations } from './operations.js'
+import { type Body, fromText, isList, readIfMatch, readIfNoneMatch } from './input.js'
+import { type Operation, operations } from './operations.js'
 
 function judgeText(texts: string[], argument: GraphQLArgument, place: string, problems: Problems): void {
   if (texts.includes('')) {
     problems.add(`${place} must not be empty`)
     return
   }
-  const values = texts.map((text) => fromText(text, argument.type))
+  const values = wrongLengthOf(argument, texts) ? texts : texts.map((text) => fromText(text, argument.type))
   judge(argument, isList(argument) ? values : values[0], () => place, problems)
   if (isList(argument) && texts.some((text) => text.includes(',')))
     problems.add(`For several values, repeat the parameter: ${argument.name}=1&${argument.name}=2`)
@@ -35,17 +35,21 @@ function judgeQuery({ queryArguments }: Operation, search: string, problems: Pro
   }
 }
 
-function judgeBody({ rest, body }: Operation, context: RequestContext, problems: Problems): void {
-  if (!body) return
-  const json = readJson(context, MEDIA_TYPES[rest.method] ?? [])
-  judge(body, json, (path) => pathText(path) || 'The body', problems)
+function judgeBody({ body }: Operation, json: Body | undefined, problems: Problems): void {
+  if (json?.refusal) throw json.refusal
+  if (body) judge(body, json?.value, (path) => pathText(path) || 'The body', problems)
 }
 
 /**
  * The refusal of a request whose values are wrong: all of them, wherever they stand. Any other error passes unchanged.
  * Nothing of this costs a request that succeeds.
  */
-export function refusalOf(operation: Operation, context: RequestContext, error: unknown): unknown {
+export function refusalOf(
+  operation: Operation,
+  context: RequestContext,
+  json: Body | undefined,
+  error: unknown,
+): unknown {
   const cause = error instanceof GraphQLError ? (error.originalError ?? error) : error
   if (!(cause instanceof ApiError) || cause.code !== 'invalid_request') return error
   const { headers } = context.head
@@ -58,7 +62,7 @@ export function refusalOf(operation: Operation, context: RequestContext, error: 
   problems.collect(() => readIfMatch(operation, headers))
   problems.collect(() => readIfNoneMatch(operation, headers))
   if (operation.rest.method === 'POST') problems.collect(() => readIdempotencyKey(context))
-  problems.collect(() => judgeBody(operation, context, problems))
+  problems.collect(() => judgeBody(operation, json, problems))
   return problems.refusal ?? error
 }
 
