@@ -5,8 +5,8 @@ const files = (...names: string[]) => names.map((name) => `test/${name}.test.ts`
 // Tests that wait for the end of a window or for a second of grace must not compete with the start of processes: these
 // files run first, on their own.
 const timed = files('clients', 'headers-truth', 'limits', 'limits-cluster', 'quota', 'redis-away')
-// It compares durations: it runs last, alone.
-const measured = files('hostile-documents')
+// They measure time: they run last, alone.
+const measured = files('hostile-documents', 'hostile-repetitions')
 
 export default defineConfig({
   // Otherwise Vite loads graphql twice, as ES modules and as CommonJS for the libraries, which graphql refuses.

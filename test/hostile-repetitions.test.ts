@@ -1,0 +1,38 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Gateway } from './support/gateway.js'
+import { assertCheap, fragments, kinds, openTarget } from './support/repetitions.js'
+
+let gateway: Gateway
+let before: number
+
+/** Bytes in memory after all garbage is collected. */
+async function held(): Promise<number> {
+  setFlagsFromString('--expose-gc')
+  for (let i = 0; i < 2; i++) {
+    runInNewContext('gc')()
+    // Buffers are freed a turn later.
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  const { heapUsed, external } = process.memoryUsage()
+  return heapUsed + external
+}
+
+beforeAll(async () => {
+  gateway = await openTarget()
+  for (const kind of kinds) await assertCheap(gateway, kind, { fragment: 'a' })
+  before = await held()
+})
+afterAll(() => gateway.close())
+
+describe('a unit of the quota buys at most 20 ms of processor time with the largest input, whatever is repeated in', () => {
+  test.each(kinds)('$name', async (kind) => {
+    for (const fragment of fragments) await assertCheap(gateway, kind, { fragment })
+  })
+})
+
+test('nothing that was refused stays in memory', async () => {
+  // Hundreds of megabytes were sent. Some documents were valid and are kept, in a cache with a limit of its own.
+  expect((await held()) - before).toBeLessThan(30_000_000)
+})
