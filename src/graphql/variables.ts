@@ -49,22 +49,31 @@ type Values = Record<string, unknown>
 
 /** Reads the variables of an operation of a valid document. graphql-js names those of a wrong type only. */
 export function createVariables(schema: GraphQLSchema, document: DocumentNode, operation: OperationDefinitionNode) {
-  const nodes = operation.variableDefinitions ?? []
-  const uses = nodes.length > 0 ? usesOf(schema, document) : new Map<string, Input>()
-  const definitions = nodes.map((node) => {
+  const definitions = (operation.variableDefinitions ?? []).map((node) => {
     const name = node.variable.name.value
-    const type = typeFromAST(schema, node.type) as GraphQLInputType
-    return { node, name, type, extensions: uses.get(name)?.extensions ?? {} }
+    return { node, name, type: typeFromAST(schema, node.type) as GraphQLInputType }
+  })
+  let known: ReturnType<typeof usesOf> | undefined
+  /** Found when it is needed: for a list, or for a refusal. */
+  const useOf = (name: string) => {
+    known ??= usesOf(schema, document)
+    return known.get(name)
+  }
+  const inputOf = ({ name, type }: Pick<Input, 'name' | 'type'>): Input => ({
+    name,
+    type,
+    extensions: useOf(name)?.extensions ?? {},
   })
 
   /** @throws REFUSED */
   function coerceAll(values: Values): Values {
     const coerced: Values = Object.create(null)
-    for (const input of definitions) {
-      const { node, name, type } = input
+    for (const definition of definitions) {
+      const { node, name, type } = definition
       if (Object.hasOwn(values, name)) {
-        if (wrongLengthOf(input, values[name])) refuse()
-        coerced[name] = coerceInputValue(values[name], type, refuse, true)
+        const value = values[name]
+        if (Array.isArray(value) && wrongLengthOf(inputOf(definition), value)) refuse()
+        coerced[name] = coerceInputValue(value, type, refuse, true)
       } else if (node.defaultValue) coerced[name] = valueFromAST(node.defaultValue, type)
       else if (isNonNullType(type)) refuse()
     }
@@ -76,13 +85,13 @@ export function createVariables(schema: GraphQLSchema, document: DocumentNode, o
     const errors: GraphQLError[] = []
     const described = { count: 0 }
     let more = false
-    for (const input of definitions) {
-      const { node, name, type } = input
+    for (const definition of definitions) {
+      const { node, name, type } = definition
       const value = Object.hasOwn(values, name) ? values[name] : undefined
-      if (value === null && !uses.has(name) && !isNonNullType(type)) continue
+      if (value === null && !useOf(name) && !isNonNullType(type)) continue
       const problems = new Problems(described)
       problems.collect(() => {
-        if (value !== undefined) judge(input, value, (path) => `$${pathText([name, ...path])}`, problems)
+        if (value !== undefined) judge(inputOf(definition), value, (path) => `$${pathText([name, ...path])}`, problems)
         else if (isNonNullType(type) && !node.defaultValue) problems.add(`$${name} is required; send it in variables`)
       })
       for (const sentence of problems.sentences) errors.push(new GraphQLError(sentence, { nodes: node }))
