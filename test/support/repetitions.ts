@@ -66,7 +66,9 @@ const bodies = (target: string, templates: Record<string, string>): Kind[] =>
     name: `${target}: ${name}`,
     fill(text) {
       const items = (around: string) =>
-        numbered(text, MAX_BODY, inJson, around.length).map((item) => `"${item}${around}`)
+        numbered(text, MAX_BODY, inJson, around.length)
+          .map((item) => `"${item}${around}`)
+          .join('')
       const body = template
         .replace('[…]', () => `[${items('",')}"x"]`)
         .replace('[…, …]', () => `[${repeated({ fragment: `"${inJson(text.fragment)}",` }, MAX_BODY)}1]`)
