@@ -1,6 +1,8 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import pg from 'pg'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { resetStore } from './support/calls.js'
-import { type Call, type Gateway, openGateway, useGateway } from './support/gateway.js'
+import { type Answer, type Call, type Gateway, openGateway, useGateway } from './support/gateway.js'
+import { testDatabaseUrl } from './support/postgres.js'
 
 let gateway: Gateway
 beforeAll(async () => {
@@ -163,6 +165,25 @@ describe('a POST with an Idempotency-Key', () => {
     }
   })
 
+  test.skipIf(!testDatabaseUrl)('of two callers is performed for each, at the same time', async () => {
+    const admin = new pg.Client({ connectionString: gateway.database.url })
+    await admin.connect()
+    onTestFinished(() => admin.end())
+    const [ann, bob] = [await gateway.createKey(), await gateway.createKey()]
+    const key = newKey()
+    const before = await countOrders()
+    await admin.query('BEGIN; SELECT FROM "Pet" WHERE id = 1 FOR UPDATE')
+    const first = order(key, { petId: 1 }, { key: ann.key })
+    const waiting = () =>
+      admin.query(`SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
+    await expect.poll(async () => (await waiting()).rowCount, { timeout: 10_000 }).toBe(1)
+    expect((await order(key, { petId: 1 }, { key: ann.key })).body.code).toBe('conflict')
+    expect((await order(key, { petId: 2 }, { key: bob.key })).status).toBe(201)
+    await admin.query('COMMIT')
+    expect((await first).status).toBe(201)
+    expect(await countOrders()).toBe(before + 2)
+  })
+
   test('is forgotten after 24 hours', async () => {
     const key = newKey()
     const first = await order(key)
@@ -175,6 +196,106 @@ describe('a POST with an Idempotency-Key', () => {
     const second = await order(key)
     expect(second.body.id).not.toBe(first.body.id)
     expect((await order(key)).text).toBe(second.text)
+  })
+})
+
+describe('an error of the service', () => {
+  /** While this is set, the database refuses new orders with the SQLSTATE. */
+  async function failOrders(state: string | undefined) {
+    await gateway.prisma.$executeRawUnsafe('DROP TRIGGER IF EXISTS fail ON "Order"')
+    if (!state) return
+    await gateway.prisma.$executeRawUnsafe(
+      `CREATE OR REPLACE FUNCTION fail_order() RETURNS trigger LANGUAGE plpgsql
+        AS $$ BEGIN RAISE EXCEPTION 'out of order' USING ERRCODE = '${state}'; END $$`,
+    )
+    await gateway.prisma.$executeRawUnsafe(
+      'CREATE TRIGGER fail BEFORE INSERT ON "Order" FOR EACH ROW EXECUTE FUNCTION fail_order()',
+    )
+    onTestFinished(async () => {
+      await gateway.prisma.$executeRawUnsafe('DROP FUNCTION IF EXISTS fail_order CASCADE')
+    })
+  }
+  const surfaces: [string, (key: string) => Promise<Answer>][] = [
+    ['POST', (key) => order(key)],
+    [
+      'mutation',
+      (key) =>
+        gateway.graphql('mutation { createOrder(input: { petId: 1 }) { id } }', undefined, {
+          headers: { 'idempotency-key': key },
+        }),
+    ],
+  ]
+  const codeOf = ({ body }: Answer) => body.code ?? body.errors?.[0].extensions.code
+
+  test.each(
+    surfaces.flatMap(([name, send]) => [
+      { name, send, code: 'internal', state: 'P0001' },
+      { name, send, code: 'unavailable', state: '53200' },
+    ]),
+  )('$code is not kept: the same $name is performed when the database works again', async ({ send, code, state }) => {
+    const key = newKey()
+    const before = await countOrders()
+    await failOrders(state)
+    for (let i = 0; i < 2; i++) {
+      const failed = await send(key)
+      expect([codeOf(failed), replayed(failed)]).toEqual([code, null])
+    }
+    await failOrders(undefined)
+    const performed = await send(key)
+    expect([codeOf(performed), replayed(performed)]).toEqual([undefined, null])
+    expect(await countOrders()).toBe(before + 1)
+    expect(replayed(await send(key))).toBe('true')
+  })
+})
+
+describe('the clean-up of kept answers', () => {
+  test('deletes all that are older than 24 hours, and no other', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const own = await useGateway({ database: { ...gateway.database, close: async () => {} } })
+    const { key, row } = await own.createKey()
+    const keys = [newKey(), newKey(), newKey()] as const
+    const send = (idempotencyKey: string) => order(idempotencyKey, { petId: 1 }, { key }, own)
+    const [fresh, old, expired] = [await send(keys[0]), await send(keys[1]), await send(keys[2])]
+    const age = (hours: string, idempotencyKey: string) =>
+      own.prisma
+        .$executeRaw`UPDATE "IdempotentAnswer" SET "createdAt" = now() - ${hours}::interval WHERE key = ${idempotencyKey}`
+    await age('23:50:00', keys[1])
+    await age('24:00:01', keys[2])
+    await own.prisma.$executeRaw`
+      INSERT INTO "IdempotentAnswer" ("callerId", key, fingerprint, status, headers, body, "createdAt")
+      SELECT ${row.id}::int, 'old-' || n, '', 201, '{}', '', now() - interval '25 hours' FROM generate_series(1, 1200) AS n`
+    const kept = async () => {
+      vi.advanceTimersByTime(60_000)
+      const rows = await own.prisma.idempotentAnswer.findMany({ where: { callerId: row.id }, select: { key: true } })
+      return rows.map((answer) => answer.key).sort()
+    }
+    await expect.poll(kept, { timeout: 60_000 }).toEqual([keys[0], keys[1]].sort())
+    expect((await send(keys[0])).text).toBe(fresh.text)
+    expect((await send(keys[1])).text).toBe(old.text)
+    expect((await send(keys[2])).text).not.toBe(expired.text)
+  })
+})
+
+describe('a replay', () => {
+  test.each([
+    ['POST', (key: string, of: Gateway) => order(key, undefined, { key: of.key }, of)],
+    [
+      'mutation',
+      (key: string, of: Gateway) =>
+        of.graphql('mutation { createOrder(input: { petId: 1 }) { id } }', undefined, {
+          headers: { 'idempotency-key': key },
+        }),
+    ],
+  ])('of a successful %s counts as refused neither in the metrics nor in the log', async (_, send) => {
+    const own = await useGateway({ database: { ...gateway.database, close: async () => {} } })
+    const key = newKey()
+    await send(key, own)
+    expect(replayed(await send(key, own))).toBe('true')
+    const lines = own.logged.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'request')
+    expect(lines).toHaveLength(2)
+    for (const line of lines) expect(line).not.toHaveProperty('refusal')
+    expect((await own.get('/metrics', { key: null })).text).not.toMatch(/^petstore_refusals_total\{/m)
   })
 })
 
