@@ -1,8 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import pg from 'pg'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { operations } from '../src/rest/operations.js'
 import { contents, expectCommonHeaders, resetStore } from './support/calls.js'
 import { type Answer, type Gateway, openGateway } from './support/gateway.js'
+import { testDatabaseUrl } from './support/postgres.js'
 
 let gateway: Gateway
 let other: Gateway
@@ -364,4 +366,40 @@ test('while stock is changed under a condition, the status that it depends on do
     if (conditional.status === 200) expect(conditional.body).toEqual({ ...body, quantity: round })
     else expect(conditional.status).toBe(412)
   }
+})
+
+describe.skipIf(!testDatabaseUrl)('between the comparison and the change', () => {
+  const stock = 'UPDATE "InventoryItem" SET quantity = 5 WHERE "petId" = 1'
+  test.each([
+    ['PATCH', '/pets/1', 'Pet', `UPDATE "Pet" SET name = 'Other' WHERE id = 1`],
+    ['PATCH', '/categories/1', 'Category', `UPDATE "Category" SET description = 'Other' WHERE id = 1`],
+    ['PATCH', '/store/orders/1', 'Order', 'UPDATE "Order" SET complete = true WHERE id = 1'],
+    ['PATCH', '/inventory/1', 'InventoryItem', stock],
+    // Stock shows the status of its pet.
+    ['PATCH', '/inventory/1', 'InventoryItem', `UPDATE "Pet" SET status = 'sold' WHERE id = 1`],
+    ['DELETE', '/pets/1', 'Pet', `UPDATE "Pet" SET name = 'Other' WHERE id = 1`],
+    ['DELETE', '/categories/1', 'Category', `UPDATE "Category" SET description = 'Other' WHERE id = 1`],
+    ['DELETE', '/store/orders/1', 'Order', 'UPDATE "Order" SET quantity = 5 WHERE id = 1'],
+  ])('of %s %s nothing changes what it depends on: %s, %s', async (method, path, table, intruder) => {
+    const admin = new pg.Client({ connectionString: gateway.database.url })
+    await admin.connect()
+    onTestFinished(() => admin.end())
+    const { change } = resources.find((resource) => resource.path.startsWith(path.replace(/\d$/, ''))) ?? {}
+    const headers = { 'if-match': await tagOf(path) }
+    // The change can lock rows and compare, but has to wait before it writes.
+    await admin.query(`BEGIN; LOCK TABLE "${table}" IN SHARE MODE`)
+    const answer = gateway.call(method, path, { headers, ...(method === 'PATCH' && { body: change }) })
+    const waiting = async () =>
+      (await admin.query('SELECT FROM pg_stat_activity WHERE pg_backend_pid() = ANY (pg_blocking_pids(pid))')).rowCount
+    await expect.poll(waiting, { timeout: 10_000 }).toBe(1)
+    await admin.query(`SAVEPOINT intruder; SET LOCAL lock_timeout = '100ms'`)
+    const changed = await admin.query(intruder).then(
+      () => true,
+      () => false,
+    )
+    await admin.query(`${changed ? '' : 'ROLLBACK TO intruder;'} COMMIT`)
+    const { status } = await answer
+    if (changed) expect(status).toBe(412)
+    else expect(status).toBe(method === 'PATCH' ? 200 : 204)
+  })
 })
