@@ -9,7 +9,7 @@ import { createLog } from '../src/log.js'
 import { openTestDatabase } from './support/database.js'
 import { type Answer, type Gateway, openGateway } from './support/gateway.js'
 import { testDatabaseUrl } from './support/postgres.js'
-import { DatabaseProxy } from './support/proxy.js'
+import { TcpProxy } from './support/proxy.js'
 import { watched } from './support/statements.js'
 
 /** What a client may wait, in milliseconds. */
@@ -18,7 +18,7 @@ const IN_TIME = 3_500
 /** A gateway whose database is behind a proxy, and a connection of an administrator. */
 async function useGateway({ keyTtlMs, timeoutMs }: { keyTtlMs?: number; timeoutMs?: number } = {}) {
   const database = await openTestDatabase()
-  const proxy = await DatabaseProxy.open(database.url)
+  const proxy = await TcpProxy.open(database.url)
   const states: { msg: string; statements?: string }[] = []
   const log = createLog('info', { write: (line) => void states.push(JSON.parse(line)) })
   const embedded = database.embedded ? { url: database.url, port: 0, close: async () => {} } : undefined

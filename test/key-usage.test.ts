@@ -6,7 +6,7 @@ import { createLog } from '../src/log.js'
 import { openTestDatabase, type TestDatabase } from './support/database.js'
 import { type Gateway, openGateway } from './support/gateway.js'
 import { dataFolder, runCommand, startGateway } from './support/process.js'
-import { DatabaseProxy } from './support/proxy.js'
+import { TcpProxy } from './support/proxy.js'
 import { watched } from './support/statements.js'
 
 // What each key uses on each day: counted by gateways, added up in the database.
@@ -102,26 +102,61 @@ describe('requests, refusals and cost of a key', () => {
     expect(await database.prisma.apiKeyUsage.findFirst({ where })).toMatchObject({ name: 'test' })
   })
 
-  test('of more keys than one statement takes are all written', async () => {
-    const names = Array.from({ length: 1_001 }, (_, i) => i + 100_000)
+  /** Keys with ids from `first` on. */
+  async function createKeys(first: number, length: number) {
+    const ids = Array.from({ length }, (_, i) => first + i)
     await database.prisma.apiKey.createMany({
-      data: names.map((id) => ({
+      data: ids.map((id) => ({
         id,
         name: 'many',
         prefix: `petstore_${String(id).padStart(8, '0')}`,
         hash: String(id).padStart(64, '0'),
       })),
     })
+    return ids
+  }
+
+  test('of more keys than one statement takes are all written', async () => {
+    const ids = await createKeys(100_000, 1_001)
     const { usage, count } = open()
-    for (const id of names) count(id)
+    for (const id of ids) count(id)
     await usage.flush()
-    expect(await database.prisma.apiKeyUsage.count({ where: { keyId: { in: names } } })).toBe(1_001)
+    expect(await database.prisma.apiKeyUsage.count({ where: { keyId: { in: ids } } })).toBe(1_001)
+  })
+
+  test('are written once, also if the database takes only a part of them at first', async () => {
+    const ids = await createKeys(200_000, 2_500)
+    const { usage, count } = open()
+    for (const id of ids) count(id, 2)
+    const refused = ids[1_700]
+    await database.prisma.$executeRawUnsafe(
+      `ALTER TABLE "ApiKeyUsage" ADD CONSTRAINT away CHECK ("keyId" <> ${refused}) NOT VALID`,
+    )
+    const restore = () => database.prisma.$executeRaw`ALTER TABLE "ApiKeyUsage" DROP CONSTRAINT IF EXISTS away`
+    onTestFinished(async () => void (await restore()))
+    const total = async () => {
+      const where = { keyId: { in: ids } }
+      const { _sum, _count } = await database.prisma.apiKeyUsage.aggregate({
+        where,
+        _sum: { requests: true, cost: true },
+        _count: true,
+      })
+      return [_count, Number(_sum.requests), Number(_sum.cost)]
+    }
+    await usage.flush()
+    const [first] = await total()
+    expect(first).toBeGreaterThan(0)
+    expect(first).toBeLessThan(2_500)
+    for (const id of ids) count(id, 2)
+    await restore()
+    await usage.flush()
+    expect(await total()).toEqual([2_500, 5_000, 10_000])
   })
 })
 
 describe('while the database is away', () => {
   async function behindProxy() {
-    const proxy = await DatabaseProxy.open(database.url)
+    const proxy = await TcpProxy.open(database.url)
     const embedded = database.embedded ? { url: database.url, port: 0, close: async () => {} } : undefined
     const behind = connect(proxy.url, 'behind a proxy', {}, embedded)
     const opened = open({ prisma: behind.prisma, maxWaiting: 2 })

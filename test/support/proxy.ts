@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
-/** A TCP proxy in front of a database, which can fail like a network or a server. */
-export class DatabaseProxy {
+/** A TCP proxy in front of a server, which can fail like a network or that server. */
+export class TcpProxy {
   readonly #sockets = new Set<Socket>()
   readonly #server
   #hanging = false
@@ -12,10 +12,11 @@ export class DatabaseProxy {
   /** How many connections it has accepted. */
   accepted = 0
 
-  private constructor(readonly target: URL) {
+  /** @param target where new connections lead */
+  private constructor(public target: URL) {
     this.#server = createServer((client) => {
       this.accepted++
-      const server = connect(Number(target.port), target.hostname)
+      const server = connect(Number(this.target.port), this.target.hostname)
       for (const [from, to] of [
         [client, server],
         [server, client],
@@ -33,8 +34,8 @@ export class DatabaseProxy {
     })
   }
 
-  static async open(databaseUrl: string): Promise<DatabaseProxy> {
-    const proxy = new DatabaseProxy(new URL(databaseUrl))
+  static async open(targetUrl: string): Promise<TcpProxy> {
+    const proxy = new TcpProxy(new URL(targetUrl))
     await proxy.restore()
     return proxy
   }
