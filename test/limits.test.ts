@@ -16,6 +16,7 @@ import {
 import { MemoryStore } from '../src/rate-limit/memory.js'
 import { limitsCases, SLACK_MS } from './support/limits-cases.js'
 import { exactly, SubjectModel } from './support/model.js'
+import { TcpProxy } from './support/proxy.js'
 import { RedisServer, redisBinary } from './support/redis.js'
 
 const silent = createLog('silent')
@@ -292,6 +293,16 @@ describe.runIf(testRedis)('gateways that share a Redis', () => {
       expect(remaining(await limits.consume(subject, 0))).toEqual([200 - taken, 1000 - taken])
   })
 
+  it('keep the day over the minutes that begin in it, also for a gateway that has not counted before', async () => {
+    const [one, ...others] = (await gateways()) as [RateLimiter, ...RateLimiter[]]
+    const subject = key(10, 100, 1)
+    for (const [i, other] of others.entries()) {
+      const result = await one.consume(subject, 3)
+      await wait((result.windows[0]?.resetAt ?? 0) - Date.now() + 50)
+      expect(remaining(await other.consume(subject, 0))).toEqual([10, 97 - 3 * i])
+    }
+  })
+
   it('share a ban', async () => {
     const [one, other] = await gateways({ banAfter: 1 })
     const subject = key(1)
@@ -356,7 +367,7 @@ describe.runIf(redisBinary || testRedis)('an unreachable Redis', () => {
     return server
   }
 
-  const watched = async ({ url }: RedisServer, options: Partial<RateLimiterOptions> = {}) => {
+  const watched = async ({ url }: { url: string }, options: Partial<RateLimiterOptions> = {}) => {
     const lines: string[] = []
     const log = createLog('info', { write: (line) => void lines.push(JSON.parse(line).msg) })
     const limits = await open({ redisUrl: url, log, ...options })
@@ -432,6 +443,26 @@ describe.runIf(redisBinary || testRedis)('an unreachable Redis', () => {
     await redis.replicaof('NO', 'ONE')
     await become('redis')
     redis.disconnect()
+  })
+
+  it.concurrent('whose name moves to a new master is left for that one, also if it still answers as a replica', async () => {
+    const [old, promoted] = [await serve(), await serve()]
+    const proxy = await TcpProxy.open(old.url)
+    const keyPrefix = randomUUID()
+    const { become, send } = await watched(proxy, { keyPrefix })
+    const subject = key(60)
+    expect(admitted(await send(subject, 20))).toBe(20)
+    proxy.target = new URL(promoted.url)
+    const redis = new Redis(old.port)
+    redis.on('error', () => {})
+    await redis.replicaof('127.0.0.1', '1')
+    await become('degraded')
+    await become('redis')
+    redis.disconnect()
+    expect(admitted(await send(subject, 60))).toBe(40)
+    const fresh = await open({ redisUrl: promoted.url, keyPrefix })
+    expect(remaining(await fresh.consume(subject, 0))).toEqual([0, 940])
+    await proxy.cut()
   })
 
   it.concurrent('at startup is used when it becomes reachable', async () => {
