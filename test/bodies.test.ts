@@ -1,8 +1,10 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type Gateway, useGateway } from './support/gateway.js'
+import { testDatabaseUrl } from './support/postgres.js'
 
 /** Room for four bodies. */
 const uploadRoom = 131_072
@@ -207,6 +209,20 @@ describe('if more bodies arrive than there is room for', () => {
     expect(await first).toEqual([503])
     lone.write('"name":"12345678" }')
     expect(String((await once(lone, 'data'))[0])).toMatch(/^HTTP\/1.1 201/)
+  })
+
+  test.skipIf(!testDatabaseUrl)('one that has arrived takes no room, also while its request is at work', async () => {
+    const gateway = await useGateway({ uploadRoom })
+    const admin = new pg.Client({ connectionString: gateway.database.url })
+    await admin.connect()
+    onTestFinished(() => admin.end())
+    await admin.query('BEGIN; LOCK TABLE "Category"')
+    const stuck = post(gateway, gateway.key)
+    const figures = async () => (await gateway.get('/metrics', { key: null })).text
+    await expect.poll(figures, { timeout: 10_000 }).toMatch(/^petstore_requests\{state="working"\} 1$/m)
+    expect(await uploading(gateway)).toBe(0)
+    await admin.query('COMMIT')
+    expect(await stuck).toEqual([201])
   })
 
   test('a body that grows gives way like any other', async () => {

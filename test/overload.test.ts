@@ -82,6 +82,18 @@ describe('more requests than there is room for', () => {
     expect(performance.now() - started).toBeLessThan(3_500)
   })
 
+  test.each([
+    ['POST', (gateway: Gateway) => gateway.post('/categories', { name: 'Cats' })],
+    ['PATCH', (gateway: Gateway) => gateway.patch('/categories/1', { name: 'Cats' })],
+    ['mutation', (gateway: Gateway) => gateway.graphql('mutation { createCategory(input: { name: "Cats" }) { id } }')],
+    ['query', (gateway: Gateway) => gateway.graphql('{ pets { id } }')],
+  ])('need a place at work also after their body had room: %s', async (_, call) => {
+    const gateway = await useGateway({ limits: { work: { room: 0, share: 0, waiting: 8 }, refused: refusals } })
+    expect((await call(gateway)).status).toBe(503)
+    expect(await gateway.prisma.category.count()).toBe(0)
+    expect((await gateway.get('/metrics')).text).toMatch(/^petstore_requests\{state="uploading"\} 0$/m)
+  })
+
   test('GraphQL requests of a key that is refused anyway are checked one by one, with the same response', async () => {
     const gateway = await useGateway({ limits: { work, refused: refusals } })
     const bannedUntil = new Date(Date.now() + 600_000)
@@ -159,6 +171,44 @@ describe('clients that are slow', () => {
   beforeAll(async () => {
     gateway = await openGateway({ limits: { work, refused: refusals } })
     return () => gateway.close()
+  })
+
+  test('together leave at most 64 MiB unread; the one with most of it loses connections, and no other does', async () => {
+    const { prisma } = gateway
+    const { id } = await prisma.category.create({ data: { name: 'Cats', description: 'c'.repeat(1_000) } })
+    await prisma.pet.createMany({ data: Array.from({ length: 100 }, () => ({ name: 'Tom', categoryId: id })) })
+    const aliases = Array.from({ length: 80 }, (_, i) => `a${i}: description`).join(' ')
+    const body = JSON.stringify({
+      query: `{ pets(limit: 100, categoryId: ${id}) { category { ${aliases} } } }`,
+    })
+    const json = `Content-Type: application/json\r\nConnection: close\r\nContent-Length: ${body.length}\r\n`
+    /** Asks for 8 MB and reads nothing until the connection is resumed. */
+    const ask = async (key: string) => {
+      const socket = await dial(gateway)
+      socket.pause().write(head('POST /graphql', key, json) + body)
+      return socket
+    }
+    const figure = async (pattern: string) =>
+      Number(new RegExp(`^${pattern} (\\d+)$`, 'm').exec((await gateway.get('/metrics', { key: null })).text)?.[1] ?? 0)
+    const answered = () => figure('petstore_requests_total\\{surface="graphql",.*,plan="Business",status="200"\\}')
+    const createKey = async () => (await gateway.createKey({ plan: 'Business' })).key
+    const [modest, greedy] = [await createKey(), await createKey()]
+    const sockets = []
+    for (let i = 1; i <= 30; i++) {
+      sockets.push(await ask(i === 1 ? modest : greedy))
+      await expect.poll(answered, { timeout: 60_000 }).toBe(i)
+      expect(await figure('petstore_unread_bytes')).toBeLessThanOrEqual(67_108_864)
+    }
+    expect(await figure('petstore_unread_bytes')).toBeGreaterThan(33_000_000)
+    const lengths = await Promise.all(
+      sockets.map(async (socket) => {
+        let length = 0
+        for await (const chunk of socket.resume()) length += chunk.length
+        return length
+      }),
+    )
+    expect(lengths[0]).toBeGreaterThan(8_000_000)
+    expect(Math.min(...lengths)).toBeLessThan(8_000_000)
   })
 
   test('do not delay others after they disconnect', async () => {
