@@ -1,3 +1,6 @@
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
+import { json } from 'node:stream/consumers'
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { resetStore } from './support/calls.js'
@@ -165,24 +168,28 @@ describe('a POST with an Idempotency-Key', () => {
     }
   })
 
-  test.skipIf(!testDatabaseUrl)('of two callers is performed for each, at the same time', async () => {
-    const admin = new pg.Client({ connectionString: gateway.database.url })
-    await admin.connect()
-    onTestFinished(() => admin.end())
-    const [ann, bob] = [await gateway.createKey(), await gateway.createKey()]
-    const key = newKey()
-    const before = await countOrders()
-    await admin.query('BEGIN; SELECT FROM "Pet" WHERE id = 1 FOR UPDATE')
-    const first = order(key, { petId: 1 }, { key: ann.key })
-    const waiting = () =>
-      admin.query(`SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
-    await expect.poll(async () => (await waiting()).rowCount, { timeout: 10_000 }).toBe(1)
-    expect((await order(key, { petId: 1 }, { key: ann.key })).body.code).toBe('conflict')
-    expect((await order(key, { petId: 2 }, { key: bob.key })).status).toBe(201)
-    await admin.query('COMMIT')
-    expect((await first).status).toBe(201)
-    expect(await countOrders()).toBe(before + 2)
-  })
+  test.skipIf(!testDatabaseUrl)(
+    'blocks neither another caller’s with the same key nor the caller’s own with another',
+    async () => {
+      const admin = new pg.Client({ connectionString: gateway.database.url })
+      await admin.connect()
+      onTestFinished(() => admin.end())
+      const [ann, bob] = [await gateway.createKey(), await gateway.createKey()]
+      const key = newKey()
+      const before = await countOrders()
+      await admin.query('BEGIN; SELECT FROM "Pet" WHERE id = 1 FOR UPDATE')
+      const first = order(key, { petId: 1 }, { key: ann.key })
+      const waiting = () =>
+        admin.query(`SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
+      await expect.poll(async () => (await waiting()).rowCount, { timeout: 10_000 }).toBe(1)
+      expect((await order(key, { petId: 1 }, { key: ann.key })).body.code).toBe('conflict')
+      expect((await order(key, { petId: 2 }, { key: bob.key })).status).toBe(201)
+      expect((await order(newKey(), { petId: 2 }, { key: ann.key })).status).toBe(201)
+      await admin.query('COMMIT')
+      expect((await first).status).toBe(201)
+      expect(await countOrders()).toBe(before + 3)
+    },
+  )
 
   test('is forgotten after 24 hours', async () => {
     const key = newKey()
@@ -312,6 +319,27 @@ describe('the Idempotency-Key', () => {
     const answer = await order(key)
     expect(answer.status).toBe(status)
     if (status === 400) expect(answer.body.message).toContain('Idempotency-Key must be 1 to 255 printable ASCII')
+  })
+
+  test('must not be repeated, not even with the same value', async () => {
+    const { url } = await gateway.listen()
+    const send = async (headers: Record<string, string | string[]>) => {
+      const sent = request(`${url}/store/orders`, {
+        method: 'POST',
+        headers: { 'x-api-key': gateway.key, 'content-type': 'application/json', ...headers },
+      })
+      sent.end('{"petId": 1}')
+      const [response] = (await once(sent, 'response')) as [IncomingMessage]
+      return [response.statusCode, ((await json(response)) as { message?: string }).message]
+    }
+    const before = await countOrders()
+    const repeated = [400, expect.stringContaining('Idempotency-Key must not be repeated')]
+    expect(await send({ 'idempotency-key': [newKey(), newKey()] })).toEqual(repeated)
+    expect(await send({ 'idempotency-key': ['one', 'one'] })).toEqual(repeated)
+    expect(await countOrders()).toBe(before)
+    // A value is no name.
+    const other = { 'x-one': 'idempotency-key', 'x-two': 'idempotency-key' }
+    expect(await send({ 'idempotency-key': newKey(), ...other })).toEqual([201, undefined])
   })
 
   test.each(['PATCH', 'DELETE', 'GET'])('is ignored on %s', async (method) => {
