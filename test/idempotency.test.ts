@@ -23,6 +23,19 @@ const order = (idempotencyKey: string, body: unknown = { petId: 1 }, call: Call 
 const countOrders = () => gateway.prisma.order.count()
 const replayed = ({ headers }: { headers: Headers }) => headers.get('idempotency-replayed')
 
+/** A connection of an administrator. */
+async function useAdmin() {
+  const admin = new pg.Client({ connectionString: gateway.database.url })
+  await admin.connect()
+  onTestFinished(() => admin.end())
+  return admin
+}
+
+/** The number of backends that wait for a lock. */
+const waitingForLocks = async (admin: pg.Client) =>
+  (await admin.query(`SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`))
+    .rowCount
+
 describe('a transaction', () => {
   test('that PostgreSQL rolls back because of a conflict is repeated, also if its later statements failed too', async () => {
     let attempts = 0
@@ -171,17 +184,13 @@ describe('a POST with an Idempotency-Key', () => {
   test.skipIf(!testDatabaseUrl)(
     'blocks neither another caller’s with the same key nor the caller’s own with another',
     async () => {
-      const admin = new pg.Client({ connectionString: gateway.database.url })
-      await admin.connect()
-      onTestFinished(() => admin.end())
+      const admin = await useAdmin()
       const [ann, bob] = [await gateway.createKey(), await gateway.createKey()]
       const key = newKey()
       const before = await countOrders()
       await admin.query('BEGIN; SELECT FROM "Pet" WHERE id = 1 FOR UPDATE')
       const first = order(key, { petId: 1 }, { key: ann.key })
-      const waiting = () =>
-        admin.query(`SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
-      await expect.poll(async () => (await waiting()).rowCount, { timeout: 10_000 }).toBe(1)
+      await expect.poll(() => waitingForLocks(admin), { timeout: 10_000 }).toBe(1)
       expect((await order(key, { petId: 1 }, { key: ann.key })).body.code).toBe('conflict')
       expect((await order(key, { petId: 2 }, { key: bob.key })).status).toBe(201)
       expect((await order(newKey(), { petId: 2 }, { key: ann.key })).status).toBe(201)
@@ -190,6 +199,24 @@ describe('a POST with an Idempotency-Key', () => {
       expect(await countOrders()).toBe(before + 3)
     },
   )
+
+  test.skipIf(!testDatabaseUrl)('whose answer another kept first is rolled back and replayed', async () => {
+    const kept = newKey()
+    const first = await order(kept)
+    const before = await countOrders()
+    const admin = await useAdmin()
+    await admin.query('BEGIN; SELECT FROM "Pet" WHERE id = 1 FOR UPDATE')
+    const key = newKey()
+    const second = order(key)
+    await expect.poll(() => waitingForLocks(admin), { timeout: 10_000 }).toBe(1)
+    await admin.query(
+      `INSERT INTO "IdempotentAnswer" SELECT "callerId", '${key}', fingerprint, status, headers, body, "createdAt"
+        FROM "IdempotentAnswer" WHERE key = '${kept}'; COMMIT`,
+    )
+    const answer = await second
+    expect([answer.status, answer.text, replayed(answer)]).toEqual([201, first.text, 'true'])
+    expect(await countOrders()).toBe(before)
+  })
 
   test('is forgotten after 24 hours', async () => {
     const key = newKey()

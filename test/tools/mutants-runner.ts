@@ -3,7 +3,14 @@ import { createVitest } from 'vitest/node'
 // Runs one test file at a time, for test/tools/mutants.ts.
 
 const [, , root] = process.argv
-const vitest = await createVitest('test', { root, watch: false, bail: 1, reporters: [{}], retry: 0 })
+const vitest = await createVitest('test', {
+  root,
+  watch: false,
+  bail: 1,
+  reporters: [{}],
+  retry: 0,
+  testTimeout: 45_000,
+})
 
 process.on('message', async ({ test, changed }: { test: string; changed?: string }) => {
   if (changed) vitest.invalidateFile(changed)
