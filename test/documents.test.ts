@@ -139,6 +139,12 @@ describe('the cost of a document', () => {
       { yes: false },
       1,
     ],
+    [
+      'include that holds',
+      'query ($yes: Boolean!) { a: pets @include(if: $yes) { id } b: pets { id } }',
+      { yes: true },
+      2,
+    ],
   ])('is computed from variables: a %s', async (_, query, variables, expected) => {
     expect(await cost(query, variables)).toBe(expected)
     // The same, now that the document is known.

@@ -16,7 +16,9 @@ process.on('message', async ({ test, changed }: { test: string; changed?: string
   if (changed) vitest.invalidateFile(changed)
   const specifications = await vitest.globTestSpecifications([test])
   const { testModules, unhandledErrors } = await vitest.runTestSpecifications(specifications)
-  const passed = testModules.length > 0 && unhandledErrors.length === 0 && testModules.every((module) => module.ok())
+  // A file whose run was ended by a failure may still be pending.
+  const passed =
+    testModules.length > 0 && unhandledErrors.length === 0 && testModules.every((module) => module.state() === 'passed')
   if (changed) vitest.invalidateFile(changed)
   process.send?.(passed)
 })
