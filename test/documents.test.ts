@@ -184,6 +184,17 @@ describe('the cost of a document', () => {
     expect(headers.get('retry-after')).toBeNull()
   })
 
+  test('above a whole window names a limit of 1, if only that would fit', async () => {
+    const { key } = await gateway.createKey({ plan: 'Enterprise', minuteLimit: 1, dayLimit: 100 })
+    const query = (limit: number) =>
+      `{ pets(limit: ${limit}) { ${repeat(99, (i) => `a${i}: orders(limit: 1) { id }`)} } }`
+    expect((await gateway.graphql(query(2), {}, { key })).body.errors[0].message).toContain(
+      'a limit of 1 in every list',
+    )
+    const { key: other } = await gateway.createKey({ plan: 'Enterprise', minuteLimit: 1, dayLimit: 100 })
+    expect((await gateway.graphql(query(1), {}, { key: other })).body.errors).toBeUndefined()
+  })
+
   test('that an error message advises does fit', async () => {
     const { key } = await gateway.createKey({ plan: 'Enterprise', minuteLimit: 10, dayLimit: 100 })
     const query = (limit: number) =>
@@ -292,6 +303,11 @@ describe('the limits of a document', () => {
     [
       'a fragment in itself',
       '{ ...A } fragment A on Query { pets { id } ...B } fragment B on Query { ...A }',
+      'contains itself',
+    ],
+    [
+      'a fragment that contains itself, even if nothing uses it',
+      '{ pets { id } } fragment F on Pet { ...F }',
       'contains itself',
     ],
     [
