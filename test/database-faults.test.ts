@@ -140,6 +140,20 @@ describe('a database that hangs', () => {
   })
 })
 
+test('a key that is revoked while its row cannot be read is refused soon after the database answers again', async () => {
+  const { gateway, database, proxy } = await useGateway({ keyTtlMs: 50 })
+  const { key, row } = await gateway.createKey()
+  const quota = async () => (await gateway.get('/quota', { key })).status
+  expect(await quota()).toBe(200)
+  await sleep(60)
+  await proxy.cut()
+  expect(await quota()).toBe(200)
+  await database.prisma.apiKey.update({ where: { id: row.id }, data: { revokedAt: new Date() } })
+  expect(await quota()).toBe(200)
+  await proxy.restore()
+  await expect.poll(quota, { timeout: 20_000, interval: 50 }).toBe(401)
+})
+
 test('/readyz uses one connection for all probes, and finds a new one when it is closed', async () => {
   const { gateway, proxy, states } = await useGateway()
   const probe = async () => (await gateway.get('/readyz', { key: null })).status

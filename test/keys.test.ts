@@ -62,6 +62,14 @@ describe('a key', () => {
     expect(await twice('authorization', [`Bearer ${one}`, `Bearer ${two}`])).toBe(400)
   })
 
+  test('is not read from headers whose names are as long', async () => {
+    const { key: stranger } = await gateway.createKey()
+    for (const name of ['x-user-id', 'cache-control']) {
+      expect((await gateway.get('/pets', { headers: { [name]: stranger } })).status, name).toBe(200)
+      expect((await gateway.get('/pets', { key: null, headers: { [name]: stranger } })).status, name).toBe(401)
+    }
+  })
+
   test('is never read from the query string', async () => {
     for (const name of ['key', 'api_key', 'apiKey', 'access_token', 'X-API-Key'])
       expect((await ask({}, `/quota?${name}=${gateway.key}`)).status).toBe(401)
