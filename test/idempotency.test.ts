@@ -404,6 +404,23 @@ describe('a GraphQL mutation with an Idempotency-Key', () => {
     expect((await mutate(other, create)).body.data.createOrder.id).toEqual(expect.any(Number))
   })
 
+  test.each([
+    ['not_found', 'updateCategory(categoryId: 99, input: { name: "Birds" })'],
+    ['conflict', 'deleteCategory(categoryId: 2)'],
+    ['unknown_reference', 'createPet(input: { name: "Rex", categoryId: 99 })'],
+  ])('that is refused with %s is refused again, even if the data has changed', async (code, field) => {
+    const key = newKey()
+    const query = `mutation { ${field} { id } }`
+    const first = await mutate(key, query)
+    expect([first.body.errors[0].extensions.code, replayed(first)]).toEqual([code, null])
+    await gateway.prisma.category.create({ data: { id: 99, name: 'Late' } })
+    await gateway.prisma.order.deleteMany()
+    await gateway.prisma.pet.deleteMany()
+    const again = await mutate(key, query)
+    expect([again.text, replayed(again)]).toEqual([first.text, 'true'])
+    expect((await mutate(newKey(), query)).body.errors).toBeUndefined()
+  })
+
   test('must have exactly one mutation field; on a query the key is ignored', async () => {
     const before = await countOrders()
     const two = 'mutation { a: createOrder(input: { petId: 1 }) { id } b: createOrder(input: { petId: 1 }) { id } }'
