@@ -25,7 +25,7 @@ import { type Mutation, mutated, mutationsOf } from './mutations.js'
 const COVERED: Record<string, string[]> = {
   'src/idempotency/index.ts': ['idempotency', 'access'],
   'src/database/sweep.ts': ['idempotency', 'key-usage'],
-  'src/database/pool.ts': ['pool', 'database-faults', 'gathered-reads'],
+  'src/database/pool.ts': ['pool', 'database-faults'],
   'src/database/lease.ts': ['pool', 'database-faults'],
   'src/database/lanes.ts': ['pool', 'database-faults'],
   'src/database/transactions.ts': ['idempotency', 'database-faults', 'etag'],
