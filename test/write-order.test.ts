@@ -5,14 +5,14 @@ import { connect } from '../src/database/index.js'
 import { openTestDatabase } from './support/database.js'
 import { type Answer, type Gateway, openGateway } from './support/gateway.js'
 import { testDatabaseUrl } from './support/postgres.js'
-import { DatabaseProxy } from './support/proxy.js'
+import { TcpProxy } from './support/proxy.js'
 
 // The embedded database performs statements in the order in which they arrive.
 describe.skipIf(!testDatabaseUrl)('a write that returned 503', () => {
   /** A gateway that gives up after `timeoutMs`, its database behind a proxy, and a connection of an administrator. */
   async function useGateway(timeoutMs: number) {
     const database = await openTestDatabase()
-    const proxy = await DatabaseProxy.open(database.url)
+    const proxy = await TcpProxy.open(database.url)
     const behind = connect(proxy.url, 'behind a proxy', { timeoutMs })
     const close = async () => {
       await behind.close()
