@@ -45,7 +45,7 @@ export const catalogue = {
   payload_too_large: {
     status: 413,
     message: 'The body is too large.',
-    description: 'The body is larger than the limit (default: 128 KiB).',
+    description: 'The body is larger than the limit (default: 128 KiB), or arrives in too many small chunks.',
   },
   unsupported_media_type: {
     status: 415,
