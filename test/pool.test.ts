@@ -74,6 +74,15 @@ describe.skipIf(!testDatabaseUrl)('the pool of connections to PostgreSQL', () =>
     expect(await stuck).toEqual([true, [{ id: '1' }]])
   })
 
+  test('has an application name of its own, so that an operator sees which connections are whose', async () => {
+    const connectionString = `${database.url}?application_name=shop`
+    const named = new ConnectionPool({ connectionString, timeoutMs: 2_500 })
+    const nameOf = async (pool: pg.Pool) => (await pool.query('SHOW application_name')).rows[0].application_name
+    expect(await nameOf(pool)).toMatch(/^petstore [\da-f]{8}$/)
+    expect(await nameOf(named)).toMatch(/^shop [\da-f]{8}$/)
+    await named.end()
+  })
+
   test('takes the values of a statement that is given as text', async () => {
     const { rows } = await pool.query('SELECT $1::int AS n', [7])
     expect(rows).toEqual([{ n: 7 }])

@@ -13,9 +13,11 @@ interface Lost {
 /** The backends that PostgreSQL still has. Those that wait for a statement are ended: theirs may still be on its way. */
 const REMAINING = `
   SELECT pid, CASE WHEN state LIKE 'idle%' THEN pg_terminate_backend(pid) END
-  FROM pg_stat_activity WHERE pid = ANY ($1)`
+  FROM pg_stat_activity WHERE pid = ANY ($1) AND application_name = $2`
 
 export interface LostBackendsOptions {
+  /** Of this pool alone: after a failover, another process may have a backend with the same pid. */
+  applicationName: string
   query<Row>(text: string, values: unknown[]): Promise<Row[]>
   /** How long a backend can work on one statement, in milliseconds. */
   statementTimeoutMs: number
@@ -59,10 +61,11 @@ export class LostBackends {
   }
 
   async #watch(): Promise<void> {
+    const { query, applicationName } = this.#options
     this.#isWatching = true
     while (this.#lost.size > 0) {
       const asked = new Map(this.#lost)
-      const rows = await this.#options.query<{ pid: number }>(REMAINING, [[...asked.keys()]]).catch(() => undefined)
+      const rows = await query<{ pid: number }>(REMAINING, [[...asked.keys()], applicationName]).catch(() => undefined)
       if (rows) this.#compare(asked, new Set(rows.map(({ pid }) => pid)))
       if (this.#lost.size > 0) await sleep(POLL_MS, undefined, { ref: false })
     }

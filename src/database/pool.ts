@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { Socket } from 'node:net'
 import pg from 'pg'
 import { isCanceled, isConflict, isRefusal, OutOfTime } from './errors.js'
@@ -17,6 +17,7 @@ const MAX_SHARED_WRITES = 8
 export const MAX_REPEATS = 4
 
 export interface ConnectionPoolOptions extends pg.PoolConfig {
+  connectionString: string
   /** How long a statement or a transaction may take, the wait for a connection included, in milliseconds. */
   timeoutMs: number
   /** For a server: asks it over a connection that is not of this pool. Undefined: the embedded database. */
@@ -78,11 +79,15 @@ export class ConnectionPool extends pg.Pool {
   /** What can still be joined in this turn of the event loop: reads by lane, writes by text. */
   readonly #open = new Map<Lane | string, PendingStatement[]>()
 
-  constructor({ timeoutMs, ask, onLaneChange, ...config }: ConnectionPoolOptions) {
+  constructor({ timeoutMs, ask, onLaneChange, connectionString, ...config }: ConnectionPoolOptions) {
+    const url = new URL(connectionString)
+    const applicationName = `${url.searchParams.get('application_name') ?? 'petstore'} ${randomUUID().slice(0, 8)}`
+    url.searchParams.set('application_name', applicationName)
     // Before the pool closes the connection, so that a statement that waits for a lock costs none.
     const statementTimeoutMs = timeoutMs - MARGIN_MS
     super({
       ...config,
+      connectionString: url.href,
       max: MAX_WITH_STALLED,
       connectionTimeoutMillis: timeoutMs,
       statement_timeout: statementTimeoutMs,
@@ -100,7 +105,7 @@ export class ConnectionPool extends pg.Pool {
     this.#lanes = new Lanes(onLaneChange)
     this.#leases = {
       lanes: this.#lanes,
-      backends: ask && new LostBackends({ query: ask, statementTimeoutMs }),
+      backends: ask && new LostBackends({ query: ask, applicationName, statementTimeoutMs }),
       statementTimeoutMs,
       connect: () => super.connect(),
     }
