@@ -29,7 +29,7 @@ import {
 export { AnswerTooLong } from './fields.js'
 
 // Each combination of the variables in @skip and @include has its own selection; this bounds the memory of a document.
-const MAX_PLANS = 4
+export const MAX_PLANS = 4
 
 export interface ExecutionRequest {
   /** Coerced and validated: they are used as they are. */

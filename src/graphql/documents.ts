@@ -10,7 +10,7 @@ import {
 import { LRUCache } from 'lru-cache'
 import { ApiError } from '../../schema/errors.js'
 import { anyOf, didYouMean, shownName } from '../../schema/problems.js'
-import { type ExecutionRequest, prepare } from '../execute/executor.js'
+import { type ExecutionRequest, MAX_PLANS, prepare } from '../execute/executor.js'
 import { type Cost, costOf, fittingLimit, type Variables } from './cost.js'
 import { assertWithinLimits, MAX_BYTES, MAX_TOKENS } from './limits.js'
 import { operationName } from './operation-name.js'
@@ -161,8 +161,6 @@ export class KnownOperation {
 const BYTES_PER_DOCUMENT = 10_000
 const BYTES_PER_TOKEN = 700
 const BYTES_PER_SELECTION = 1_000
-/** How many plans an operation keeps at most; see src/execute/executor.ts. */
-const MAX_PLANS = 4
 /** What the documents in the cache may take in memory, in bytes. */
 const MAX_CACHED_BYTES = 67_108_864
 
