@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { ConnectionPool } from '../src/database/pool.js'
 import { openTestDatabase, type TestDatabase } from './support/database.js'
 import { testDatabaseUrl } from './support/postgres.js'
@@ -27,6 +27,25 @@ describe.skipIf(!testDatabaseUrl)('the pool of connections to PostgreSQL', () =>
 
   const query = (text: string, values: unknown[] = [], name?: string): Promise<pg.QueryResult> =>
     pool.query({ text, values, name })
+  /** A pool that ends with the test. */
+  function openPool(
+    timeoutMs: number,
+    ask = async (text: string, values: unknown[]) => (await other.query(text, values)).rows,
+  ) {
+    const opened = new ConnectionPool({ connectionString: database.url, timeoutMs, ask })
+    opened.on('error', () => {})
+    onTestFinished(() => opened.end())
+    return opened
+  }
+  /** A transaction of another client that has taken a lock. */
+  async function lock(text: string) {
+    const client = new pg.Client({ connectionString: database.url })
+    await client.connect()
+    onTestFinished(() => client.end())
+    await client.query('BEGIN')
+    await client.query(text)
+    return client
+  }
   const pids = async (texts: string[]) => {
     const results = await Promise.all(texts.map((text) => query(text)))
     return results.map(({ rows }) => rows[0].pid)
@@ -123,5 +142,99 @@ describe.skipIf(!testDatabaseUrl)('the pool of connections to PostgreSQL', () =>
     }
     expect((await lost).map(({ status }) => status)).toEqual(['rejected', 'rejected'])
     expect((await query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }])
+  })
+
+  test('sends reads of one row that arrive together over one connection', async () => {
+    const read = 'SELECT pg_backend_pid() AS pid, count(*) FROM "Category" WHERE "id" = $1'
+    const results = await Promise.all([1, 1, 1, 2].map((id) => query(read, [id])))
+    expect(new Set(results.map(({ rows }) => rows[0].pid)).size).toBe(1)
+  })
+
+  test('gives a statement its full time on a connection that equal writes have shared', async () => {
+    const write = `INSERT INTO "Category" (name) VALUES (gen_random_uuid()) RETURNING pg_backend_pid() AS pid`
+    const [shared] = await pids([write, write])
+    const slow = await query('SELECT pg_backend_pid() AS pid, pg_sleep(1)')
+    expect(slow.rows[0].pid).toBe(shared)
+  })
+
+  test('names the first thousand statements, and no others', () => {
+    const fresh = openPool(10_000)
+    const names = Array.from({ length: 1_001 }, (_, i) => fresh.statementName(`SELECT ${i}`))
+    expect(new Set(names.slice(0, 1_000)).size).toBe(1_000)
+    expect(names[999]).toMatch(/^\w{32}$/)
+    expect(names[1_000]).toBe('')
+    expect(fresh.statementName('SELECT 0')).toBe(names[0])
+  })
+
+  /** Statements of this pool that wait for a lock. */
+  const waiting = async () => {
+    const { rows } = await other.query(`SELECT count(*)::int AS n FROM pg_stat_activity
+      WHERE datname = current_database() AND wait_event_type = 'Lock'`)
+    return rows[0].n
+  }
+
+  test('lets two writes to one row wait in PostgreSQL, however many were made before', async () => {
+    const fresh = openPool(10_000)
+    const update = (id: number) =>
+      fresh.query({ text: `UPDATE "Category" SET name = 'c' WHERE "id" = $1`, values: [id] }) as Promise<unknown>
+    for (let i = 0; i < 3; i++) await Promise.all([update(1), update(1)])
+    const locker = await lock('SELECT 1 FROM "Category" WHERE id = 1 FOR UPDATE')
+    const stuck = [1, 1, 1, 1].map(update)
+    await expect.poll(waiting, { timeout: 8_000 }).toBe(2)
+    // Whatever would wait as well has been sent before this one.
+    await update(2)
+    expect(await waiting()).toBe(2)
+    await locker.query('COMMIT')
+    await Promise.all(stuck)
+  })
+
+  test('lets ten statements wait for one table at once that was used before, some time ago', async () => {
+    const fresh = openPool(10_000)
+    const text = 'INSERT INTO "Category" (name) VALUES ($1)'
+    await fresh.query({ text, values: ['first'] })
+    // Longer than a lane may be silent.
+    await sleep(400)
+    const locker = await lock('LOCK TABLE "Category"')
+    const stuck = Array.from({ length: 10 }, (_, i) => fresh.query({ text: `${text} -- ${i}`, values: ['x'] }))
+    await expect.poll(waiting, { timeout: 8_000 }).toBe(10)
+    await locker.query('COMMIT')
+    await Promise.all(stuck)
+  })
+
+  test('asks one question at a time about the writes it has lost, none after their end, and then performs others', async () => {
+    let asked = 0
+    let open = () => {}
+    const opened = new Promise<void>((resolve) => {
+      open = resolve
+    })
+    const fresh = openPool(10_000, async (text, values) => {
+      asked++
+      await opened
+      return (await other.query(text, values)).rows
+    })
+    const text = `INSERT INTO "Category" (name) SELECT 'lost' FROM pg_sleep(60)`
+    const lost = [1, 2, 3].map((n) => fresh.query({ text: `${text} -- ${n}` }) as Promise<unknown>)
+    const settled = Promise.allSettled(lost)
+    for (let ended = 0; ended < 3; await sleep(20)) {
+      const { rowCount } = await other.query(
+        'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND starts_with(query, $1)',
+        [text],
+      )
+      ended += rowCount ?? 0
+    }
+    expect((await settled).map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected'])
+    let isMade = false
+    const later = (fresh.query({ text: `INSERT INTO "Category" (name) VALUES ('later')` }) as Promise<unknown>).then(
+      () => {
+        isMade = true
+      },
+    )
+    await sleep(200)
+    expect([asked, isMade]).toEqual([1, false])
+    open()
+    await later
+    const total = asked
+    await sleep(300)
+    expect(asked).toBe(total)
   })
 })

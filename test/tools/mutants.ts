@@ -28,7 +28,7 @@ const COVERED: Record<string, string[]> = {
   'src/database/pool.ts': ['pool', 'write-order', 'database-faults'],
   'src/database/lease.ts': ['pool', 'write-order', 'database-faults'],
   'src/database/lanes.ts': ['pool', 'write-order', 'database-faults'],
-  'src/database/lost-backends.ts': ['write-order', 'database-faults'],
+  'src/database/lost-backends.ts': ['pool', 'write-order', 'database-faults'],
   'src/database/statement.ts': ['pool', 'write-order', 'database-faults'],
   'src/database/transactions.ts': ['idempotency', 'database-faults', 'etag'],
   'src/database/errors.ts': ['pool', 'idempotency', 'database-faults'],
