@@ -77,6 +77,25 @@ describe('a body in many pieces', () => {
     expect(await answered).toEqual([413])
   })
 
+  test.each([
+    ['that is needed', '/categories', 413],
+    ['that nobody needs', '/nowhere', 404],
+  ])('%s costs the connection, and its answer comes after those of others', async (_, path, status) => {
+    const gateway = await useGateway()
+    const socket = await dial(gateway)
+    const other = () => gateway.get('/healthz', { key: null })
+    await other()
+    let isAnswered = false
+    socket.once('data', () => {
+      isAnswered = true
+    })
+    const answered = statuses(socket)
+    socket.write(head(gateway.key, chunked, path) + '1\r\n \r\n'.repeat(2_000))
+    await sleep(100)
+    expect([(await other()).status, isAnswered]).toEqual([200, false])
+    expect(await answered).toEqual([status])
+  })
+
   test('says how it must be sent, on both surfaces', async () => {
     const gateway = await useGateway()
     for (const path of ['/categories', '/graphql']) {
@@ -106,6 +125,13 @@ describe('a body that is larger than allowed', () => {
       return statuses(socket)
     })
     expect(await Promise.all(answers)).toEqual(new Array(20).fill([413]))
+  })
+
+  test('is refused by its length, before any of it is sent', async () => {
+    const gateway = await useGateway()
+    const socket = await dial(gateway)
+    socket.write(head(gateway.key, `Content-Length: ${5 * MB}\r\n`))
+    expect(String((await once(socket, 'data'))[0])).toMatch(/^HTTP\/1.1 413/)
   })
 
   test('is cut off if it goes on for more than a moment', async () => {
@@ -191,6 +217,7 @@ describe('if more bodies arrive than there is room for', () => {
     expect(await post(gateway, bob.key)).toEqual([201])
     expect(await first).toEqual([503])
     expect(await uploading(gateway)).toBe(3)
+    expect((await gateway.get('/metrics', { key: null })).text).toMatch(/^petstore_shed_requests_total 1$/m)
     expect((await gateway.get('/quota', { key: ann.key })).body.minute.remaining).toBe(59)
     for (const socket of others) socket.destroy()
     await expect.poll(() => uploading(gateway), { timeout: 60_000 }).toBe(0)
@@ -236,4 +263,15 @@ describe('if more bodies arrive than there is room for', () => {
     other.write('"name":"12345678" }')
     expect(String((await once(other, 'data'))[0])).toMatch(/^HTTP\/1.1 201/)
   })
+})
+
+test.each([
+  ['charset utf8', { 'content-type': 'application/json; charset=utf8' }, 201],
+  ['charset "UTF-8"', { 'content-type': 'application/json; charset="UTF-8"' }, 201],
+  ['charset iso-8859-1', { 'content-type': 'application/json; charset=iso-8859-1' }, 415],
+  ['encoding Identity', { 'content-encoding': 'Identity' }, 201],
+  ['encoding gzip', { 'content-encoding': 'gzip' }, 415],
+])('a body with the %s is taken only if it is plain UTF-8', async (_, headers, status) => {
+  const gateway = await useGateway()
+  expect((await gateway.post('/categories', { name: 'Cats' }, { headers })).status).toBe(status)
 })

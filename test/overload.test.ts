@@ -80,6 +80,22 @@ describe('more requests than there is room for', () => {
     const started = performance.now()
     expect((await gateway.get('/pets')).status).toBe(503)
     expect(performance.now() - started).toBeLessThan(3_500)
+    expect((await gateway.get('/metrics', { key: null })).text).toMatch(/^petstore_shed_requests_total 1$/m)
+  })
+
+  test('are refused immediately if as many wait as may, of whichever keys', async () => {
+    const gateway = await useGateway({ limits: { work: { room: 0, share: 0, waiting: 4 }, refused: refusals } })
+    const keys = [(await gateway.createKey()).key, (await gateway.createKey()).key]
+    const metrics = async () => (await gateway.get('/metrics', { key: null })).text
+    let isOver = false
+    const waiting = [...keys, ...keys].map(async (key) => {
+      const { status } = await gateway.get('/pets', { key })
+      isOver = true
+      return status
+    })
+    await expect.poll(metrics, { interval: 5 }).toMatch(/^petstore_requests\{state="waiting"\} 4$/m)
+    expect([(await gateway.get('/pets')).status, isOver]).toEqual([503, false])
+    expect(await Promise.all(waiting)).toEqual([503, 503, 503, 503])
   })
 
   test.each([

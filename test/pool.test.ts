@@ -175,17 +175,26 @@ describe.skipIf(!testDatabaseUrl)('the pool of connections to PostgreSQL', () =>
 
   test('lets two writes to one row wait in PostgreSQL, however many were made before', async () => {
     const fresh = openPool(10_000)
-    const update = (id: number) =>
+    const { rows } = await query(`INSERT INTO "Category" (name) VALUES ('one'), ('other') RETURNING id`)
+    const [one, another] = rows.map(({ id }) => id)
+    const update = (id: string) =>
       fresh.query({ text: `UPDATE "Category" SET name = 'c' WHERE "id" = $1`, values: [id] }) as Promise<unknown>
-    for (let i = 0; i < 3; i++) await Promise.all([update(1), update(1)])
-    const locker = await lock('SELECT 1 FROM "Category" WHERE id = 1 FOR UPDATE')
-    const stuck = [1, 1, 1, 1].map(update)
+    for (let i = 0; i < 3; i++) await Promise.all([update(one), update(one)])
+    const locker = await lock(`SELECT 1 FROM "Category" WHERE id = ${one} FOR UPDATE`)
+    const stuck = [one, one, one, one].map(update)
     await expect.poll(waiting, { timeout: 8_000 }).toBe(2)
     // Whatever would wait as well has been sent before this one.
-    await update(2)
+    await update(another)
+    expect(await waiting()).toBe(2)
+    // One of them ends, so one of the others takes its turn.
+    await other.query(`SELECT pg_cancel_backend(pid) FROM pg_stat_activity
+      WHERE datname = current_database() AND wait_event_type = 'Lock' LIMIT 1`)
+    await expect(Promise.race(stuck)).rejects.toMatchObject({ code: '57014' })
+    await sleep(200)
     expect(await waiting()).toBe(2)
     await locker.query('COMMIT')
-    await Promise.all(stuck)
+    const statuses = (await Promise.allSettled(stuck)).map(({ status }) => status)
+    expect(statuses.sort()).toEqual(['fulfilled', 'fulfilled', 'fulfilled', 'rejected'])
   })
 
   test('lets ten statements wait for one table at once that was used before, some time ago', async () => {

@@ -35,7 +35,7 @@ const COVERED: Record<string, string[]> = {
   'schema/conditions.ts': ['etag'],
   'schema/etag.ts': ['etag'],
   'src/http/admission.ts': ['overload'],
-  'src/http/body.ts': ['bodies', 'http', 'overload'],
+  'src/http/body.ts': ['bodies', 'graphql-over-http', 'http'],
   'src/http/response.ts': ['bodies', 'http'],
   'src/http/uploads.ts': ['bodies'],
   'src/http/unread.ts': ['overload'],
