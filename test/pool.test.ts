@@ -246,4 +246,22 @@ describe.skipIf(!testDatabaseUrl)('the pool of connections to PostgreSQL', () =>
     await sleep(300)
     expect(asked).toBe(total)
   })
+
+  test('gives up a write in time that waits for the end of one that was lost', async () => {
+    const fresh = openPool(1_500, () => new Promise(() => {}))
+    const text = `INSERT INTO "Category" (name) SELECT 'lost too' FROM pg_sleep(60)`
+    const lost = expect(fresh.query({ text })).rejects.toBeDefined()
+    for (let ended = 0; ended === 0; await sleep(20)) {
+      const { rowCount } = await other.query(
+        'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query = $1',
+        [text],
+      )
+      ended = rowCount ?? 0
+    }
+    await lost
+    const later = fresh.query({ text: `INSERT INTO "Category" (name) VALUES ('never')` })
+    await expect(later).rejects.toMatchObject({ code: 'ETIMEDOUT' })
+    const { rows } = await query(`SELECT count(*)::int AS n FROM "Category" WHERE name = 'never'`)
+    expect(rows).toEqual([{ n: 0 }])
+  })
 })
