@@ -172,6 +172,12 @@ describe('more requests than there is room for', () => {
     for (const { status } of await answers) expect([200, 503]).toContain(status)
   })
 
+  test('a GraphQL operation that costs as much as one key may have inside is served, again and again', async () => {
+    const gateway = await useGateway()
+    const large = `{ ${Array.from({ length: 100 }, (_, i) => `a${i}: pet(petId: ${i + 1}) { id }`).join(' ')} }`
+    for (let i = 0; i < 3; i++) expect((await gateway.graphql(large)).status).toBe(200)
+  })
+
   test('are refused immediately with 429 when the quota of their key is used up', async () => {
     const gateway = await useGateway({ limits: { work: { ...work, waiting: 200 }, refused: refusals } })
     const { key } = await gateway.createKey({ plan: 'Enterprise', minuteLimit: 3, dayLimit: 3 })
