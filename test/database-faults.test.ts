@@ -258,6 +258,17 @@ describe.skipIf(!testDatabaseUrl)('PostgreSQL', () => {
     expect(await stuck).toEqual(new Array(30).fill(200))
   })
 
+  test('with a locked row: reads are served while many new rows that refer to it wait', async () => {
+    const { gateway, admin } = await useGateway({ timeoutMs: 30_000 })
+    await admin.query('BEGIN; SELECT 1 FROM "Pet" WHERE id = 1 FOR UPDATE')
+    const { stuck, ended } = many(() => gateway.post('/store/orders', { petId: 1 }))
+    for (let i = 0; i < 10; i++)
+      for (const path of ['/store/orders', '/pets/1', '/pets']) expect((await gateway.get(path)).status).toBe(200)
+    expect(ended()).toBe(false)
+    await admin.query('ROLLBACK')
+    expect(await stuck).toEqual(new Array(30).fill(201))
+  })
+
   test('with a locked table: requests with an Idempotency-Key that do not need it are served', async () => {
     const { gateway, admin, pet } = await useGateway({ timeoutMs: 30_000 })
     await admin.query('BEGIN; LOCK TABLE "Order"')

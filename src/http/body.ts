@@ -29,8 +29,10 @@ const tooManyPieces = (pieces: number, bytes: number) =>
     CLOSE,
   )
 
-/** Requests whose bodies came in too many pieces. */
 const floods = new WeakSet<IncomingMessage>()
+
+/** Whether the body of a request came in too many pieces. */
+export const isFlood = (req: IncomingMessage): boolean => floods.has(req)
 
 /** Drops what has arrived of a body, and reads no more of it. */
 function endFlood(req: IncomingMessage): void {
@@ -108,37 +110,26 @@ const DISCARD_MS = 2_000
 
 /**
  * Reads the rest of a body that nobody needs, so that a client which sends all of it before it reads gets its response.
+ * Resolves when it has ended, to false if it is too much.
  */
-export class DiscardedBody {
-  /** Resolves when it has ended, to false if it is too much. */
-  readonly isWhole: Promise<boolean>
-  readonly #req: IncomingMessage
-
-  constructor(req: IncomingMessage) {
-    this.#req = req
-    this.isWhole = new Promise((resolve) => {
-      if (floods.has(req)) return resolve(false)
-      let [size, pieces] = [0, 0]
-      const finish = (isWhole: boolean) => {
-        clearTimeout(timer)
-        req.off('data', count).off('end', end).off('close', end)
-        resolve(isWhole)
-      }
-      const end = () => finish(true)
-      const timer = setTimeout(() => finish(false), DISCARD_MS)
-      const count = (piece: Buffer) => {
-        size += piece.length
-        if (isTooMany(++pieces, size)) endFlood(req)
-        if (size > MAX_DISCARDED || floods.has(req)) finish(false)
-      }
-      req.on('data', count).on('end', end).on('close', end).resume()
-    })
-  }
-
-  /** It has come in too many pieces. */
-  get isFlood(): boolean {
-    return floods.has(this.#req)
-  }
+export function discardBody(req: IncomingMessage): Promise<boolean> {
+  return new Promise((resolve) => {
+    if (isFlood(req)) return resolve(false)
+    let [size, pieces] = [0, 0]
+    const finish = (isWhole: boolean) => {
+      clearTimeout(timer)
+      req.off('data', count).off('end', end).off('close', end)
+      resolve(isWhole)
+    }
+    const end = () => finish(true)
+    const timer = setTimeout(() => finish(false), DISCARD_MS)
+    const count = (piece: Buffer) => {
+      size += piece.length
+      if (isTooMany(++pieces, size)) endFlood(req)
+      if (size > MAX_DISCARDED || isFlood(req)) finish(false)
+    }
+    req.on('data', count).on('end', end).on('close', end).resume()
+  })
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })

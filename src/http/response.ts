@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { setImmediate as immediate, setTimeout as sleep } from 'node:timers/promises'
-import { DiscardedBody } from './body.js'
+import { discardBody, isFlood } from './body.js'
 
 /** An answer before it is written. Names of headers are in lower case. */
 export interface HttpResponse {
@@ -27,7 +27,7 @@ export function send(res: ServerResponse, { status, headers, body }: HttpRespons
   const { req } = res
   const isHead = req.method === 'HEAD'
   if (body !== undefined) headers['content-length'] = String(Buffer.byteLength(body))
-  if (req.complete !== false && req.readableLength === 0) {
+  if (req.complete !== false && req.readableLength === 0 && !isFlood(req)) {
     res.writeHead(status, headers).end(isHead ? undefined : body)
     return
   }
@@ -42,20 +42,21 @@ async function sendBeforeEnd(
   body: string | Uint8Array,
 ) {
   const { req } = res
-  const rest = new DiscardedBody(req)
+  const isWhole = discardBody(req)
   // What has arrived is read first.
   await immediate()
-  if (rest.isFlood) {
+  if (isFlood(req)) {
     headers.connection = 'close'
     await sleep(FLOOD_DELAY_MS)
   }
   res.writeHead(status, headers)
   if (headers.connection === 'close' || !res.shouldKeepAlive) {
     // A connection that is closed with unread bytes is reset, and the client may lose the response.
-    res.write(body)
-    void rest.isWhole.then(() => res.end())
+    if (body.length > 0) res.write(body)
+    else res.flushHeaders()
+    void isWhole.then(() => res.end())
   } else {
     res.end(body)
-    void rest.isWhole.then((isWhole) => isWhole || req.destroy())
+    void isWhole.then((whole) => whole || req.destroy())
   }
 }
