@@ -16,6 +16,8 @@ export interface LeaseSource {
   backends: LostBackends | undefined
   /** The `statement_timeout` of each connection, in milliseconds. */
   statementTimeoutMs: number
+  /** That of writes which share a connection: so that all of them end before the client of the first one gives up. */
+  sharedTimeoutMs: number
   connect(): Promise<pg.PoolClient>
 }
 
@@ -26,8 +28,8 @@ export interface LeaseOptions {
   isTransaction?: boolean
   /** By performance.now(). */
   endsAt: number
-  /** The most that a statement may take; default: that of the source. */
-  statementTimeoutMs?: number
+  /** Whether its statements take the shared timeout. A write that is alone takes what the connection has: to set it costs. */
+  takesSharedTimeout?: 'always' | 'ifSet'
 }
 
 type Connection = pg.PoolClient & { processID?: number | null }
@@ -38,6 +40,8 @@ const timeouts = new WeakMap<Connection, number>()
 /** A connection for a limited time. When the time is over, the connection is closed. */
 export class Lease {
   readonly client: Promise<pg.PoolClient>
+  /** Its statements may be sent again alone, with more time. */
+  hasSharedTimeout = false
   readonly #source: LeaseSource
   readonly #options: LeaseOptions
   readonly #waiting: Waiting
@@ -106,12 +110,15 @@ export class Lease {
 
   /** Late statements get less time, so that they end before the lease does. */
   #setTimeout(client: Connection): void {
-    const { backends, statementTimeoutMs: usual } = this.#source
+    const { backends, statementTimeoutMs: usual, sharedTimeoutMs: shared } = this.#source
+    const { endsAt, takesSharedTimeout } = this.#options
     if (!backends) return
-    const left = this.#options.endsAt - performance.now() - MARGIN_MS
-    const most = this.#options.statementTimeoutMs ?? usual
+    const current = timeouts.get(client) ?? usual
+    this.hasSharedTimeout = takesSharedTimeout === 'always' || (takesSharedTimeout === 'ifSet' && current === shared)
+    const most = this.hasSharedTimeout ? shared : usual
+    const left = endsAt - performance.now() - MARGIN_MS
     const timeout = left > most - STEP_MS ? most : Math.max(1, left - (left % STEP_MS))
-    if (timeout === (timeouts.get(client) ?? usual)) return
+    if (timeout === current) return
     timeouts.set(client, timeout)
     client.query(`SET statement_timeout = ${timeout}`).catch(() => {})
   }

@@ -107,6 +107,7 @@ export class ConnectionPool extends pg.Pool {
       lanes: this.#lanes,
       backends: ask && new LostBackends({ query: ask, applicationName, statementTimeoutMs }),
       statementTimeoutMs,
+      sharedTimeoutMs: Math.floor(statementTimeoutMs / MAX_SHARED_WRITES),
       connect: () => super.connect(),
     }
   }
@@ -182,32 +183,30 @@ export class ConnectionPool extends pg.Pool {
   }
 
   async #send(batch: PendingStatement[]): Promise<void> {
-    const [{ statement, arrivedAt }] = batch as [PendingStatement]
+    const [{ statement, arrivedAt, isAlone }] = batch as [PendingStatement]
     const { lane, isRead } = this.#shapeOf(statement.text)
-    const sharesWrites = !isRead && batch.length > 1
     const lease = new Lease(this.#leases, {
       lane,
       rows: batch.flatMap(({ row }) => row ?? []),
       isRead,
       endsAt: arrivedAt + this.#timeoutMs,
-      // So that all of them end before the first one's client gives up, whatever they wait for.
-      statementTimeoutMs: sharesWrites ? Math.floor(this.#leases.statementTimeoutMs / MAX_SHARED_WRITES) : undefined,
+      takesSharedTimeout: isRead || isAlone ? undefined : batch.length > 1 ? 'always' : 'ifSet',
     })
     try {
       const client = await lease.client
-      await Promise.all(batch.map((pending) => this.#run(lease, client, pending, sharesWrites)))
+      await Promise.all(batch.map((pending) => this.#run(lease, client, pending)))
       lease.release()
     } catch (error) {
       for (const { reject } of batch) reject(error)
     }
   }
 
-  async #run(lease: Lease, client: pg.PoolClient, pending: PendingStatement, sharesWrites: boolean) {
+  async #run(lease: Lease, client: pg.PoolClient, pending: PendingStatement): Promise<void> {
     const { statement, repeats, resolve, reject } = pending
     try {
       resolve(await lease.run(client, statement))
     } catch (error) {
-      if (sharesWrites && isRefusal(error) && isCanceled(error)) this.#add({ ...pending, isAlone: true })
+      if (lease.hasSharedTimeout && isRefusal(error) && isCanceled(error)) this.#add({ ...pending, isAlone: true })
       else if (repeats < MAX_REPEATS && isRepeatable(error, statement.text)) this.#repeat(pending)
       else reject(error)
     }

@@ -65,10 +65,10 @@ export function readBody(context: RequestContext, max: number, uploads: Uploads)
       stop()
       reject(error)
     }
-    const upload: Upload = { address: context.address, holder: context.subject?.id ?? '', bytes: 0, refuse }
+    let upload: Upload | undefined
     const stop = () => {
       req.off('data', collect).off('end', end).off('error', incomplete).off('close', incomplete)
-      uploads.end(upload)
+      if (upload) uploads.end(upload)
     }
     const finish = (result: Buffer | ApiError) => {
       stop()
@@ -80,6 +80,7 @@ export function readBody(context: RequestContext, max: number, uploads: Uploads)
     const incomplete = () =>
       finish(new ApiError('invalid_request', 'The body is incomplete: the connection closed before its end.'))
     function grow(bytes: number) {
+      upload ??= { address: context.address, holder: context.subject?.id ?? '', bytes: 0, refuse }
       uploads.take(upload, bytes)
       const larger = Buffer.allocUnsafe(bytes)
       body.copy(larger, 0, 0, size)
