@@ -195,7 +195,7 @@ test('an error without end or with values that JSON does not have is 500', () =>
 
 describe.skipIf(!testDatabaseUrl)('PostgreSQL', () => {
   test('with a locked table: requests that need it return 503 in time, and all others are served without delay', async () => {
-    const { gateway, admin, pet } = await useGateway()
+    const { gateway, admin, pet, states } = await useGateway()
     await admin.query('BEGIN; LOCK TABLE "Order"')
     const order = { petId: Number(pet.id) }
     const stuck = Promise.all(
@@ -225,6 +225,8 @@ describe.skipIf(!testDatabaseUrl)('PostgreSQL', () => {
     const partial = await gateway.graphql('{ orders { id } categories(limit: 1) { id } }')
     expect([partial.status, partial.body.data]).toEqual([200, { orders: null, categories: [{ id: 1 }] }])
     await stuck
+    const stalled = states.filter(({ msg }) => msg === 'the database does not answer these statements')
+    expect(stalled.map(({ statements }) => statements)).toContain('SELECT Order')
     await admin.query('ROLLBACK')
     await expect.poll(async () => (await gateway.get('/store/orders')).status, { timeout: 2_000 }).toBe(200)
   })

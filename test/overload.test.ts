@@ -1,8 +1,10 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type Gateway, openGateway, useGateway } from './support/gateway.js'
+import { testDatabaseUrl } from './support/postgres.js'
 
 const work = { room: 4, share: 2, waiting: 8, stuckLeave: true }
 const refusals = { room: 4, share: 1, waiting: 8 }
@@ -176,6 +178,46 @@ describe('more requests than there is room for', () => {
     const gateway = await useGateway()
     const large = `{ ${Array.from({ length: 100 }, (_, i) => `a${i}: pet(petId: ${i + 1}) { id }`).join(' ')} }`
     for (let i = 0; i < 3; i++) expect((await gateway.graphql(large)).status).toBe(200)
+  })
+
+  describe.skipIf(!testDatabaseUrl)('while they wait for a locked table', () => {
+    async function useLocked() {
+      const gateway = await useGateway()
+      const admin = new pg.Client({ connectionString: gateway.database.url })
+      await admin.connect()
+      onTestFinished(() => admin.end())
+      await admin.query('BEGIN; LOCK TABLE "Pet"')
+      const state = async (name: string) =>
+        Number(new RegExp(`state="${name}"\\} (\\d+)`).exec((await gateway.get('/metrics', { key: null })).text)?.[1])
+      return { gateway, admin, states: async () => [await state('working'), await state('waiting')] }
+    }
+
+    test.each([
+      [50, [3, 0]],
+      [51, [2, 1]],
+    ])('large GraphQL operations have room for 250 units together: 100, 100 and %i', async (units, expected) => {
+      const { gateway, admin, states } = await useLocked()
+      const answers: Promise<unknown>[] = []
+      for (const [i, cost] of [100, 100, units].entries()) {
+        const { key } = await gateway.createKey({ plan: 'Enterprise', minuteLimit: 1_000, dayLimit: 1_000 })
+        const pets = Array.from({ length: cost }, (_, n) => `a${n}: pet(petId: ${n + 1}) { id }`).join(' ')
+        answers.push(gateway.graphql(`{ ${pets} }`, {}, { key }))
+        if (i < 2) await expect.poll(async () => (await states())[0], { interval: 10 }).toBe(i + 1)
+      }
+      await expect.poll(states, { interval: 10 }).toEqual(expected)
+      await admin.query('COMMIT')
+      await Promise.all(answers)
+    })
+
+    test('they have all their room again soon after a connection was accepted', async () => {
+      const { gateway, admin, states } = await useLocked()
+      await dial(gateway)
+      for (let turn = 0; turn < 50; turn++) await new Promise((next) => setImmediate(next))
+      const answers = Array.from({ length: 20 }, (_, i) => gateway.get(`/pets?limit=${i + 1}`))
+      await expect.poll(states, { interval: 10 }).toEqual([20, 0])
+      await admin.query('COMMIT')
+      for (const { status } of await Promise.all(answers)) expect(status).toBe(200)
+    })
   })
 
   test('are refused immediately with 429 when the quota of their key is used up', async () => {
