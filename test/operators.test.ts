@@ -367,7 +367,10 @@ describe('the log of a process', () => {
     expect(new Set((await Promise.all(Array.from({ length: 500 }, ask))).map(({ status }) => status))).toEqual(
       new Set([302]),
     )
+    const closed = once(child, 'close')
     expect(await stop()).toBe(0)
+    // What the process has written may arrive after its exit.
+    await closed
     const parsed = written
       .trimEnd()
       .split('\n')

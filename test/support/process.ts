@@ -69,7 +69,8 @@ export function spawnScript(name: string, env: Environment) {
 /** Starts a gateway and does not wait for anything. */
 export function spawnGateway(env: Environment, cwd?: string) {
   const child = spawn(process.execPath, built('main'), { cwd, env: clean(env), stdio: ['ignore', 'pipe', 'pipe'] })
-  const ended = once(child, 'exit').then(([code]) => code as number | null)
+  // Not at its exit: what it has written may arrive later.
+  const ended = once(child, 'close').then(([code]) => code as number | null)
   const output = { stdout: '', stderr: '' }
   for (const name of ['stdout', 'stderr'] as const)
     child[name].on('data', (data) => {
