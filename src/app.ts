@@ -105,7 +105,7 @@ export function createApp(dependencies: Dependencies) {
     const isGraphql = context.path === '/graphql'
     if (isGraphql && admissions.isRefused(context)) await admissions.refused.enter(context)
     if (takesBody(context)) {
-      // Nobody reads the body of a REST request that the quota refuses, so nothing of it has to be kept.
+      // A REST request that the quota refuses is refused without its body.
       if (!isGraphql && (await isUsedUp(context))) context.body = unavailable()
       else await readBody(context, maxBodyBytes, uploads)
     }

@@ -24,8 +24,8 @@ export interface LostBackendsOptions {
 }
 
 /**
- * The backends of PostgreSQL whose connections this gateway has lost or given up. They may still perform their statement:
- * if PostgreSQL did not answer, it can do so when it does again.
+ * The backends of PostgreSQL whose connections this gateway has lost or given up. They may still perform their statement,
+ * for example when a server that was paused runs again.
  *
  * A backend is never cancelled here. A COMMIT that waits for a standby would be made without it.
  */
