@@ -1,40 +1,42 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { initContextCache } from '@pothos/core'
-import type { Context } from '../schema/builder.js'
 import { ApiError } from '../schema/errors.js'
 import { schema } from '../schema/index.js'
+import { ADMISSION_LIMITS, Admissions, type Slot } from './admission/index.js'
 import {
   ApiKeyCache,
   addressSubject,
+  type Caller,
   createAuthentication,
   createQuota,
   KeyUsage,
-  readQuota,
   windowSeconds,
 } from './auth/index.js'
 import type { Database } from './database/index.js'
 import { createDocs } from './docs/index.js'
 import { gatherReads } from './execute/gather.js'
-import { createRequestClient } from './execute/request-client.js'
+import { resolverContexts } from './execute/resolver-context.js'
 import { createGraphql } from './graphql/index.js'
-import { ADMISSION_LIMITS, Admissions, leavePlace } from './http/admission.js'
-import { readBody } from './http/body.js'
-import { notHttp, RequestContext, readTarget } from './http/context.js'
+import { createHealth } from './health.js'
+import { type Body, noBody, readBody } from './http/body.js'
 import { preflight, setCorsHeaders } from './http/cors.js'
 import { errorResponse, toApiError, unavailable } from './http/errors.js'
-import { createHealth } from './http/health.js'
-import { createRequestLog } from './http/request-log.js'
+import { HttpRequest, notHttp, type RequestHead } from './http/request.js'
 import { type HttpResponse, send } from './http/response.js'
+import type { Handlers } from './http/server.js'
 import { traceparent } from './http/trace.js'
-import { UnreadAnswers } from './http/unread.js'
+import { UnreadResponses } from './http/unread.js'
 import { UPLOAD_ROOM, Uploads } from './http/uploads.js'
 import { createIdempotency } from './idempotency/index.js'
 import type { Logger } from './log.js'
 import { createMetrics } from './metrics.js'
-import { type RateLimiter, setRateLimitHeaders } from './rate-limit/index.js'
+import type { Outcome } from './outcome.js'
+import { type RateLimiter, type RateLimitResult, setRateLimitHeaders } from './rate-limit/index.js'
+import { createRequestLog } from './request-log.js'
 import { createDeprecations } from './rest/deprecation.js'
-import { createRest, route } from './rest/index.js'
+import { createRest } from './rest/index.js'
+import type { Route } from './rest/routes.js'
 import type { Settings } from './settings.js'
+import type { ReadRequest, Result } from './surface.js'
 
 export interface Dependencies {
   settings: Pick<
@@ -56,8 +58,8 @@ export interface Dependencies {
   deadlineMs?: number
 }
 
-const takesBody = ({ path, method, operation }: RequestContext) =>
-  operation ? operation.body : path === '/graphql' && method === 'POST'
+/** What the steps up to the response have found. */
+type Answer = Omit<Outcome, 'surface'>
 
 /** The gateway. It neither listens nor reads the environment. */
 export function createApp(dependencies: Dependencies) {
@@ -67,131 +69,149 @@ export function createApp(dependencies: Dependencies) {
   const basePath = new URL(baseUrl).pathname.replace(/\/$/, '')
   const state = { draining: false }
   const prisma = gatherReads(database.prisma)
-  const createResolverContext = (context: RequestContext, transaction?: Context['prisma']): Context =>
-    Object.assign(initContextCache(), {
-      prisma: transaction ?? createRequestClient(prisma, database.requestTimeoutMs - context.waitedMs),
-      quota: async () => readQuota(context),
-    })
 
   const apiKeys = new ApiKeyCache({ prisma, log, ttlMs: keyTtlMs })
   const usage = new KeyUsage({ prisma: database.prisma, log })
   const admissions = new Admissions(limits)
   const uploads = new Uploads(dependencies.uploadRoom ?? Math.max(UPLOAD_ROOM, 16 * maxBodyBytes))
-  const unread = new UnreadAnswers()
+  const unread = new UnreadResponses()
   const metrics = createMetrics({ rateLimiter, database, admissions, uploads, unread })
   const logRequest = createRequestLog(log)
   const health = createHealth({ database, rateLimiter, state, metrics: metrics.registry })
   const docs = createDocs({ baseUrl, sunset, schema })
   const authenticate = createAuthentication({ apiKeys, rateLimiter, timeoutMs: database.requestTimeoutMs, seconds })
   const takeQuota = createQuota({ apiKeys, rateLimiter })
-  /** Room before quota, so that a request that is refused for lack of room costs nothing. */
-  const consume: typeof takeQuota = (context, ...cost) => {
-    const waiting = admissions.work.enter(context, cost[0])
-    return waiting ? waiting.then(() => takeQuota(context, ...cost)) : takeQuota(context, ...cost)
-  }
   const idempotency = createIdempotency({ database, log })
-  const surface = { consume, createContext: createResolverContext, idempotency }
-  const rest = createRest({ ...surface, baseUrl, sunset })
-  const setDeprecationHeaders = createDeprecations({ baseUrl, sunset })
+  const surface = { createContext: resolverContexts(prisma, database.requestTimeoutMs), idempotency }
+  const rest = createRest({ ...surface, baseUrl, sunset, hasPage: docs.has })
   const graphql = createGraphql({ ...surface, schema, log, deadlineMs })
+  const setDeprecationHeaders = createDeprecations({ baseUrl, sunset })
 
-  /** The steps of a request, until one of them returns a response. */
-  async function respond(context: RequestContext): Promise<HttpResponse> {
-    readTarget(context, basePath)
-    route(context)
-    const open = preflight(context) ?? (settings.ADMIN_PORT ? undefined : health(context)) ?? docs(context)
-    if (open) return open
-    await authenticate(context)
-    const isGraphql = context.path === '/graphql'
-    if (isGraphql && admissions.isRefused(context)) await admissions.refused.enter(context)
-    if (takesBody(context)) {
-      // A REST request that the quota refuses is refused without its body.
-      if (!isGraphql && (await isUsedUp(context))) context.body = unavailable()
-      else await readBody(context, maxBodyBytes, uploads)
-    }
-    return isGraphql ? await graphql(context) : await rest(context)
+  /** The steps of a request. Never rejects. */
+  async function answer(request: HttpRequest): Promise<Outcome> {
+    const route = rest.find(request)
+    const outcome = await respond(request, route).catch((error): Answer => refuse(error, request))
+    const operationName = outcome.operationName ?? route?.operation.operationId
+    // A refusal has the headers of its operation, too.
+    setDeprecationHeaders(outcome.response.headers, route)
+    return { ...outcome, surface: isGraphql(request) ? 'graphql' : route ? 'rest' : 'other', operationName }
   }
 
-  /** Whether the quota has nothing left for a key that it has refused before. */
-  async function isUsedUp(context: RequestContext): Promise<boolean> {
-    if (!context.subject || !admissions.isRefused(context)) return false
-    const { bannedUntil, windows } = await rateLimiter.consume(context.subject, 0)
+  async function respond(request: HttpRequest, route: Route | undefined): Promise<Answer> {
+    if (request.malformed) throw notHttp(request.malformed)
+    const status = settings.ADMIN_PORT ? undefined : health(request)
+    if (status) return { response: await status, isOperational: true }
+    const open = preflight(request) ?? docs.answer(request)
+    if (open) return { response: await open }
+    const { caller, refusal, decision } = await authenticate(request)
+    return caller ? serve(request, caller, route) : { ...refuse(refusal, request), decision }
+  }
+
+  /** The steps of a request with a valid key: body, operation, room, quota. Room comes before quota, which it may need. */
+  async function serve(request: HttpRequest, caller: Caller, route: Route | undefined): Promise<Answer> {
+    const { id } = caller.subject
+    let slot: Slot | undefined
+    let read: ReadRequest | undefined
+    let decision: RateLimitResult | undefined
+    try {
+      if (isGraphql(request) && admissions.isRefused(caller))
+        slot = await admissions.refused.enter(id, 1, request.head.socket)
+      const body = await receive(request, caller, route)
+      read = isGraphql(request) ? graphql.read(request, body) : rest.read(request, route, body)
+      slot ??= await admissions.work.enter(id, read.units, request.head.socket)
+      const quota = await takeQuota(caller, read)
+      decision = quota.decision
+      if (quota.refusal && !(read.isRefusedFirst && quota.refusal.status === 429)) throw quota.refusal
+      return { ...(await read.run(caller, decision)), caller, decision, operationName: read.operationName }
+    } catch (error) {
+      return { ...refuse(error, request), caller, decision, operationName: read?.operationName }
+    } finally {
+      slot?.leave()
+    }
+  }
+
+  async function receive(request: HttpRequest, caller: Caller, route: Route | undefined): Promise<Body> {
+    if (isGraphql(request) ? request.method !== 'POST' : !route?.operation.body) return noBody
+    // A REST request that the quota refuses is refused without its body.
+    if (route && admissions.isRefused(caller) && (await isUsedUp(caller))) return unavailable()
+    return readBody(request, maxBodyBytes, uploads, caller.subject.id)
+  }
+
+  /** Whether a key has nothing left. */
+  async function isUsedUp({ subject }: Caller): Promise<boolean> {
+    const { bannedUntil, windows } = await rateLimiter.consume(subject, 0)
     return bannedUntil !== undefined || windows.some(({ remaining }) => remaining === 0)
   }
 
   /** The steps of a request to ADMIN_PORT. */
-  async function respondToOperator(context: RequestContext): Promise<HttpResponse> {
-    readTarget(context, '')
-    // This port has no API, so an error has the shape of REST.
-    context.path = null
-    const answer = health(context)
-    if (!answer) throw new ApiError('not_found', 'This port has only /healthz, /readyz and /metrics.')
-    return answer
+  async function answerOperator(request: HttpRequest): Promise<Outcome> {
+    const about = { surface: 'other' as const, isOperational: true }
+    try {
+      if (request.malformed) throw notHttp(request.malformed)
+      const response = await health(request)
+      if (response) return { ...about, response }
+      throw new ApiError('not_found', 'This port has only /healthz, /readyz and /metrics.')
+    } catch (error) {
+      return { ...about, ...refuse(error, request) }
+    }
   }
 
-  /** The last step: what every response has, errors included. */
-  async function complete(context: RequestContext, response: HttpResponse): Promise<HttpResponse> {
+  /** Turns an error of any step into a response of REST or GraphQL, by the path. */
+  function refuse(thrown: unknown, request: HttpRequest): Result {
+    const error = toApiError(thrown, log, request.id)
+    return { response: errorResponse(error, request), refusal: error.code }
+  }
+
+  /** The last step: what every response has, refusals included. */
+  async function complete(request: HttpRequest, outcome: Outcome): Promise<HttpResponse> {
+    const { caller, response, isOperational } = outcome
     // A request that was not counted shows its key's windows, or the window of its address.
-    if (!context.rateLimit && !context.operational)
-      context.rateLimit = await rateLimiter.consume(context.subject ?? addressSubject(context.address, seconds), 0)
-    setHeaders(context, response)
-    metrics.observe(context, response.status)
-    usage.count(context)
-    logRequest(context, response.status)
+    if (!isOperational)
+      outcome.decision ??= await rateLimiter.consume(caller?.subject ?? addressSubject(request.address, seconds), 0)
+    setHeaders(request, outcome)
+    metrics.observe(request, outcome)
+    if (caller) usage.count(caller, outcome.decision?.cost ?? 0, outcome.refusal !== undefined)
+    logRequest(request, outcome)
     return response
   }
 
-  function setHeaders(context: RequestContext, { headers, status }: HttpResponse): void {
-    headers['x-request-id'] = context.id
-    if (context.trace) headers.traceparent = traceparent(context.trace)
-    if (!context.rateLimit) return
-    admissions.note(context)
-    setCorsHeaders(headers, context, settings.CORS_ORIGINS)
+  function setHeaders(request: HttpRequest, { response: { headers, status }, caller, decision }: Outcome): void {
+    headers['x-request-id'] = request.id
+    if (request.trace) headers.traceparent = traceparent(request.trace)
+    if (!decision) return
+    if (caller) admissions.note(caller, decision)
+    setCorsHeaders(headers, request, settings.CORS_ORIGINS)
     // A banned key that reads its quota is not refused: it gets no Retry-After.
-    setRateLimitHeaders(headers, context.rateLimit, status === 429)
-    setDeprecationHeaders(headers, context)
+    setRateLimitHeaders(headers, decision, status === 429)
     headers['cache-control'] ??= 'private, no-cache'
     headers['x-content-type-options'] ??= 'nosniff'
   }
 
-  /** Turns an error of any step into a response of REST or GraphQL, by the path. */
-  function refuse(thrown: unknown, context: RequestContext): HttpResponse {
-    const error = toApiError(thrown, log, context)
-    context.refusal ??= error.code
-    return errorResponse(error, context)
+  /** The request handlers of one port. */
+  function handlers(answer: (request: HttpRequest) => Promise<Outcome>, below?: string): Handlers {
+    const read = (head: RequestHead) => new HttpRequest(head, { trustProxy: settings.TRUST_PROXY, basePath: below })
+    return {
+      async handle(req: IncomingMessage, res: ServerResponse): Promise<void> {
+        const request = read(req)
+        const outcome = await answer(request)
+        const sending = send(res, await complete(request, outcome))
+        if (sending) await sending
+        unread.watch(res, outcome.caller?.subject.id ?? request.address)
+      },
+      /** It costs nothing, and shows the window of the address. */
+      malformed(remoteAddress, reason) {
+        const request = read({ headers: {}, rawHeaders: [], socket: { remoteAddress } })
+        const isOperational = below === undefined
+        return complete(request, { ...refuse(notHttp(reason), request), surface: 'other', isOperational })
+      },
+      connected: admissions.connected,
+    }
   }
 
-  /** The request handler of one port. */
-  const createHandlers = (respond: (context: RequestContext) => Promise<HttpResponse>, operational = false) => ({
-    async handle(req: IncomingMessage, res: ServerResponse): Promise<void> {
-      const context = new RequestContext(req, settings.TRUST_PROXY)
-      context.operational = operational
-      let response: HttpResponse
-      try {
-        response = await respond(context)
-      } catch (error) {
-        response = refuse(error, context)
-      } finally {
-        leavePlace(context)
-      }
-      const sending = send(res, await complete(context, response))
-      if (sending) await sending
-      unread.watch(res, context.subject?.id ?? context.address)
-    },
-    /** The response to input that is not HTTP. It costs nothing, and shows the window of the address. */
-    malformed(remoteAddress: string | undefined, reason: string): Promise<HttpResponse> {
-      const context = new RequestContext({ headers: {}, rawHeaders: [], socket: { remoteAddress } }, 0)
-      context.operational = operational
-      return complete(context, refuse(notHttp(reason), context))
-    },
-    /** Must be called for each new connection. */
-    connected: admissions.work.connected,
-  })
-
   return {
-    ...createHandlers(respond),
+    ...handlers(answer, basePath),
     /** Handles requests on ADMIN_PORT. */
-    admin: createHandlers(respondToOperator, true),
+    admin: handlers(answerOperator),
     /** From now on /readyz returns 503, so that load balancers send nothing new. */
     drain: () => {
       state.draining = true
@@ -202,5 +222,7 @@ export function createApp(dependencies: Dependencies) {
     },
   }
 }
+
+const isGraphql = ({ path }: HttpRequest) => path === '/graphql'
 
 export type App = ReturnType<typeof createApp>

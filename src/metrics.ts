@@ -1,9 +1,10 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { Admissions } from './admission/index.js'
 import type { Database } from './database/index.js'
-import type { Admissions } from './http/admission.js'
-import type { RequestContext } from './http/context.js'
-import type { UnreadAnswers } from './http/unread.js'
+import type { HttpRequest } from './http/request.js'
+import type { UnreadResponses } from './http/unread.js'
 import type { Uploads } from './http/uploads.js'
+import type { Outcome } from './outcome.js'
 import type { RateLimiter } from './rate-limit/index.js'
 
 export interface MetricsOptions {
@@ -11,7 +12,7 @@ export interface MetricsOptions {
   database: Pick<Database, 'pool'>
   admissions: Admissions
   uploads: Uploads
-  unread: UnreadAnswers
+  unread: UnreadResponses
 }
 
 /**
@@ -112,17 +113,17 @@ export function createMetrics({ rateLimiter, database, admissions, uploads, unre
   })
 
   /** Counts a request that has its response. */
-  function observe(context: RequestContext, status: number): void {
-    if (context.operational) return
-    const { surface, operationName = 'none', key, rateLimit, refusal } = context
-    const plan = key?.plan ?? 'none'
+  function observe({ elapsedMs }: HttpRequest, outcome: Outcome): void {
+    if (outcome.isOperational) return
+    const { surface, operationName = 'none', caller, decision, refusal } = outcome
+    const plan = caller?.key.plan ?? 'none'
     // A client can combine root fields in any way.
     const operation = operationName.includes(',') ? 'several' : operationName
-    requests.inc({ surface, operation, plan, status })
-    duration.observe({ surface, operation }, context.elapsedMs / 1000)
-    if (context.cost > 0) cost.inc({ surface, plan }, context.cost)
+    requests.inc({ surface, operation, plan, status: outcome.response.status })
+    duration.observe({ surface, operation }, elapsedMs / 1000)
+    if (decision && decision.cost > 0) cost.inc({ surface, plan }, decision.cost)
     if (refusal) refusals.inc({ surface, plan, reason: refusal })
-    if (rateLimit?.outcome === 'limited' && rateLimit.bannedUntil) bans.inc({ plan })
+    if (decision?.outcome === 'limited' && decision.bannedUntil) bans.inc({ plan })
   }
 
   return { registry, observe }

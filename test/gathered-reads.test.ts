@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { ADMISSION_LIMITS } from '../src/http/admission.js'
+import { ADMISSION_LIMITS } from '../src/admission/index.js'
 import { resetStore } from './support/calls.js'
 import { openTestDatabase } from './support/database.js'
 import { type Call, type Gateway, openGateway } from './support/gateway.js'

@@ -1,7 +1,7 @@
 import { request } from 'node:http'
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { countedAddress } from '../src/http/context.js'
+import { countedAddress } from '../src/http/request.js'
 import { createOpenApi } from '../src/openapi/index.js'
 import { openTestDatabase, type TestDatabase } from './support/database.js'
 import { type Gateway, openGateway } from './support/gateway.js'

@@ -4,7 +4,6 @@ import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { ApiKey } from '../prisma/generated/client/client.js'
 import { createSecret, KeyUsage, writeKeys } from '../src/auth/index.js'
-import type { RequestContext } from '../src/http/context.js'
 import { createLog } from '../src/log.js'
 import { type Gateway, openGateway } from './support/gateway.js'
 import { testDatabaseUrl } from './support/postgres.js'
@@ -83,7 +82,7 @@ describe('the history of a key', () => {
     await edit(row.id, `"lastUsedAt" = now()`)
     await edit(row.id, `"plan" = 'Free', "lastUsedAt" = now()`)
     const usage = new KeyUsage({ prisma: gateway.prisma, log: createLog('silent') })
-    usage.count({ key: row, cost: 1 } as RequestContext)
+    usage.count({ key: row }, 1, false)
     await usage.close()
     expect(await after(row)).toEqual([])
   })

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import type { ApiKey } from '../prisma/generated/client/client.js'
 import { KeyUsage } from '../src/auth/index.js'
 import { connect } from '../src/database/index.js'
-import type { RequestContext } from '../src/http/context.js'
 import { createLog } from '../src/log.js'
 import { openTestDatabase, type TestDatabase } from './support/database.js'
 import { type Gateway, openGateway } from './support/gateway.js'
@@ -35,8 +35,7 @@ function open(options: Partial<ConstructorParameters<typeof KeyUsage>[0]> = {}) 
   const log = createLog('debug', { write: (line) => void logged.push(line) })
   const usage = new KeyUsage({ prisma: database.prisma, log, ...options })
   onTestFinished(() => usage.close())
-  const count = (id: number, cost = 1, refusal?: string) =>
-    usage.count({ key: { id }, cost, refusal } as unknown as RequestContext)
+  const count = (id: number, cost = 1, isRefused = false) => usage.count({ key: { id } as ApiKey }, cost, isRefused)
   return { usage, count, logged }
 }
 
@@ -179,7 +178,7 @@ describe('while the database is away', () => {
     expect(logged.join()).not.toContain('not counted')
     // One key too many. Those that wait are still added to.
     count(ids[2])
-    count(ids[0], 5, 'rate_limited')
+    count(ids[0], 5, true)
     await usage.flush()
     expect(logged.filter((line) => line.includes('the usage of further keys is not counted'))).toHaveLength(1)
     expect(await usageOf(ids[0])).toEqual([])

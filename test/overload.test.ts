@@ -6,7 +6,7 @@ import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type Gateway, openGateway, useGateway } from './support/gateway.js'
 import { testDatabaseUrl } from './support/postgres.js'
 
-const work = { room: 4, share: 2, waiting: 8, stuckLeave: true }
+const work = { room: 4, share: 2, waiting: 8, releasesStuck: true }
 const refusals = { room: 4, share: 1, waiting: 8 }
 
 /** A connection that ends with the test. */

@@ -1,9 +1,10 @@
 import { ApiError } from '../../schema/errors.js'
-import type { RequestContext, RequestHead } from '../http/context.js'
 import { inTime } from '../http/deadline.js'
-import { type RateLimiter, refusalMessage } from '../rate-limit/index.js'
+import type { HttpRequest, RequestHead } from '../http/request.js'
+import { type RateLimiter, type RateLimitResult, refusalMessage } from '../rate-limit/index.js'
 import { addressSubject, isSecret, keySubject, windowSeconds } from './api-key.js'
 import type { ApiKeyCache, Found } from './api-key-cache.js'
+import type { Caller } from './caller.js'
 import { Lookups } from './lookups.js'
 
 const bearer = /^Bearer +(\S.*)$/i
@@ -36,13 +37,14 @@ export interface AuthenticationOptions {
   seconds?: typeof windowSeconds
 }
 
+/** Who sends a request; or why it has no valid key, and the window of its address. */
+export type Authentication =
+  | { caller: Caller; refusal?: undefined; decision?: undefined }
+  | { caller?: undefined; refusal: ApiError; decision: RateLimitResult }
+
 /** The step that finds the key of a request. A request without a valid one counts against its address. */
-export function createAuthentication({
-  apiKeys,
-  rateLimiter,
-  timeoutMs,
-  seconds = windowSeconds,
-}: AuthenticationOptions) {
+export function createAuthentication(options: AuthenticationOptions) {
+  const { apiKeys, rateLimiter, timeoutMs, seconds = windowSeconds } = options
   const look = (address: string) => rateLimiter.consume(addressSubject(address, seconds), 0)
   const lookups = new Lookups<Found>(
     async (address) => (await look(address)).windows.some(({ remaining }) => remaining === 0),
@@ -51,27 +53,27 @@ export function createAuthentication({
     },
   )
 
-  /** @throws ApiError invalid_request (two different keys), unauthorized, rate_limited, unavailable */
-  return async function authenticate(context: RequestContext): Promise<void> {
-    const secrets = readSecrets(context.head)
+  function refusalOf([secret, ...others]: string[], decision: RateLimitResult): ApiError {
+    if (decision.outcome !== 'allowed') return new ApiError('rate_limited', refusalMessage(decision))
+    if (others.length > 0)
+      return new ApiError('invalid_request', 'The request carries two different API keys; send one.')
+    return new ApiError('unauthorized', secret && invalidKey(secret), { 'www-authenticate': 'Bearer' })
+  }
+
+  /** @throws ApiError rate_limited (too many look-ups of its address wait), unavailable */
+  return async function authenticate(request: HttpRequest): Promise<Authentication> {
+    const secrets = readSecrets(request.head)
+    const [secret = ''] = secrets
     let key =
-      secrets.length === 1
-        ? apiKeys.find(secrets[0] as string, (hash, read) => lookups.run(context.address, hash, read))
-        : undefined
+      secrets.length === 1 ? apiKeys.find(secret, (hash, read) => lookups.run(request.address, hash, read)) : undefined
+    let waitedMs = 0
     if (key instanceof Promise) {
       const startedAt = performance.now()
       key = await inTime(key, timeoutMs)
-      context.waitedMs = performance.now() - startedAt
+      waitedMs = performance.now() - startedAt
     }
-    if (key) {
-      context.key = key
-      context.subject = keySubject(key, seconds)
-      return
-    }
-    context.rateLimit = await rateLimiter.consume(addressSubject(context.address, seconds), 1)
-    if (context.rateLimit.outcome !== 'allowed') throw new ApiError('rate_limited', refusalMessage(context.rateLimit))
-    if (secrets.length > 1)
-      throw new ApiError('invalid_request', 'The request carries two different API keys; send one.')
-    throw new ApiError('unauthorized', secrets[0] && invalidKey(secrets[0]), { 'www-authenticate': 'Bearer' })
+    if (key) return { caller: { key, subject: keySubject(key, seconds), waitedMs } }
+    const decision = await rateLimiter.consume(addressSubject(request.address, seconds), 1)
+    return { refusal: refusalOf(secrets, decision), decision }
   }
 }

@@ -1,7 +1,7 @@
 import { Prisma, type PrismaClient } from '../../prisma/generated/client/client.js'
 import { sweepRegularly } from '../database/sweep.js'
-import type { RequestContext } from '../http/context.js'
 import type { Logger } from '../log.js'
+import type { Caller } from './caller.js'
 
 /** How many days of usage are kept: a year, and a month to compare it with. */
 export const USAGE_DAYS = 400
@@ -50,8 +50,8 @@ export class KeyUsage {
   }
 
   /** Counts an answered request. */
-  count({ key, refusal, cost }: RequestContext): void {
-    if (key) this.#add(Math.floor(Date.now() / DAY_MS) * IDS + key.id, 1, refusal ? 1 : 0, cost)
+  count({ key }: Pick<Caller, 'key'>, cost: number, isRefused: boolean): void {
+    this.#add(Math.floor(Date.now() / DAY_MS) * IDS + key.id, 1, isRefused ? 1 : 0, cost)
   }
 
   #add(row: number, requests: number, refusals: number, cost: number): void {

@@ -4,8 +4,8 @@ import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import { type GraphQLSchema, printSchema } from 'graphql'
 import { ApiError } from '../../schema/errors.js'
-import type { RequestContext } from '../http/context.js'
 import { acceptedCoding, namesType } from '../http/negotiation.js'
+import type { HttpRequest } from '../http/request.js'
 import type { HttpResponse } from '../http/response.js'
 import type { Options } from '../openapi/index.js'
 import { projectPath } from '../project.js'
@@ -139,13 +139,13 @@ export function createDocs({ baseUrl, sunset, schema }: DocumentsOptions) {
     return created
   }
 
-  function respond({ type, etag, headers: own, bodies }: Page, context: RequestContext): HttpResponse {
-    const { head, search } = context
+  function respond({ type, etag, headers: own, bodies }: Page, request: HttpRequest): HttpResponse {
+    const { head, search } = request
     const headers: Record<string, string> = { ...own, etag, vary: 'Accept, Accept-Encoding' }
     // During an upgrade, an old gateway may be asked for assets of a new one. It serves its own, uncached.
     if (search && etag === `"${search}"`) headers['cache-control'] = FOREVER
     if (head.headers['if-none-match']?.includes(etag)) return { status: 304, headers }
-    const encoding = acceptedCoding(context, ['br', 'gzip'])
+    const encoding = acceptedCoding(request, ['br', 'gzip'])
     return {
       status: 200,
       headers: {
@@ -157,20 +157,25 @@ export function createDocs({ baseUrl, sunset, schema }: DocumentsOptions) {
     }
   }
 
-  /**
-   * The response to a request for a page; undefined for any other request.
-   *
-   * @throws ApiError not_found, for a path below /docs/ that is not an asset
-   */
-  return (context: RequestContext): HttpResponse | Promise<HttpResponse> | undefined => {
-    const { path, method } = context
-    const create = path === null ? undefined : creators.get(path)
-    if (path?.startsWith('/docs/') && !create)
-      throw new ApiError('not_found', `There is no page at this address. The reference is at ${baseUrl}/docs.`)
-    if (create || path === '/') context.allow = 'GET, HEAD'
-    if (method !== 'GET' || path === null) return
-    if (path === '/') return { status: 302, headers: { location: `${baseUrl}/docs` } }
-    if (!create || (path === '/graphql' && !namesType(context, 'text/html'))) return
-    return createOnce(path, create).then((page) => respond(page, context))
+  return {
+    /** Whether a path has a page, which takes GET and HEAD. */
+    has: (path: string) => path === '/' || creators.has(path),
+
+    /**
+     * The response to a request for a page; undefined for any other request.
+     *
+     * @throws ApiError not_found, for a path below /docs/ that is not an asset
+     */
+    answer(request: HttpRequest): HttpResponse | Promise<HttpResponse> | undefined {
+      const { path, method } = request
+      if (path === null) return
+      const create = creators.get(path)
+      if (path.startsWith('/docs/') && !create)
+        throw new ApiError('not_found', `There is no page at this address. The reference is at ${baseUrl}/docs.`)
+      if (method !== 'GET') return
+      if (path === '/') return { status: 302, headers: { location: `${baseUrl}/docs` } }
+      if (!create || (path === '/graphql' && !namesType(request, 'text/html'))) return
+      return createOnce(path, create).then((page) => respond(page, request))
+    },
   }
 }

@@ -1,7 +1,7 @@
 import { ApiError } from '../../schema/errors.js'
 import { Problems, shownName, unknownNames, wrongValue } from '../../schema/problems.js'
-import { parseJson, readJson } from '../http/body.js'
-import type { RequestContext } from '../http/context.js'
+import { type Body, parseJson, readJson } from '../http/body.js'
+import type { HttpRequest } from '../http/request.js'
 import { MEDIA_TYPES } from '../rest/operations.js'
 
 /** The parameters of a GraphQL request (GraphQL over HTTP, section 5). */
@@ -63,11 +63,11 @@ function refusalOf(parameters: Record<string, unknown>): ApiError {
  *
  * @throws ApiError method_not_allowed, payload_too_large, unsupported_media_type, invalid_request
  */
-export function readParameters(context: RequestContext): GraphqlParameters {
-  const { method, search } = context
+export function readParameters(request: HttpRequest, body: Body): GraphqlParameters {
+  const { method, search } = request
   if (method !== 'GET' && method !== 'POST')
     throw new ApiError('method_not_allowed', 'GraphQL takes GET and POST.', { allow: 'GET, HEAD, POST' })
-  const parameters = method === 'GET' ? fromSearch(search) : readJson(context, MEDIA_TYPES.POST as string[])
+  const parameters = method === 'GET' ? fromSearch(search) : readJson(request, body, MEDIA_TYPES.POST as string[])
   if (!isObject(parameters))
     throw invalid(
       `${wrongValue('The body', parameters, 'must be a JSON object such as {"query": "{ quota { plan } }"}')}${Array.isArray(parameters) ? ' Send the operations of a batch one by one.' : ''}`,

@@ -2,10 +2,13 @@ import type { IncomingMessage } from 'node:http'
 import { parse as parseLossless } from 'lossless-json'
 import { ApiError } from '../../schema/errors.js'
 import { wrongValue } from '../../schema/problems.js'
-import type { RequestContext, RequestHead } from './context.js'
+import type { HttpRequest, RequestHead } from './request.js'
 import type { Upload, Uploads } from './uploads.js'
 
-const noBody: Buffer = Buffer.alloc(0)
+/** The bytes of a body, or why it could not be read. */
+export type Body = Buffer | ApiError
+
+export const noBody: Buffer = Buffer.alloc(0)
 
 // The rest of the body is not read, so the connection cannot serve another request.
 const CLOSE = { connection: 'close' }
@@ -44,20 +47,18 @@ function endFlood(req: IncomingMessage): void {
 }
 
 /**
- * Collects the body of a request, counted whether or not it declares a length. What is wrong with it is kept for the step
- * that needs it, because a refusal of the key comes first. Its memory depends on its bytes alone: each piece, which Node
- * keeps in a larger buffer, is copied immediately.
+ * Collects the body of a request, counted whether or not it declares a length. What is wrong with it is returned, for the
+ * step that needs it: other refusals come first. Its memory depends on its bytes alone: each piece, which Node keeps in a
+ * larger buffer, is copied immediately.
  *
+ * @param holder the key that sends it
  * @throws ApiError unavailable (other bodies have taken the room)
  */
-export function readBody(context: RequestContext, max: number, uploads: Uploads): Promise<void> | undefined {
-  const req = context.head as IncomingMessage
+export function readBody(request: HttpRequest, max: number, uploads: Uploads, holder: string): Body | Promise<Body> {
+  const req = request.head as IncomingMessage
   const declared = Number(req.headers['content-length'] ?? Number.NaN)
-  if (declared === 0) return undefined
-  if (declared > max) {
-    context.body = tooLarge(max)
-    return undefined
-  }
+  if (declared === 0) return noBody
+  if (declared > max) return tooLarge(max)
   return new Promise((resolve, reject) => {
     let body = noBody
     let [size, pieces] = [0, 0]
@@ -70,17 +71,16 @@ export function readBody(context: RequestContext, max: number, uploads: Uploads)
       req.off('data', collect).off('end', end).off('error', incomplete).off('close', incomplete)
       if (upload) uploads.end(upload)
     }
-    const finish = (result: Buffer | ApiError) => {
+    const finish = (result: Body) => {
       stop()
-      context.body = result
-      resolve()
+      resolve(result)
     }
     const end = () => finish(body.subarray(0, size))
     // Every request emits `close`, nearly all after their end, and creating an error that is not used is slow.
     const incomplete = () =>
       finish(new ApiError('invalid_request', 'The body is incomplete: the connection closed before its end.'))
     function grow(bytes: number) {
-      upload ??= { address: context.address, holder: context.subject?.id ?? '', bytes: 0, refuse }
+      upload ??= { address: request.address, holder, bytes: 0, refuse }
       uploads.take(upload, bytes)
       const larger = Buffer.allocUnsafe(bytes)
       body.copy(larger, 0, 0, size)
@@ -178,7 +178,7 @@ function assertJson({ headers }: RequestHead, empty: boolean, types: readonly st
  * @param types the media types that are accepted
  * @throws ApiError payload_too_large, unsupported_media_type, invalid_request
  */
-export function readJson({ head, body }: RequestContext, types: readonly string[]): unknown {
+export function readJson({ head }: HttpRequest, body: Body, types: readonly string[]): unknown {
   if (body instanceof ApiError) throw body
   assertJson(head, body.length === 0, types)
   try {

@@ -1,4 +1,4 @@
-import type { RequestContext } from './context.js'
+import type { HttpRequest } from './request.js'
 import type { HttpResponse } from './response.js'
 
 /** The headers that scripts in browsers may read. */
@@ -35,7 +35,7 @@ const ALLOWED = [
 ].join(', ')
 
 /** The answer to a CORS preflight (Fetch standard), which browsers keep for a day; undefined for any other request. */
-export function preflight({ method, head: { headers } }: RequestContext): HttpResponse | undefined {
+export function preflight({ method, head: { headers } }: HttpRequest): HttpResponse | undefined {
   if (method !== 'OPTIONS' || !headers.origin || headers['access-control-request-method'] === undefined) return
   return {
     status: 204,
@@ -48,7 +48,7 @@ export function preflight({ method, head: { headers } }: RequestContext): HttpRe
 }
 
 /** Marks a response: any origin may read it unless CORS_ORIGINS names some. Never with credentials. */
-export function setCorsHeaders(headers: HttpResponse['headers'], { head }: RequestContext, origins: string[]): void {
+export function setCorsHeaders(headers: HttpResponse['headers'], { head }: HttpRequest, origins: string[]): void {
   const { origin } = head.headers
   if (origins.includes('*')) headers['access-control-allow-origin'] = '*'
   else {

@@ -1,8 +1,8 @@
 import { GraphQLError } from 'graphql'
 import { ApiError, InvalidValue } from '../../schema/errors.js'
 import type { Logger } from '../log.js'
-import type { RequestContext } from './context.js'
 import { namesType } from './negotiation.js'
+import type { HttpRequest } from './request.js'
 import { type HttpResponse, jsonResponse } from './response.js'
 
 /** Seconds after which a client may try again when the database did not answer. */
@@ -70,13 +70,13 @@ const rootCause = (error: unknown): unknown =>
  * The error that a caller may see. ApiErrors stay as they are; errors of graphql-js become `invalid_request`; an
  * unreachable database becomes `unavailable`; all others are logged with the request's id and become `internal`.
  */
-export function toApiError(error: unknown, log: Logger, context?: RequestContext): ApiError {
+export function toApiError(error: unknown, log: Logger, requestId?: string): ApiError {
   if (error instanceof ApiError) return error
   if (error instanceof GraphQLError) {
     const cause = rootCause(error)
     // Of graphql-js' errors, the outermost says which value it is about. A resolver's error is handled on its own.
     const own = cause instanceof InvalidValue || (cause instanceof GraphQLError && !(cause instanceof ApiError))
-    if (!own) return toApiError(cause, log, context)
+    if (!own) return toApiError(cause, log, requestId)
     return new ApiError(
       error.extensions.http?.status === 405 ? 'method_not_allowed' : 'invalid_request',
       readable(error.message),
@@ -84,28 +84,28 @@ export function toApiError(error: unknown, log: Logger, context?: RequestContext
   }
   if (isAway(error)) {
     // What is wrong with the database is logged once, by src/database.
-    log.debug({ err: error, requestId: context?.id }, 'the database did not answer')
+    log.debug({ err: error, requestId }, 'the database did not answer')
     return unavailable()
   }
   // The row of a nested field is gone: deleted by another request, or by this mutation.
   if ((error as { code?: string } | null)?.code === 'P2025')
     return new ApiError('not_found', 'The resource was deleted while the request was running.')
-  log.error({ err: error, requestId: context?.id }, 'unexpected error')
+  log.error({ err: error, requestId }, 'unexpected error')
   return new ApiError('internal')
 }
 
 const GRAPHQL_TYPE = 'application/graphql-response+json'
 
 /** GraphQL's own media type if Accept names it, otherwise JSON. */
-export const graphqlMediaType = (context: RequestContext) =>
-  namesType(context, GRAPHQL_TYPE) ? GRAPHQL_TYPE : 'application/json'
+export const graphqlMediaType = (request: HttpRequest) =>
+  namesType(request, GRAPHQL_TYPE) ? GRAPHQL_TYPE : 'application/json'
 
 /** The response to a refused request: GraphQL's shape on /graphql, elsewhere the Error object. */
-export function errorResponse({ code, message, status, headers }: ApiError, context: RequestContext): HttpResponse {
-  if (context.path !== '/graphql') return jsonResponse(JSON.stringify({ code, message, status }), status, headers)
+export function errorResponse({ code, message, status, headers }: ApiError, request: HttpRequest): HttpResponse {
+  if (request.path !== '/graphql') return jsonResponse(JSON.stringify({ code, message, status }), status, headers)
   const body = JSON.stringify({ errors: [{ message, extensions: { code, status } }] })
   return jsonResponse(body, status, {
-    'content-type': `${graphqlMediaType(context)}; charset=utf-8`,
+    'content-type': `${graphqlMediaType(request)}; charset=utf-8`,
     ...headers,
   })
 }

@@ -1,15 +1,22 @@
 import { once } from 'node:events'
-import { createServer, type ServerResponse, STATUS_CODES } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import type { App } from '../app.js'
 import { StartupError } from '../settings.js'
+import type { HttpResponse } from './response.js'
 
 /** How long requests in flight may take to finish once no new ones are accepted. */
 const GRACE_MS = 10_000
 /** How often a stop checks the connections that it waits for. */
 const IDLE_MS = 50
 
-type Handlers = Pick<App['admin'], 'handle' | 'malformed' | 'connected'>
+/** What answers the requests of a port. */
+export interface Handlers {
+  handle(req: IncomingMessage, res: ServerResponse): Promise<void>
+  /** The response to input that is not HTTP. */
+  malformed(remoteAddress: string | undefined, reason: string): Promise<HttpResponse>
+  /** Is called for each new connection. */
+  connected(): void
+}
 
 /** Connections that may wait to be accepted: many clients may connect together, for example after a restart. */
 const BACKLOG = 4_096

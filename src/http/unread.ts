@@ -16,7 +16,7 @@ interface Reader {
  * The responses that clients have not read yet. The connection of a client that reads nothing for some seconds is
  * closed. If too much waits in all, the client that holds most of it loses the connection that has waited longest.
  */
-export class UnreadAnswers {
+export class UnreadResponses {
   /** In the order in which they began to wait. */
   readonly #readers = new Map<ServerResponse, Reader>()
   #bytes = 0

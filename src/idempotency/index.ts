@@ -1,12 +1,15 @@
 import { createHash } from 'node:crypto'
 import { Prisma } from '../../prisma/generated/client/client.js'
 import { ApiError, catalogue, type ErrorCode } from '../../schema/errors.js'
+import type { Caller } from '../auth/index.js'
 import { type Database, isDuplicate, isInvalidText, type TransactionLane } from '../database/index.js'
 import { sweepRegularly } from '../database/sweep.js'
-import type { RequestContext } from '../http/context.js'
+import type { Body } from '../http/body.js'
 import { errorResponse, toApiError } from '../http/errors.js'
+import type { HttpRequest } from '../http/request.js'
 import type { HttpResponse } from '../http/response.js'
 import type { Logger } from '../log.js'
+import type { Result } from '../surface.js'
 
 /** The longest Idempotency-Key in characters, and the longest answer that is kept in bytes. */
 export const MAX_KEY = 255
@@ -16,15 +19,17 @@ const SWEEP_MS = 60_000
 
 type IdempotencyDatabase = Pick<Database, 'prisma' | 'transaction'>
 
-/** The outcome of a request. */
-export interface Outcome {
-  response: HttpResponse
-  /** Why a resolver refused the request. Then its changes are rolled back. */
-  refusal?: ErrorCode
-}
-
 /** Performs a request. Throws what its resolver throws, if that is all there is to answer. */
-type Perform = (prisma: Prisma.TransactionClient) => Promise<Outcome>
+type Perform = (prisma: Prisma.TransactionClient) => Promise<Result & { isRefused?: boolean }>
+
+export interface KeyedRequest {
+  request: HttpRequest
+  body: Body
+  caller: Caller
+  operationName: string | undefined
+  /** What the request changes, as its arguments name it. */
+  row?: string
+}
 
 interface IdempotentRequest {
   lane: TransactionLane
@@ -84,7 +89,7 @@ const KEEP = `
  *
  * @throws ApiError invalid_request
  */
-export function readIdempotencyKey({ head: { rawHeaders, headers } }: RequestContext): string | undefined {
+export function readIdempotencyKey({ head: { rawHeaders, headers } }: HttpRequest): string | undefined {
   const key = headers['idempotency-key']
   if (key === undefined) return
   const names = rawHeaders.filter((name, i) => i % 2 === 0 && name.toLowerCase() === 'idempotency-key')
@@ -151,17 +156,17 @@ export function createIdempotency({ database, log }: { database: IdempotencyData
       return { result: undefined, ...(found.isExpired && { last: { text: FORGET, values: [callerId, key] } }) }
     })
 
-  async function perform(request: IdempotentRequest, context: RequestContext, answer: Perform): Promise<HttpResponse> {
-    const refuse = (error: unknown): Outcome => {
-      const refusal = toApiError(error, log, context)
-      return { response: errorResponse(refusal, context), refusal: refusal.code }
+  async function perform(request: IdempotentRequest, http: HttpRequest, answer: Perform): Promise<Result> {
+    let partial: ErrorCode | undefined
+    const refuse = (error: unknown) => {
+      const refusal = toApiError(error, log, http.id)
+      return { response: errorResponse(refusal, http), refusal: refusal.code, isRefused: true }
     }
     try {
       return await keep(request, async (transaction) => {
-        // Set by an earlier attempt, if this one repeats it.
-        context.refusal = undefined
-        const { response, refusal } = await answer(transaction).catch(refuse)
-        if (refusal) throw new RollBack(response, refusal)
+        const { response, refusal, isRefused } = await answer(transaction).catch(refuse)
+        if (isRefused && refusal) throw new RollBack(response, refusal)
+        partial = refusal
         const length = Buffer.byteLength(response.body ?? '')
         if (length > MAX_ANSWER)
           throw new ApiError(
@@ -169,17 +174,19 @@ export function createIdempotency({ database, log }: { database: IdempotencyData
             `The response would have ${length} bytes; with an Idempotency-Key at most ${MAX_ANSWER} are possible. Select fewer fields.`,
           )
         return response
-      }).catch((error) => {
-        if (!(error instanceof RollBack)) throw error
-        const { response, refusal } = error
-        // Only refusals that depend on the stored data are kept.
-        return [404, 409, 422].includes(catalogue[refusal].status) ? keep(request, async () => response) : response
       })
+        .then((response) => ({ response, refusal: partial }))
+        .catch(async (error) => {
+          if (!(error instanceof RollBack)) throw error
+          const { response, refusal } = error
+          // Only refusals that depend on the stored data are kept.
+          if ([404, 409, 422].includes(catalogue[refusal].status)) await keep(request, async () => response)
+          return { response, refusal }
+        })
     } catch (error) {
       if (!(error instanceof KeyInUse)) throw error
-      // A resolver may have met it.
-      context.refusal = undefined
-      return (await replay(request)) ?? perform(request, context, answer)
+      const response = await replay(request)
+      return response ? { response } : perform(request, http, answer)
     }
   }
 
@@ -195,15 +202,15 @@ export function createIdempotency({ database, log }: { database: IdempotencyData
     /**
      * Calls `answer` with a transaction and keeps its response, or returns the response that is kept already.
      *
-     * @param row what the request changes, as its arguments name it
      * @throws ApiError conflict, idempotency_mismatch
      */
-    async once(context: RequestContext, key: string, answer: Perform, row?: string): Promise<HttpResponse> {
-      const { key: caller, method, path, body, operationName = '' } = context
-      if (!caller || body instanceof ApiError) throw new ApiError('internal')
+    async once({ request, body, caller, operationName = '', row }: KeyedRequest, key: string, answer: Perform) {
+      if (body instanceof ApiError) throw new ApiError('internal')
+      const { method, path } = request
       const fingerprint = createHash('sha256').update(`${method} ${path}\n`).update(body).digest('hex')
       const lane = { name: `keyed ${operationName}`, row }
-      return perform({ lane, callerId: caller.originId ?? caller.id, key, fingerprint }, context, answer)
+      const callerId = caller.key.originId ?? caller.key.id
+      return perform({ lane, callerId, key, fingerprint }, request, answer)
     },
     close: stopSweeping,
   }

@@ -1,6 +1,6 @@
 import type { Rest } from '../../schema/plugin.js'
-import type { RequestContext } from '../http/context.js'
 import { fill, type Operation, operations } from './operations.js'
+import type { Route } from './routes.js'
 
 export interface DeprecationOptions {
   baseUrl: string
@@ -30,7 +30,7 @@ export function createDeprecations(options: DeprecationOptions) {
     const { deprecation } = operation.rest
     if (deprecation) setters.set(operation, createDeprecation(deprecation, options))
   }
-  return (headers: Record<string, string>, { operation, params = {} }: RequestContext): void => {
-    if (operation) setters.get(operation)?.(headers, params)
+  return (headers: Record<string, string>, route: Route | undefined): void => {
+    if (route) setters.get(route.operation)?.(headers, route.params)
   }
 }

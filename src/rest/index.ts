@@ -1,136 +1,117 @@
-import findMyWay from 'find-my-way'
 import { getOperationAST, type OperationDefinitionNode } from 'graphql'
 import type { Context } from '../../schema/builder.js'
 import { ApiError } from '../../schema/errors.js'
 import { createEtag, matchesWeakly } from '../../schema/etag.js'
 import { restSchema } from '../../schema/index.js'
-import { requireWriteAccess } from '../auth/index.js'
+import { type Caller, requireWriteAccess } from '../auth/index.js'
 import { type PreparedOperation, prepare } from '../execute/executor.js'
-import type { RequestContext } from '../http/context.js'
+import type { CreateResolverContext } from '../execute/resolver-context.js'
+import type { Body } from '../http/body.js'
+import type { HttpRequest } from '../http/request.js'
 import { type HttpResponse, jsonResponse } from '../http/response.js'
 import { type Idempotency, readIdempotencyKey } from '../idempotency/index.js'
-import { type Body, coerce, readBody, readIfMatch, readIfNoneMatch, readPath, readQuery } from './input.js'
-import { fill, type Operation, operations } from './operations.js'
-import { refusalOf, unknownPath } from './refusal.js'
-import { documents, routePath } from './sofa.js'
+import type { RateLimitResult } from '../rate-limit/index.js'
+import type { ReadRequest, Result } from '../surface.js'
+import { coerce, type JsonBody, readIfMatch, readIfNoneMatch, readJsonBody, readPath, readQuery } from './input.js'
+import { fill, type Operation } from './operations.js'
+import { refusalOf } from './refusal.js'
+import { createRoutes, type Route } from './routes.js'
+import { documents } from './sofa.js'
 
 export interface RestOptions {
-  consume: (context: RequestContext, cost: number) => Promise<void>
-  createContext: (context: RequestContext, transaction?: Context['prisma']) => Context
+  createContext: CreateResolverContext
   idempotency: Idempotency
   baseUrl: string
   sunset: Date
-}
-
-const router = findMyWay({ caseSensitive: true, ignoreTrailingSlash: false, maxParamLength: 16_384 })
-/** SOFA's document of each operation, prepared: what does not depend on a request is done once. */
-const prepared = new Map<Operation, PreparedOperation>()
-for (const [operation, document] of documents) {
-  const { method, path } = operation.rest
-  router.on(method, routePath(path), () => {}, operation)
-  // Optional fields without a value are absent from a representation, never null.
-  prepared.set(
-    operation,
-    prepare(restSchema, document, getOperationAST(document) as OperationDefinitionNode, { nulls: 'omit' }),
-  )
-}
-
-function find(method: string, path: string) {
-  const found = router.find(method as 'GET', path)
-  // A trailing slash is another path, not an empty parameter.
-  return found && Object.values(found.params).every(Boolean) ? found : null
-}
-
-/** Finds the operation before other steps: an error needs its deprecation headers and its cost, too. */
-export function route(context: RequestContext): void {
-  const found = context.path ? find(context.method, context.path) : null
-  if (!found) return
-  context.operation = found.store
-  context.operationName = found.store.operationId
-  context.params = found.params
-}
-
-const decodes = (path: string) => {
-  try {
-    return decodeURIComponent(path) !== ''
-  } catch {
-    return false
-  }
-}
-
-/** Why there is no operation: the path is malformed or unknown, or supports other methods. */
-function refuse({ path, allow, head }: RequestContext): never {
-  if (path && !decodes(path)) throw new ApiError('invalid_request', 'The path is not percent-encoded UTF-8.')
-  const methods = [...new Set(operations.map(({ rest }) => rest.method))].filter((method) => path && find(method, path))
-  const allowed = allow ?? methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])).join(', ')
-  if (!allowed) throw new ApiError('not_found', unknownPath(path ?? ''))
-  throw new ApiError('method_not_allowed', `This path does not take ${head.method}; it takes ${allowed}.`, {
-    allow: allowed,
-  })
+  /** Whether a path that is no operation has a page, which takes GET and HEAD. */
+  hasPage(path: string): boolean
 }
 
 /** The REST surface: an operation's arguments are read, its prepared document is executed, its result is written. */
-export function createRest({ consume, createContext, idempotency, baseUrl, sunset }: RestOptions) {
+export function createRest({ createContext, idempotency, baseUrl, sunset, hasPage }: RestOptions) {
+  const routes = createRoutes(hasPage)
+  /** SOFA's document of each operation, prepared: what does not depend on a request is done once. */
+  const prepared = new Map<Operation, PreparedOperation>()
+  for (const [operation, document] of documents) {
+    const definition = getOperationAST(document) as OperationDefinitionNode
+    // Optional fields without a value are absent from a representation, never null.
+    prepared.set(operation, prepare(restSchema, document, definition, { nulls: 'omit' }))
+  }
+
   /** The arguments of the operation, read and coerced once. */
-  function readArguments(
-    { body, queryArguments, pathArguments }: Operation,
-    context: RequestContext,
-    json: Body | undefined,
-  ) {
+  function readArguments({ operation, params }: Route, { search }: HttpRequest, json: JsonBody | undefined) {
+    const { body, queryArguments, pathArguments } = operation
     const args: Record<string, unknown> = {}
     if (json?.refusal) throw json.refusal
-    if (context.search) readQuery(args, context.search, queryArguments)
-    for (const argument of pathArguments)
-      args[argument.name] = readPath(context.params?.[argument.name] ?? '', argument)
+    if (search) readQuery(args, search, queryArguments)
+    for (const argument of pathArguments) args[argument.name] = readPath(params[argument.name] ?? '', argument)
     if (body) args[body.name] = coerce(json?.value, body)
     return args
   }
 
-  return async function answer(context: RequestContext): Promise<HttpResponse> {
-    const { operation } = context
-    await consume(context, operation?.rest.cost ?? 1)
-    const execute = operation && prepared.get(operation)
-    if (!execute) return refuse(context)
-    if (operation.type === 'Mutation') requireWriteAccess(context)
-    const { rest, name, hasEtag } = operation
+  function responseOf({ operation }: Route, request: HttpRequest, result: unknown, nextCursor?: bigint): HttpResponse {
+    const { rest, hasEtag } = operation
+    if (rest.status === 204) return { status: 204, headers: {} }
+    const body = JSON.stringify(result)
+    const response = jsonResponse(body, rest.status)
+    if (rest.location) response.headers.location = baseUrl + fill(rest.location, result as Record<string, unknown>)
+    if (nextCursor !== undefined) {
+      const next = new URLSearchParams(request.search)
+      next.set('after', String(nextCursor))
+      response.headers.link = `<${baseUrl}${request.path}?${next}>; rel="next"`
+    }
+    // The last page of a list changes also when another follows.
+    if (hasEtag) response.headers.etag = createEtag(nextCursor === undefined ? body : `${body}+`)
+    return response
+  }
+
+  async function run(request: HttpRequest, route: Route, body: Body, caller: Caller, decision: RateLimitResult) {
+    const { operation } = route
+    const { rest, name, type } = operation
+    if (type === 'Mutation') requireWriteAccess(caller)
     if (rest.deprecation && Date.now() >= sunset.getTime()) throw new ApiError('gone')
 
-    const { headers } = context.head
-    let coerced: Record<string, unknown>
+    const { headers } = request.head
+    let args: Record<string, unknown>
     let ifNoneMatch: ReturnType<typeof readIfNoneMatch>
-    const json = readBody(operation, context)
+    const json = readJsonBody(operation, request, body)
     try {
-      coerced = readArguments(operation, context, json)
-      if (readIfMatch(operation, headers)) coerced.ifMatch = headers['if-match']
+      args = readArguments(route, request, json)
+      if (readIfMatch(operation, headers)) args.ifMatch = headers['if-match']
       ifNoneMatch = readIfNoneMatch(operation, headers)
     } catch (error) {
-      throw refusalOf(operation, context, json, error)
+      throw refusalOf(route, request, json, error)
     }
 
-    async function perform(transaction?: Context['prisma']): Promise<HttpResponse> {
-      const contextValue = createContext(context, transaction)
-      const { data, errors } = await (execute as PreparedOperation)({ contextValue, variables: coerced })
-      if (errors?.[0]) throw refusalOf(operation as Operation, context, json, errors[0])
-      const result = (data as Record<string, unknown>)[name]
-      if (rest.status === 204) return { status: 204, headers: {} }
-      const body = JSON.stringify(result)
-      const response = jsonResponse(body, rest.status)
-      if (rest.location) response.headers.location = baseUrl + fill(rest.location, result as Record<string, unknown>)
-      if (contextValue.nextCursor !== undefined) {
-        const next = new URLSearchParams(context.search)
-        next.set('after', String(contextValue.nextCursor))
-        response.headers.link = `<${baseUrl}${context.path}?${next}>; rel="next"`
-      }
-      if (hasEtag) {
-        // The last page of a list changes also when another follows.
-        const etag = createEtag(contextValue.nextCursor === undefined ? body : `${body}+`)
-        response.headers.etag = etag
-        if (ifNoneMatch && matchesWeakly(ifNoneMatch, etag)) return { status: 304, headers: { etag } }
-      }
-      return response
+    async function perform(transaction?: Context['prisma']): Promise<Result> {
+      const contextValue = createContext(caller, decision, transaction)
+      const execute = prepared.get(operation) as PreparedOperation
+      const { data, errors } = await execute({ contextValue, variables: args })
+      if (errors?.[0]) throw refusalOf(route, request, json, errors[0])
+      return { response: responseOf(route, request, data?.[name], contextValue.nextCursor) }
     }
-    const key = rest.method === 'POST' ? readIdempotencyKey(context) : undefined
-    if (key === undefined) return await perform()
-    return await idempotency.once(context, key, async (transaction) => ({ response: await perform(transaction) }))
+    const key = rest.method === 'POST' ? readIdempotencyKey(request) : undefined
+    if (key !== undefined)
+      return idempotency.once({ request, caller, body, operationName: operation.operationId }, key, perform)
+    const result = await perform()
+    const { etag } = result.response.headers
+    return ifNoneMatch && etag && matchesWeakly(ifNoneMatch, etag)
+      ? { response: { status: 304, headers: { etag } } }
+      : result
+  }
+
+  return {
+    /** Found before other steps: an error needs the headers of its operation, too. */
+    find: routes.find,
+
+    read(request: HttpRequest, route: Route | undefined, body: Body): ReadRequest {
+      if (route)
+        return {
+          units: route.operation.rest.cost ?? 1,
+          operationName: route.operation.operationId,
+          run: (caller, decision) => run(request, route, body, caller, decision),
+        }
+      return { units: 1, run: async () => Promise.reject(routes.refusalOf(request)) }
+    },
   }
 }

@@ -11,8 +11,8 @@ import { ApiError } from '../../schema/errors.js'
 import { MALFORMED, parseEntityTags } from '../../schema/etag.js'
 import { wrongLengthOf } from '../../schema/judge.js'
 import { wrongValue } from '../../schema/problems.js'
-import { readJson } from '../http/body.js'
-import type { RequestContext } from '../http/context.js'
+import { type Body, readJson } from '../http/body.js'
+import type { HttpRequest } from '../http/request.js'
 import { MEDIA_TYPES, type Operation } from './operations.js'
 
 const invalid = (message: string) => new ApiError('invalid_request', message)
@@ -41,11 +41,12 @@ export function fromText(text: string, type: GraphQLInputType): unknown {
 }
 
 /** The JSON in the body of a request, or what is wrong with it. It is parsed once, because a large one takes long. */
-export type Body = { value: unknown; refusal?: undefined } | { value?: undefined; refusal: unknown }
+export type JsonBody = { value: unknown; refusal?: undefined } | { value?: undefined; refusal: unknown }
 
-export function readBody({ rest, body }: Operation, context: RequestContext): Body | undefined {
+export function readJsonBody(operation: Operation, request: HttpRequest, body: Body): JsonBody | undefined {
+  const { rest } = operation
   try {
-    return body && { value: readJson(context, MEDIA_TYPES[rest.method] ?? []) }
+    return operation.body && { value: readJson(request, body, MEDIA_TYPES[rest.method] ?? []) }
   } catch (refusal) {
     return { refusal }
   }

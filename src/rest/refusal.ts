@@ -1,12 +1,12 @@
 import { type GraphQLArgument, GraphQLError } from 'graphql'
-import { suggestionList } from 'graphql/jsutils/suggestionList.js'
 import { ApiError } from '../../schema/errors.js'
 import { judge, wrongLengthOf } from '../../schema/judge.js'
 import { Problems, pathText, shownName, unknownNames } from '../../schema/problems.js'
-import type { RequestContext } from '../http/context.js'
+import type { HttpRequest } from '../http/request.js'
 import { readIdempotencyKey } from '../idempotency/index.js'
-import { type Body, fromText, isList, readIfMatch, readIfNoneMatch } from './input.js'
-import { type Operation, operations } from './operations.js'
+import { fromText, isList, type JsonBody, readIfMatch, readIfNoneMatch } from './input.js'
+import type { Operation } from './operations.js'
+import type { Route } from './routes.js'
 
 function judgeText(texts: string[], argument: GraphQLArgument, place: string, problems: Problems): void {
   if (texts.includes('')) {
@@ -35,7 +35,7 @@ function judgeQuery({ queryArguments }: Operation, search: string, problems: Pro
   }
 }
 
-function judgeBody({ body }: Operation, json: Body | undefined, problems: Problems): void {
+function judgeBody({ body }: Operation, json: JsonBody | undefined, problems: Problems): void {
   if (json?.refusal) throw json.refusal
   if (body) judge(body, json?.value, (path) => pathText(path) || 'The body', problems)
 }
@@ -45,33 +45,23 @@ function judgeBody({ body }: Operation, json: Body | undefined, problems: Proble
  * Nothing of this costs a request that succeeds.
  */
 export function refusalOf(
-  operation: Operation,
-  context: RequestContext,
-  json: Body | undefined,
+  { operation, params }: Route,
+  request: HttpRequest,
+  json: JsonBody | undefined,
   error: unknown,
 ): unknown {
   const cause = error instanceof GraphQLError ? (error.originalError ?? error) : error
   if (!(cause instanceof ApiError) || cause.code !== 'invalid_request') return error
-  const { headers } = context.head
+  const { headers } = request.head
   const problems = new Problems()
   for (const argument of operation.pathArguments)
     problems.collect(() =>
-      judgeText([context.params?.[argument.name] ?? ''], argument, `The path parameter ${argument.name}`, problems),
+      judgeText([params[argument.name] ?? ''], argument, `The path parameter ${argument.name}`, problems),
     )
-  problems.collect(() => judgeQuery(operation, context.search, problems))
+  problems.collect(() => judgeQuery(operation, request.search, problems))
   problems.collect(() => readIfMatch(operation, headers))
   problems.collect(() => readIfNoneMatch(operation, headers))
-  if (operation.rest.method === 'POST') problems.collect(() => readIdempotencyKey(context))
+  if (operation.rest.method === 'POST') problems.collect(() => readIdempotencyKey(request))
   problems.collect(() => judgeBody(operation, json, problems))
   return problems.refusal ?? error
-}
-
-/** Ids, which differ from path to path. */
-const placeholders = (path: string) => path.replace(/\/(?:\{\w+\}|\d+)/g, '/{id}')
-
-/** Says that no operation has this path, and which one could be meant. */
-export function unknownPath(path: string): string {
-  const templates = new Map(operations.map(({ rest }) => [placeholders(rest.path), rest.path]))
-  const [likely] = suggestionList(placeholders(path.slice(0, 100)), [...templates.keys()])
-  return `No operation has this path; ${likely ? `did you mean ${templates.get(likely)}?` : 'the reference under /docs lists all.'}`
 }

@@ -34,7 +34,7 @@ const COVERED: Record<string, string[]> = {
   'src/database/errors.ts': ['pool', 'idempotency', 'database-faults'],
   'schema/conditions.ts': ['etag'],
   'schema/etag.ts': ['etag'],
-  'src/http/admission.ts': ['overload'],
+  'src/admission/queue.ts': ['overload'],
   'src/http/body.ts': ['bodies', 'graphql-over-http', 'http'],
   'src/http/response.ts': ['bodies', 'http'],
   'src/http/uploads.ts': ['bodies'],

@@ -1,5 +1,6 @@
-import { createLineWriter, type Logger } from '../log.js'
-import type { RequestContext } from './context.js'
+import type { HttpRequest } from './http/request.js'
+import { createLineWriter, type Logger } from './log.js'
+import type { Outcome } from './outcome.js'
 
 /** A field, if it has a value: a text in which JSON escapes nothing. */
 const field = (name: string, value: string | undefined) => (value === undefined ? '' : `,"${name}":"${value}"`)
@@ -10,15 +11,19 @@ const field = (name: string, value: string | undefined) => (value === undefined 
  */
 export function createRequestLog(log: Logger) {
   const write = createLineWriter(log, 'request')
-  return (context: RequestContext, status: number): void => {
+  return ({ id, trace, method, elapsedMs }: HttpRequest, outcome: Outcome): void => {
+    const { surface, operationName, caller, decision, refusal, response, isOperational } = outcome
     // Probes come every second.
-    const level = context.operational ? 'debug' : 'info'
+    const level = isOperational ? 'debug' : 'info'
     if (!log.isLevelEnabled(level)) return
-    const { id, trace, surface, operationName, method, key, cost, refusal, elapsedMs } = context
     const traced = field('traceId', trace?.traceId) + field('spanId', trace?.spanId)
     const asked = `${field('surface', surface)}${field('operation', operationName)}${field('method', method)}`
-    const charged = `${key ? `,"key":${JSON.stringify(key.prefix)}` : ''},"cost":${cost}`
-    const answered = `,"status":${status}${field('refusal', refusal)},"durationMs":${Math.round(elapsedMs * 100) / 100}`
-    write(level, `"requestId":${JSON.stringify(id)}${traced}${asked}${charged}${answered}`)
+    const key = caller ? `,"key":${JSON.stringify(caller.key.prefix)}` : ''
+    const refused = field('refusal', refusal)
+    const durationMs = Math.round(elapsedMs * 100) / 100
+    write(
+      level,
+      `"requestId":${JSON.stringify(id)}${traced}${asked}${key},"cost":${decision?.cost ?? 0},"status":${response.status}${refused},"durationMs":${durationMs}`,
+    )
   }
 }

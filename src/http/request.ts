@@ -1,11 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import ipaddr from 'ipaddr.js'
-import type { ApiKey } from '../../prisma/generated/client/client.js'
-import { ApiError, type ErrorCode } from '../../schema/errors.js'
-import type { RateLimitResult, Subject } from '../rate-limit/index.js'
-import type { Operation } from '../rest/operations.js'
-import type { Place } from './admission.js'
+import { ApiError } from '../../schema/errors.js'
 import { readTrace, type Trace } from './trace.js'
 
 /** The head of a request: as much of Node's IncomingMessage as the steps read. */
@@ -19,11 +15,17 @@ export interface RequestHead {
   socket: { remoteAddress?: string; destroyed?: boolean }
 }
 
-const noBody = Buffer.alloc(0)
+export interface RequestOptions {
+  /** How many proxies may name the client's address. */
+  trustProxy: number
+  /** The path of the base URL, without a slash at its end; undefined if nothing is below one. */
+  basePath?: string
+}
+
 const printable = /^[\x21-\x7e]{1,128}$/
 
-/** The data of one request. The steps in app.ts fill it in, in their order. */
-export class RequestContext {
+/** What a client has asked, without the body. It is read once and never changes. */
+export class HttpRequest {
   readonly head: RequestHead
   /** X-Request-Id. */
   readonly id: string
@@ -32,50 +34,28 @@ export class RequestContext {
   readonly startedAt = performance.now()
   /** HEAD is answered like GET, without the body. */
   readonly method: string
-  /** The path below the base URL; null for one outside of it. */
-  path: string | null = null
+  /** Why it is not valid HTTP. */
+  readonly malformed: string | undefined
   /** The path as it was sent, at the root of the server. */
-  pathname = ''
+  readonly pathname: string
+  /** The path below the base URL; null for one outside of it. */
+  readonly path: string | null
   /** The query string, without the question mark. */
-  search = ''
-  /** Not part of an API: not counted, and without rate limit headers. */
-  operational = false
-  /** The REST operation that path and method name, and the text in the path's parameters. */
-  operation: Operation | undefined = undefined
-  params: Record<string, string | undefined> | undefined = undefined
-  /** The methods of a path that is no REST operation. */
-  allow: string | undefined = undefined
-  /** The name in logs and metrics: the operationId; in GraphQL that of each root field, separated by commas. */
-  operationName: string | undefined = undefined
-  key: ApiKey | undefined = undefined
-  subject: Subject | undefined = undefined
-  /** The bytes of the body, or why it could not be read. Empty for requests whose body is not used. */
-  body: Buffer | ApiError = noBody
-  /** What it occupies while it is at work (see Admission). */
-  place: Place | undefined = undefined
-  rateLimit: RateLimitResult | undefined = undefined
-  /** How long the request has waited for its key, in milliseconds. */
-  waitedMs = 0
-  /** Why the request was refused: the code of its first error. */
-  refusal: ErrorCode | undefined = undefined
+  readonly search: string
   readonly #trustProxy: number
 
-  constructor(head: RequestHead, trustProxy: number) {
+  constructor(head: RequestHead, { trustProxy, basePath }: RequestOptions) {
     const given = head.headers['x-request-id']
     this.head = head
     this.id = typeof given === 'string' && printable.test(given) ? given : randomUUID()
     this.trace = readTrace(head.headers.traceparent)
     this.method = head.method === 'HEAD' ? 'GET' : (head.method ?? 'GET')
+    const [, host, path, search = ''] = target.exec(head.url ?? '') ?? []
+    this.malformed = malformation(head, host, path)
+    this.pathname = path ?? '/'
+    this.path = this.malformed || basePath === undefined ? null : pathBelow(basePath, this.pathname)
+    this.search = search
     this.#trustProxy = trustProxy
-  }
-
-  get surface(): 'rest' | 'graphql' | 'other' {
-    return this.path === '/graphql' ? 'graphql' : this.operation ? 'rest' : 'other'
-  }
-
-  /** What was taken from the quota. */
-  get cost(): number {
-    return this.rateLimit?.cost ?? 0
   }
 
   /** Milliseconds since the head of the request arrived. */
@@ -130,23 +110,18 @@ function hasHost({ headers: { host }, rawHeaders, httpVersion }: RequestHead): b
 /** A target in origin form, or in absolute form, as a proxy sends it: its host, path and query string. */
 const target = /^(?:https?:\/\/([^/?#]+))?(\/[^?#]*)?(?:\?([^#]*))?$/i
 
-/**
- * Where the request goes. The path counts as it was sent: with `..` resolved, it could lead to where a proxy in front
- * of the gateway lets nobody go.
- *
- * @throws ApiError invalid_request
- */
-export function readTarget(context: RequestContext, basePath: string): void {
-  const { head } = context
-  const [, host, path, search = ''] = target.exec(head.url ?? '') ?? []
-  if (!hasHost(head)) throw notHttp('it must have exactly one Host header, with a valid host')
-  if (host === undefined ? !path : !isHost(host)) throw notHttp('its target is neither a path nor an http URL')
-  const pathname = path ?? '/'
-  context.pathname = pathname
-  context.search = search
-  if (!basePath) context.path = pathname
-  else if (pathname === basePath) context.path = '/'
-  else if (pathname.startsWith(`${basePath}/`)) context.path = pathname.slice(basePath.length)
+/** What is wrong with the head of a request, in words that follow "it is not valid HTTP". */
+function malformation(head: RequestHead, host: string | undefined, path: string | undefined): string | undefined {
+  if (!hasHost(head)) return 'it must have exactly one Host header, with a valid host'
+  const isTarget = host === undefined ? path !== undefined : isHost(host)
+  return isTarget ? undefined : 'its target is neither a path nor an http URL'
+}
+
+/** The path counts as it was sent: with `..` resolved, it could lead to where a proxy in front lets nobody go. */
+function pathBelow(basePath: string, path: string): string | null {
+  if (!path.startsWith(basePath)) return null
+  const below = path.slice(basePath.length)
+  return below === '' ? '/' : below.startsWith('/') ? below : null
 }
 
 export const notHttp = (reason: string) =>

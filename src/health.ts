@@ -1,8 +1,8 @@
 import type { Registry } from 'prom-client'
-import type { Database } from '../database/index.js'
-import type { RateLimiter } from '../rate-limit/index.js'
-import type { RequestContext } from './context.js'
-import { type HttpResponse, jsonResponse } from './response.js'
+import type { Database } from './database/index.js'
+import type { HttpRequest } from './http/request.js'
+import { type HttpResponse, jsonResponse } from './http/response.js'
+import type { RateLimiter } from './rate-limit/index.js'
 
 export interface HealthOptions {
   database: Pick<Database, 'ping'>
@@ -39,9 +39,6 @@ export function createHealth({ database, rateLimiter, state, metrics }: HealthOp
     ],
   ])
 
-  return (context: RequestContext): Promise<HttpResponse> | undefined => {
-    const endpoint = context.method === 'GET' ? endpoints.get(context.pathname) : undefined
-    if (endpoint) context.operational = true
-    return endpoint?.()
-  }
+  return ({ method, pathname }: HttpRequest): Promise<HttpResponse> | undefined =>
+    method === 'GET' ? endpoints.get(pathname)?.() : undefined
 }

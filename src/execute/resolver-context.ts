@@ -1,0 +1,22 @@
+import { initContextCache } from '@pothos/core'
+import type { PrismaClient } from '../../prisma/generated/client/client.js'
+import type { Context } from '../../schema/builder.js'
+import { type Caller, readQuota } from '../auth/index.js'
+import type { RateLimitResult } from '../rate-limit/index.js'
+import { createRequestClient } from './request-client.js'
+
+/** Creates what the resolvers of one request share; `transaction` is set if all they do is part of one. */
+export type CreateResolverContext = (
+  caller: Caller,
+  decision: RateLimitResult,
+  transaction?: Context['prisma'],
+) => Context
+
+/** @param timeoutMs how long a request may wait for the database, its key included, in milliseconds */
+export const resolverContexts =
+  (prisma: PrismaClient, timeoutMs: number): CreateResolverContext =>
+  (caller, decision, transaction) =>
+    Object.assign(initContextCache(), {
+      prisma: transaction ?? createRequestClient(prisma, timeoutMs - caller.waitedMs),
+      quota: async () => readQuota(caller, decision),
+    })
