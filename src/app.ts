@@ -17,26 +17,25 @@ import { gatherReads } from './execute/gather.js'
 import { resolverContexts } from './execute/resolver-context.js'
 import { createGraphql } from './graphql/index.js'
 import { createHealth } from './health.js'
-import { type Body, noBody, readBody } from './http/body.js'
+import { type Body, noBody, readBody, UPLOAD_ROOM } from './http/body.js'
 import { preflight, setCorsHeaders } from './http/cors.js'
 import { errorResponse, toApiError, unavailable } from './http/errors.js'
+import { MemoryRoom } from './http/memory-room.js'
 import { HttpRequest, notHttp, type RequestHead } from './http/request.js'
 import { type HttpResponse, send } from './http/response.js'
 import type { Handlers } from './http/server.js'
 import { traceparent } from './http/trace.js'
-import { UnreadResponses } from './http/unread.js'
-import { UPLOAD_ROOM, Uploads } from './http/uploads.js'
+import { MAX_UNREAD, watchUnread } from './http/unread.js'
 import { createIdempotency } from './idempotency/index.js'
 import type { Logger } from './log.js'
 import { createMetrics } from './metrics.js'
-import type { Outcome } from './outcome.js'
+import type { Outcome, ReadRequest, Result } from './outcome.js'
 import { type RateLimiter, type RateLimitResult, setRateLimitHeaders } from './rate-limit/index.js'
 import { createRequestLog } from './request-log.js'
 import { createDeprecations } from './rest/deprecation.js'
 import { createRest } from './rest/index.js'
 import type { Route } from './rest/routes.js'
 import type { Settings } from './settings.js'
-import type { ReadRequest, Result } from './surface.js'
 
 export interface Dependencies {
   settings: Pick<
@@ -73,8 +72,8 @@ export function createApp(dependencies: Dependencies) {
   const apiKeys = new ApiKeyCache({ prisma, log, ttlMs: keyTtlMs })
   const usage = new KeyUsage({ prisma: database.prisma, log })
   const admissions = new Admissions(limits)
-  const uploads = new Uploads(dependencies.uploadRoom ?? Math.max(UPLOAD_ROOM, 16 * maxBodyBytes))
-  const unread = new UnreadResponses()
+  const uploads = new MemoryRoom(dependencies.uploadRoom ?? Math.max(UPLOAD_ROOM, 16 * maxBodyBytes))
+  const unread = new MemoryRoom(MAX_UNREAD)
   const metrics = createMetrics({ rateLimiter, database, admissions, uploads, unread })
   const logRequest = createRequestLog(log)
   const health = createHealth({ database, rateLimiter, state, metrics: metrics.registry })
@@ -99,10 +98,12 @@ export function createApp(dependencies: Dependencies) {
 
   async function respond(request: HttpRequest, route: Route | undefined): Promise<Answer> {
     if (request.malformed) throw notHttp(request.malformed)
-    const status = settings.ADMIN_PORT ? undefined : health(request)
-    if (status) return { response: await status, isOperational: true }
-    const open = preflight(request) ?? docs.answer(request)
-    if (open) return { response: await open }
+    if (!route) {
+      const status = settings.ADMIN_PORT ? undefined : health(request)
+      if (status) return { response: await status, isOperational: true }
+      const open = preflight(request) ?? docs.answer(request)
+      if (open) return { response: await open }
+    }
     const { caller, refusal, decision } = await authenticate(request)
     return caller ? serve(request, caller, route) : { ...refuse(refusal, request), decision }
   }
@@ -196,7 +197,8 @@ export function createApp(dependencies: Dependencies) {
         const outcome = await answer(request)
         const sending = send(res, await complete(request, outcome))
         if (sending) await sending
-        unread.watch(res, outcome.caller?.subject.id ?? request.address)
+        // Nearly all have left the process by then.
+        if (res.writableLength > 0) watchUnread(res, outcome.caller?.subject.id ?? request.address, unread)
       },
       /** It costs nothing, and shows the window of the address. */
       malformed(remoteAddress, reason) {

@@ -1,9 +1,8 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Admissions } from './admission/index.js'
 import type { Database } from './database/index.js'
+import type { MemoryRoom } from './http/memory-room.js'
 import type { HttpRequest } from './http/request.js'
-import type { UnreadResponses } from './http/unread.js'
-import type { Uploads } from './http/uploads.js'
 import type { Outcome } from './outcome.js'
 import type { RateLimiter } from './rate-limit/index.js'
 
@@ -11,8 +10,8 @@ export interface MetricsOptions {
   rateLimiter: RateLimiter
   database: Pick<Database, 'pool'>
   admissions: Admissions
-  uploads: Uploads
-  unread: UnreadResponses
+  uploads: MemoryRoom
+  unread: MemoryRoom
 }
 
 /**
@@ -89,7 +88,7 @@ export function createMetrics({ rateLimiter, database, admissions, uploads, unre
     registers,
     collect() {
       this.reset()
-      this.inc(work.figures.shed + uploads.figures.refused + refused.figures.shed)
+      this.inc(work.figures.shed + uploads.figures.givenUp + refused.figures.shed)
     },
   })
   new Gauge({
@@ -98,7 +97,7 @@ export function createMetrics({ rateLimiter, database, admissions, uploads, unre
     labelNames: ['state'],
     registers,
     collect() {
-      this.set({ state: 'uploading' }, uploads.figures.inside)
+      this.set({ state: 'uploading' }, uploads.figures.holdings)
       this.set({ state: 'waiting' }, work.figures.waiting + refused.figures.waiting)
       this.set({ state: 'working' }, work.figures.inside + refused.figures.inside)
     },
@@ -108,7 +107,7 @@ export function createMetrics({ rateLimiter, database, admissions, uploads, unre
     help: 'Bytes of answers that clients have not read yet.',
     registers,
     collect() {
-      this.set(unread.bytes)
+      this.set(unread.figures.bytes)
     },
   })
 

@@ -1,15 +1,28 @@
 import type { ErrorCode } from '../schema/errors.js'
-import type { Caller } from './auth/index.js'
+import type { Caller, Cost } from './auth/index.js'
 import type { HttpResponse } from './http/response.js'
 import type { RateLimitResult } from './rate-limit/index.js'
 
-/** What came of a request: its response, and what its headers, the log, the metrics and the usage of keys say of it. */
-export interface Outcome {
+/** What a surface has read of a request: the operation, its cost, and the way to run it. */
+export interface ReadRequest extends Cost {
+  /** The operationId; in GraphQL that of each root field, separated by commas. */
+  operationName?: string
+  /** Its refusal is returned even if the quota is used up. */
+  isRefusedFirst?: boolean
+  /** Runs it, once its cost is taken from the quota. A refused request throws its refusal. */
+  run(caller: Caller, decision: RateLimitResult): Promise<Result>
+}
+
+/** What a surface returns. */
+export interface Result {
   response: HttpResponse
   /** Why the request was refused: the code of its first error. */
   refusal?: ErrorCode
+}
+
+/** What came of a request: its response, and what its headers, the log, the metrics and the usage of keys say of it. */
+export interface Outcome extends Result {
   surface: 'rest' | 'graphql' | 'other'
-  /** The operationId; in GraphQL that of each root field, separated by commas. */
   operationName?: string
   /** Undefined without a valid key. */
   caller?: Caller

@@ -159,7 +159,7 @@ export class FairQueue {
   }
 
   #fits(queue: KeyQueue, units: number): boolean {
-    if (this.#inside.size >= this.#roomNow() || queue.inside >= this.#limits.share) return false
+    if (queue.inside >= this.#limits.share || this.#inside.size >= this.#roomNow()) return false
     // An operation that costs more than the whole room may be the only one.
     return (
       units === 0 ||

@@ -2,8 +2,8 @@ import type { IncomingMessage } from 'node:http'
 import { parse as parseLossless } from 'lossless-json'
 import { ApiError } from '../../schema/errors.js'
 import { wrongValue } from '../../schema/problems.js'
+import type { Holding, MemoryRoom } from './memory-room.js'
 import type { HttpRequest, RequestHead } from './request.js'
-import type { Upload, Uploads } from './uploads.js'
 
 /** The bytes of a body, or why it could not be read. */
 export type Body = Buffer | ApiError
@@ -15,6 +15,18 @@ const CLOSE = { connection: 'close' }
 
 const tooLarge = (max: number) =>
   new ApiError('payload_too_large', `The body must not be larger than ${max} bytes.`, CLOSE)
+
+/** What all bodies that are arriving may take together, in bytes. */
+export const UPLOAD_ROOM = 67_108_864
+/** A body counts as at least this many bytes, so that the room also bounds how many there are. */
+const LEAST_BYTES = 32_768
+
+/** One object for all, because creating an error costs more than refusing a request. */
+const noRoom = new ApiError(
+  'unavailable',
+  'The service receives more bodies than it has room for. This request was not processed and cost nothing. Send its body faster, or retry after the seconds in Retry-After.',
+  { 'retry-after': '1', ...CLOSE },
+)
 
 /**
  * How many pieces a body may arrive in: so many, and one more for each 64 bytes. A piece is a chunk of the transfer coding
@@ -54,7 +66,7 @@ function endFlood(req: IncomingMessage): void {
  * @param holder the key that sends it
  * @throws ApiError unavailable (other bodies have taken the room)
  */
-export function readBody(request: HttpRequest, max: number, uploads: Uploads, holder: string): Body | Promise<Body> {
+export function readBody(request: HttpRequest, max: number, uploads: MemoryRoom, holder: string): Body | Promise<Body> {
   const req = request.head as IncomingMessage
   const declared = Number(req.headers['content-length'] ?? Number.NaN)
   if (declared === 0) return noBody
@@ -62,14 +74,14 @@ export function readBody(request: HttpRequest, max: number, uploads: Uploads, ho
   return new Promise((resolve, reject) => {
     let body = noBody
     let [size, pieces] = [0, 0]
-    const refuse = (error: ApiError) => {
-      stop()
-      reject(error)
-    }
-    let upload: Upload | undefined
+    let upload: Holding | undefined
     const stop = () => {
       req.off('data', collect).off('end', end).off('error', incomplete).off('close', incomplete)
-      if (upload) uploads.end(upload)
+      if (upload) uploads.release(upload)
+    }
+    const giveUp = () => {
+      stop()
+      reject(noRoom)
     }
     const finish = (result: Body) => {
       stop()
@@ -80,8 +92,8 @@ export function readBody(request: HttpRequest, max: number, uploads: Uploads, ho
     const incomplete = () =>
       finish(new ApiError('invalid_request', 'The body is incomplete: the connection closed before its end.'))
     function grow(bytes: number) {
-      upload ??= { address: request.address, holder, bytes: 0, refuse }
-      uploads.take(upload, bytes)
+      upload ??= { holders: [request.address, holder], bytes: 0, giveUp }
+      uploads.hold(upload, Math.max(LEAST_BYTES, bytes))
       const larger = Buffer.allocUnsafe(bytes)
       body.copy(larger, 0, 0, size)
       body = larger

@@ -48,7 +48,7 @@ export class HttpRequest {
     const given = head.headers['x-request-id']
     this.head = head
     this.id = typeof given === 'string' && printable.test(given) ? given : randomUUID()
-    this.trace = readTrace(head.headers.traceparent)
+    this.trace = head.headers.traceparent === undefined ? undefined : readTrace(head.headers.traceparent)
     this.method = head.method === 'HEAD' ? 'GET' : (head.method ?? 'GET')
     const [, host, path, search = ''] = target.exec(head.url ?? '') ?? []
     this.malformed = malformation(head, host, path)

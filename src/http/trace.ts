@@ -12,7 +12,7 @@ export interface Trace {
 const format = /^(?!ff|00.{53}-)[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})[\da-f]{16}-([\da-f]{2})(?:-.*)?$/
 
 /** The trace of a `traceparent`; undefined if it is absent or invalid, which is no error: the request has no trace. */
-export function readTrace(traceparent: string | string[] | undefined): Trace | undefined {
+export function readTrace(traceparent: string | string[]): Trace | undefined {
   if (typeof traceparent !== 'string') return undefined
   const [, traceId, flags] = format.exec(traceparent) ?? []
   if (!traceId || !flags) return undefined

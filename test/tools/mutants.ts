@@ -37,7 +37,7 @@ const COVERED: Record<string, string[]> = {
   'src/admission/queue.ts': ['overload'],
   'src/http/body.ts': ['bodies', 'graphql-over-http', 'http'],
   'src/http/response.ts': ['bodies', 'http'],
-  'src/http/uploads.ts': ['bodies'],
+  'src/http/memory-room.ts': ['bodies', 'overload'],
   'src/http/unread.ts': ['overload'],
   'src/app.ts': ['overload', 'operators', 'http', 'quota', 'keys'],
   'src/auth/api-key.ts': ['keys', 'quota', 'limits'],

@@ -1,0 +1,61 @@
+/** What a client holds of the room. */
+export interface Holding {
+  /** Who holds it: an address or a key, and what belongs to that, for example a key of this address. */
+  readonly holders: readonly string[]
+  bytes: number
+  /** Ends it, to make room for others. */
+  giveUp(): void
+}
+
+/**
+ * Memory that clients share. If there is no room for another part, the client that holds most loses what it has held
+ * longest, so that slow clients cannot shut out others.
+ */
+export class MemoryRoom {
+  readonly #max: number
+  /** In the order in which they began. */
+  readonly #holdings = new Set<Holding>()
+  #bytes = 0
+  #givenUp = 0
+
+  /** @param max in bytes */
+  constructor(max: number) {
+    this.#max = max
+  }
+
+  get figures() {
+    return { holdings: this.#holdings.size, bytes: this.#bytes, givenUp: this.#givenUp }
+  }
+
+  /** Must be called when something takes memory, and may be called again when it takes more. */
+  hold(holding: Holding, bytes: number): void {
+    this.#bytes += bytes - (this.#holdings.has(holding) ? holding.bytes : 0)
+    this.#holdings.add(holding)
+    holding.bytes = bytes
+    while (this.#bytes > this.#max) {
+      const oldest = oldestOfLargest([...this.#holdings])
+      this.release(oldest)
+      this.#givenUp++
+      oldest.giveUp()
+    }
+  }
+
+  /** Must be called when it takes no memory anymore. May be called more than once. */
+  release(holding: Holding): void {
+    if (this.#holdings.delete(holding)) this.#bytes -= holding.bytes
+  }
+}
+
+function oldestOfLargest(holdings: Holding[], depth = 0): Holding {
+  const groups = new Map<string | undefined, { bytes: number; holdings: Holding[] }>()
+  for (const holding of holdings) {
+    const holder = holding.holders[depth]
+    const group = groups.get(holder) ?? { bytes: 0, holdings: [] }
+    groups.set(holder, group)
+    group.bytes += holding.bytes
+    group.holdings.push(holding)
+  }
+  const largest = [...groups.values()].reduce((a, b) => (b.bytes > a.bytes ? b : a)).holdings
+  const [oldest] = largest as [Holding]
+  return depth + 1 < oldest.holders.length ? oldestOfLargest(largest, depth + 1) : oldest
+}
