@@ -9,7 +9,7 @@ import { ADMISSION_LIMITS, LARGE_SHARE } from '../src/admission/index.js'
 import { addressSubject } from '../src/auth/index.js'
 import { STALL_MS } from '../src/http/unread.js'
 import { MAX_ANSWER, MAX_KEY } from '../src/idempotency/index.js'
-import { guides } from '../src/openapi/guides.js'
+import { readGuides } from '../src/openapi/guides.js'
 import { stabilities } from '../src/openapi/operation.js'
 import { DAY_MS, GRACE_MS, STRIKES_MS, setRateLimitHeaders } from '../src/rate-limit/index.js'
 import { settings } from '../src/settings.js'
@@ -274,7 +274,7 @@ describe('the table of REST and GraphQL', () => {
 })
 
 describe('the guides in the OpenAPI document', () => {
-  const published = guides({ baseUrl: 'https://api.test/v2', sunset: new Date('2031-02-03') })
+  const published = readGuides({ baseUrl: 'https://api.test/v2', sunset: new Date('2031-02-03') })
 
   test('are sections, in the order of the files', () => {
     const titles = [...texts].map(([, text]) => /^# (.*)$/m.exec(text)?.[1])

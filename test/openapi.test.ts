@@ -10,7 +10,7 @@ import { catalogue } from '../schema/errors.js'
 import { restSchema } from '../schema/index.js'
 import type { ResponseObject, Schema } from '../src/openapi/document.js'
 import { createOpenApi, type OperationObject } from '../src/openapi/index.js'
-import { sampleParams } from '../src/openapi/schemas.js'
+import { sampleParams } from '../src/openapi/samples.js'
 import { fill, operations } from '../src/rest/operations.js'
 
 const options = { baseUrl: 'https://api.test/v1', sunset: new Date('2031-02-03T00:00:00Z') }

@@ -1,15 +1,13 @@
 import { inspect } from 'node:util'
 import { getNamedType } from 'graphql'
 import { fill, type Operation } from '../rest/operations.js'
-import { sample, sampleArgument } from './samples.js'
-import { inputOf, resultOf, sampleParams } from './schemas.js'
+import { sampleArgument, sampleBody, sampleParams } from './samples.js'
 
 type Call = ReturnType<typeof sampleCall>
 
 /** The call that an operation's samples make: its examples, but of the query only what does not name single rows. */
 function sampleCall(operation: Operation, baseUrl: string) {
   const { rest, field } = operation
-  const input = inputOf(operation)
   const query = new URLSearchParams()
   for (const arg of operation.queryArguments)
     if (getNamedType(arg.type).name !== 'Int64') query.append(arg.name, String(sampleArgument(arg, field)))
@@ -17,7 +15,7 @@ function sampleCall(operation: Operation, baseUrl: string) {
   return {
     method: rest.method,
     url: `${baseUrl}${path}${query.size > 0 ? `?${query}` : ''}`,
-    body: input && sample(input, resultOf(operation)),
+    body: sampleBody(operation),
     hasResult: rest.status !== 204,
   }
 }

@@ -1,6 +1,12 @@
 import type { OpenAPIV3 } from 'openapi-types'
 
-// The part of OpenAPI 3.0.3 that the document uses.
+// What the document is made from, and the part of OpenAPI 3.0.3 that it uses.
+
+export interface Options {
+  baseUrl: string
+  /** When deprecated operations end. */
+  sunset: Date
+}
 
 /** A schema or, with `$ref`, a reference to one. */
 export interface Schema extends Omit<OpenAPIV3.BaseSchemaObject, 'properties' | 'allOf'> {
@@ -23,6 +29,12 @@ export interface ResponseObject {
   description: string
   headers: Record<string, Header | OpenAPIV3.ReferenceObject>
   content?: Record<string, { schema: Schema; example?: unknown; examples?: Record<string, { value: unknown }> }>
+}
+
+/** What SOFA generates, as far as it is kept. */
+export interface Generated {
+  paths: Record<string, Record<string, { tags: string[]; parameters?: { name: string; in: string; schema: Schema }[] }>>
+  components: { schemas: Record<string, Schema> }
 }
 
 export const schemaRef = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` })

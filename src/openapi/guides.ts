@@ -1,13 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { projectPath } from '../project.js'
-import type { Options } from './operation.js'
+import type { Options } from './document.js'
 
 // The guides name the address and the date of the committed contract, so that they can be read in their folder. Where the
 // service has others, these take their place.
 export const WRITTEN: Options = { baseUrl: 'https://petstore.example/v1', sunset: new Date('2030-12-05') }
-
-const folder = projectPath('docs/guides')
 
 /** Headings one level deeper, so that a guide is a section of a larger text. What is in a code block is no heading. */
 const nested = (guide: string) =>
@@ -16,16 +14,16 @@ const nested = (guide: string) =>
     .map((part) => (part.startsWith('```') ? part : part.replace(/^#+ /gm, '#$&')))
     .join('')
 
-const text = readdirSync(folder)
-  .sort((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10))
-  .map((file) => nested(readFileSync(join(folder, file), 'utf8')).trim())
-  .join('\n\n')
-
 const isoDate = (date: Date) => date.toISOString().slice(0, 10)
 
 /** All guides in their order, each a section with a heading of the second level, with this service's address and date. */
-export const guides = ({ baseUrl, sunset }: Options) =>
-  text
+export function readGuides({ baseUrl, sunset }: Options): string {
+  const folder = projectPath('docs/guides')
+  return readdirSync(folder)
+    .sort((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10))
+    .map((file) => nested(readFileSync(join(folder, file), 'utf8')).trim())
+    .join('\n\n')
     .replaceAll(WRITTEN.baseUrl, () => baseUrl)
     .replaceAll(isoDate(WRITTEN.sunset), isoDate(sunset))
     .replaceAll(WRITTEN.sunset.toUTCString(), sunset.toUTCString())
+}

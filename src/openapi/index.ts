@@ -2,13 +2,16 @@ import { stringify } from 'yaml'
 import { tags } from '../../schema/plugin.js'
 import { operations } from '../rest/operations.js'
 import { createRouter } from '../rest/sofa.js'
-import { guides } from './guides.js'
-import { createOperation, type Generated, type OperationObject, type Options, sharedResponses } from './operation.js'
-import { headers } from './responses.js'
+import type { Generated, Options } from './document.js'
+import { readGuides } from './guides.js'
+import { createCommonHeaders, createSharedHeaders, headerRefs } from './headers.js'
+import { createOperation } from './operation.js'
+import { createResponses, createSharedResponses } from './responses.js'
 import { createSchemas } from './schemas.js'
 
-export type { OperationObject, Options } from './operation.js'
+export type { Options } from './document.js'
 
+export type OperationObject = ReturnType<typeof createOperation> & { responses: ReturnType<typeof createResponses> }
 export type OpenApiDocument = ReturnType<typeof createOpenApi>
 
 const introduction = `Pets, the categories that group them, orders for pets, and the stock of each.
@@ -24,17 +27,22 @@ The same operations are available as GraphQL under \`/graphql\`, with the same k
 export function createOpenApi(options: Options) {
   const { baseUrl } = options
   const generated = createRouter().openAPIDocument as unknown as Generated
+  const commonHeaders = createCommonHeaders()
+  const common = headerRefs(...Object.keys(commonHeaders))
+  const shared = createSharedResponses(common)
   const paths: Record<string, Record<string, OperationObject>> = {}
   for (const operation of operations) {
     const { path, method } = operation.rest
-    paths[path] = { ...paths[path], [method.toLowerCase()]: createOperation(operation, generated, options) }
+    const responses = createResponses(operation, options, common, shared)
+    const described = { ...createOperation(operation, generated, options), responses }
+    paths[path] = { ...paths[path], [method.toLowerCase()]: described }
   }
   const document = {
     openapi: '3.0.3',
     info: {
       title: 'Pet Store',
       version: '1.0.0',
-      description: `${introduction}\n\n${guides(options)}`,
+      description: `${introduction}\n\n${readGuides(options)}`,
       contact: { name: 'Pet Store', url: `${baseUrl}/docs` },
       license: { name: 'MIT', url: 'https://opensource.org/license/mit' },
     },
@@ -50,8 +58,8 @@ export function createOpenApi(options: Options) {
         apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key', description: 'The API key in a header of its own.' },
       },
       schemas: createSchemas(generated.components.schemas),
-      headers,
-      responses: sharedResponses,
+      headers: { ...commonHeaders, ...createSharedHeaders() },
+      responses: shared,
     },
   }
   // A plain tree: nothing undefined, and nothing shared, of which YAML would make anchors.

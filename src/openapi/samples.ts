@@ -1,8 +1,10 @@
 import {
   type GraphQLArgument,
   type GraphQLField,
+  type GraphQLInputObjectType,
   type GraphQLObjectType,
   type GraphQLType,
+  getNamedType,
   getNullableType,
   isEnumType,
   isInputObjectType,
@@ -10,6 +12,7 @@ import {
   isNonNullType,
   isObjectType,
 } from 'graphql'
+import type { Operation } from '../rest/operations.js'
 
 // Examples follow from the declaration of a field and, where it has none, from its type. They agree with the sample
 // data, so that a request made of them works as it is.
@@ -21,6 +24,11 @@ const scalars: Record<string, unknown> = {
   Boolean: false,
   DateTime: '2026-12-24T18:00:00.000Z',
 }
+
+/** The type of an operation's body. */
+export const inputOf = ({ body }: Operation) => body && (getNamedType(body.type) as GraphQLInputObjectType)
+
+export const resultOf = ({ field }: Operation) => getNamedType(field.type) as GraphQLObjectType
 
 /** @param like the type whose examples serve, where `type` is an input that creates or changes one */
 export function sample(type: GraphQLType, like?: GraphQLObjectType): unknown {
@@ -45,4 +53,14 @@ export function sampleArgument({ name, type, extensions }: GraphQLArgument, fiel
   if (extensions.example !== undefined) return extensions.example
   const result = isNonNullType(type) ? (sampleResult(field) as Record<string, unknown>) : {}
   return result[name] ?? result.id ?? sample(type)
+}
+
+/** An example of each value in the path. */
+export const sampleParams = ({ pathArguments, field }: Operation) =>
+  Object.fromEntries(pathArguments.map((arg) => [arg.name, String(sampleArgument(arg, field))]))
+
+/** Undefined if the operation has no body. */
+export function sampleBody(operation: Operation) {
+  const input = inputOf(operation)
+  return input && sample(input, resultOf(operation))
 }

@@ -4,7 +4,6 @@ import {
   type GraphQLInputField,
   type GraphQLInputObjectType,
   type GraphQLObjectType,
-  getNamedType,
   getNullableType,
   isEnumType,
   isInputObjectType,
@@ -18,7 +17,7 @@ import { rulesOf } from '../../schema/judge.js'
 import { MAX_INT } from '../../schema/validation.js'
 import { type Operation, operations } from '../rest/operations.js'
 import { type Schema, schemaRef } from './document.js'
-import { sample, sampleArgument } from './samples.js'
+import { inputOf, resultOf, sample } from './samples.js'
 
 const KEYWORDS = new Set(['minimum', 'maximum', 'minLength', 'maxLength', 'pattern', 'minItems', 'maxItems'])
 
@@ -31,34 +30,9 @@ export function bounds(input: GraphQLArgument | GraphQLInputField): Schema {
   return { ...pattern, ...Object.fromEntries(found) }
 }
 
-/** The type of an operation's body. */
-export const inputOf = ({ body }: Operation) => body && (getNamedType(body.type) as GraphQLInputObjectType)
-
-/** An example of each value in the path. */
-export const sampleParams = ({ pathArguments, field }: Operation) =>
-  Object.fromEntries(pathArguments.map((arg) => [arg.name, String(sampleArgument(arg, field))]))
-
-export const resultOf = ({ field }: Operation) => getNamedType(field.type) as GraphQLObjectType
-
 /** `Pets`, `Orders`: the array that a list returns. */
 export const listName = ({ name, field }: Operation) =>
   isListType(getNullableType(field.type)) ? name.charAt(0).toUpperCase() + name.slice(1) : undefined
-
-/** Bounds of the fields of results. What no input sets stands here; the loop below adds what inputs set. */
-const resultBounds: Record<string, Schema> = {
-  'Order.shipDate': { minLength: 24, maxLength: 24 },
-  'QuotaWindow.limit': { minimum: 1, maximum: MAX_INT },
-  'QuotaWindow.remaining': { minimum: 0, maximum: MAX_INT },
-}
-/** What an input creates or changes: their fields share examples and bounds. */
-const resultOfInput = new Map<GraphQLInputObjectType, GraphQLObjectType>()
-for (const operation of operations) {
-  const input = inputOf(operation)
-  if (!input) continue
-  const result = resultOf(operation)
-  resultOfInput.set(input, result)
-  for (const field of Object.values(input.getFields())) resultBounds[`${result.name}.${field.name}`] ??= bounds(field)
-}
 
 /** Fields that are not required (docs/specification.md, Resources), although every result has them. */
 const optionalFields: Record<string, string[]> = {
@@ -66,16 +40,34 @@ const optionalFields: Record<string, string[]> = {
   Order: ['id', 'petId', 'quantity', 'complete'],
 }
 
+/** Bounds of the fields of results that no input sets. */
+const ownBounds: Record<string, Schema> = {
+  'Order.shipDate': { minLength: 24, maxLength: 24 },
+  'QuotaWindow.limit': { minimum: 1, maximum: MAX_INT },
+  'QuotaWindow.remaining': { minimum: 0, maximum: MAX_INT },
+}
+
+/** The bounds of a field of a result: those of the first input that sets it. */
+function resultBounds(type: string, field: string): Schema | undefined {
+  const input = operations
+    .filter((operation) => resultOf(operation).name === type)
+    .map((operation) => inputOf(operation)?.getFields()[field])
+    .find(Boolean)
+  return ownBounds[`${type}.${field}`] ?? (input && bounds(input))
+}
+
 function completeObject(type: GraphQLObjectType | GraphQLInputObjectType, generated: Schema): Schema {
   const isInput = isInputObjectType(type)
-  const example = sample(type, isInput ? resultOfInput.get(type) : undefined) as Record<string, unknown>
+  // What an input creates or changes: the two share examples.
+  const created = operations.find((operation) => inputOf(operation) === type)
+  const example = sample(type, created && resultOf(created)) as Record<string, unknown>
   const required = generated.required?.filter((name) => !optionalFields[type.name]?.includes(name)) ?? []
   const property = (field: GraphQLField<unknown, unknown> | GraphQLInputField): Schema => {
     const { name, description } = field
     const bare = getNullableType(field.type)
     return {
       ...(isEnumType(bare) || isObjectType(bare) ? { allOf: [schemaRef(bare.name)] } : generated.properties?.[name]),
-      ...('args' in field ? resultBounds[`${type.name}.${name}`] : bounds(field)),
+      ...('args' in field ? resultBounds(type.name, name) : bounds(field)),
       description: description ?? undefined,
       ...('args' in field ? {} : { default: field.defaultValue, nullable: field.extensions.nullable }),
       example: example[name],
@@ -91,9 +83,10 @@ function completeObject(type: GraphQLObjectType | GraphQLInputObjectType, genera
   }
 }
 
-const codes = Object.entries(catalogue).map(([code, entry]) => `- \`${code}\` (${entry.status}): ${entry.description}`)
+const describeCodes = () =>
+  Object.entries(catalogue).map(([code, entry]) => `- \`${code}\` (${entry.status}): ${entry.description}`)
 
-const error: Schema = {
+const createErrorSchema = (): Schema => ({
   type: 'object',
   description: 'Every error of the REST API has this body.',
   required: ['code', 'message', 'status'],
@@ -101,7 +94,7 @@ const error: Schema = {
     // No enum: a new code must not break a client. x-extensible-enum lists those known today.
     code: {
       type: 'string',
-      description: `Machine-readable error code. New codes may be added: if you do not know a code, use \`status\`.\n\n${codes.join('\n')}`,
+      description: `Machine-readable error code. New codes may be added: if you do not know a code, use \`status\`.\n\n${describeCodes().join('\n')}`,
       pattern: '^[a-z]+(_[a-z]+)*$',
       maxLength: 64,
       'x-extensible-enum': Object.keys(catalogue),
@@ -123,7 +116,7 @@ const error: Schema = {
       example: catalogue.invalid_request.status,
     },
   },
-}
+})
 
 /** SOFA's schemas, without the root types, completed by what GraphQL and the rules know. */
 export function createSchemas(generated: Record<string, Schema>): Record<string, Schema> {
@@ -148,5 +141,5 @@ export function createSchemas(generated: Record<string, Schema>): Record<string,
       items: schemaRef(resultOf(operation).name),
     }
   }
-  return { ...schemas, Error: error }
+  return { ...schemas, Error: createErrorSchema() }
 }

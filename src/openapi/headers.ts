@@ -1,0 +1,157 @@
+import { createEtag } from '../../schema/etag.js'
+import { EXAMPLE_TIME, exampleWindows } from '../../schema/quota.js'
+import { MAX_INT } from '../../schema/validation.js'
+import { EXPOSED } from '../http/cors.js'
+import { setRateLimitHeaders } from '../rate-limit/index.js'
+import { createDeprecation } from '../rest/deprecation.js'
+import { fill, type Operation } from '../rest/operations.js'
+import type { Header, Options, ResponseObject, Schema } from './document.js'
+import { sampleParams } from './samples.js'
+
+/** Node's limit for the head of a request: text that is copied from one cannot be longer. */
+export const MAX_HEAD = 16_384
+
+/** The last moment that a Date can have, in Unix seconds: no ban lasts longer. */
+const LAST_SECOND = 8_640_000_000_000
+
+const text = (description: string, example: string | undefined, bounds: Schema): Header => ({
+  description,
+  required: true,
+  schema: { type: 'string', ...bounds },
+  example,
+})
+
+/** A header whose value is one and the same text for every request. */
+const constant = (description: string, value: string) => text(description, value, { enum: [value] })
+
+const integer = (description: string, example: unknown, minimum: number, maximum = MAX_INT): Header => ({
+  description,
+  required: true,
+  schema: { type: 'integer', format: 'int64', minimum, maximum },
+  example: Number(example),
+})
+
+/** A header that is not on each of these responses. */
+const optional = (header: Header): Header => ({ ...header, required: undefined })
+
+/** A structured field (RFC 9651) of one window, or of a key's two: each a name and two numbers. */
+const perWindow = (first: string, second: string): Schema => ({
+  pattern: `^"(minute|day|address)";${first}=\\d{1,10};${second}=\\d{1,13}(, "day";${first}=\\d{1,10};${second}=\\d{1,13})?$`,
+  maxLength: 80,
+})
+
+/** The headers of every response, whatever its status. */
+export function createCommonHeaders(): Record<string, Header> {
+  const result = { at: EXAMPLE_TIME, outcome: 'allowed' as const, cost: 1, windows: exampleWindows, refusedBy: [] }
+  const examples: Record<string, string> = {}
+  setRateLimitHeaders(examples, result, false)
+  const limit = 'The limit of the binding window: of the two windows, the one with the fewest requests left.'
+  const reset = 'When that window resets, as a Unix timestamp in seconds.'
+  const cost = 'What the request cost of each window: 1 for a REST request; 0 if it was refused, or is free.'
+  return {
+    'X-RateLimit-Limit': integer(limit, examples['x-ratelimit-limit'], 1),
+    'X-RateLimit-Remaining': integer('Requests left in that window.', examples['x-ratelimit-remaining'], 0),
+    'X-RateLimit-Reset': integer(reset, examples['x-ratelimit-reset'], 0, LAST_SECOND),
+    'X-RateLimit-Cost': integer(cost, examples['x-ratelimit-cost'], 0),
+    RateLimit: text(
+      'The requests left in each window (`r`), and the seconds until it resets (`t`): draft-ietf-httpapi-ratelimit-headers-10.',
+      examples.ratelimit,
+      perWindow('r', 't'),
+    ),
+    'RateLimit-Policy': text(
+      "Each window's quota (`q`) and its length in seconds (`w`): draft-ietf-httpapi-ratelimit-headers-10. " +
+        'A request without a valid key is counted in a window named `address`.',
+      examples['ratelimit-policy'],
+      perWindow('q', 'w'),
+    ),
+    'X-Request-Id': text(
+      'Identifies the request in logs. If the request sent a valid `X-Request-Id`, it is the same.',
+      '5f1f9c1e-6a52-4d0b-9e0a-3c8f0a0f7a11',
+      { pattern: '^[!-~]+$', minLength: 1, maxLength: 128 },
+    ),
+    traceparent: optional(
+      text(
+        'The span of this request, in the trace of the `traceparent` that it sent (W3C Trace Context). Absent if it sent none.',
+        '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01',
+        { pattern: '^00-[\\da-f]{32}-[\\da-f]{16}-[\\da-f]{2}$', minLength: 55, maxLength: 55 },
+      ),
+    ),
+    'Access-Control-Allow-Origin': optional(
+      text('The origins whose pages may read the response. Default: any.', '*', {
+        pattern: '^(\\*|https?://[^/]+)$',
+        maxLength: MAX_HEAD,
+      }),
+    ),
+    'Access-Control-Expose-Headers': text('The headers that scripts in browsers may read.', EXPOSED, {
+      pattern: '^[A-Za-z-]+(, [A-Za-z-]+)*$',
+      maxLength: 1_024,
+    }),
+    'Cache-Control': constant(
+      'Only the client may store the response, and must revalidate it before each use.',
+      'private, no-cache',
+    ),
+    'X-Content-Type-Options': constant('Browsers must not guess another media type.', 'nosniff'),
+    Vary: optional(constant('If the service allows only some origins, the response depends on the origin.', 'Origin')),
+  }
+}
+
+const retryAfter = () => integer('Whole seconds to wait before the next attempt.', 60, 1, LAST_SECOND)
+
+/** The headers that some responses of several operations have. */
+export const createSharedHeaders = (): Record<string, Header> => ({
+  ETag: text('Changes whenever the result changes (RFC 9110).', createEtag(''), {
+    pattern: '^"[\\w-]{27}"$',
+    maxLength: 29,
+  }),
+  'Retry-After': retryAfter(),
+  'WWW-Authenticate': constant('How to authenticate (RFC 9110).', 'Bearer'),
+})
+
+export const headerRefs = (...names: string[]): ResponseObject['headers'] =>
+  Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
+
+/** Headers of answers that an Idempotency-Key has replayed, and of the one that says that the first is still running. */
+export function idempotencyHeaders({ rest }: Operation, status: number): Record<string, Header> {
+  if (rest.method !== 'POST' || ![rest.status, 409, 422].includes(status as 201)) return {}
+  const replayed = constant('This is the response to an earlier request with the same `Idempotency-Key`.', 'true')
+  return {
+    'Idempotency-Replayed': optional(replayed),
+    ...(status === 409 && { 'Retry-After': optional(retryAfter()) }),
+  }
+}
+
+/** On every response of a deprecated operation, errors included. */
+export function deprecationHeaders(operation: Operation, options: Options): Record<string, Header> {
+  const { deprecation } = operation.rest
+  if (!deprecation) return {}
+  const examples: Record<string, string> = {}
+  createDeprecation(deprecation, options)(examples, sampleParams(operation))
+  return {
+    Deprecation: text('When the operation was deprecated, in Unix seconds (RFC 9745).', examples.deprecation, {
+      pattern: '^@\\d+$',
+      maxLength: 16,
+    }),
+    Sunset: text('From this date on, the operation returns 410 (RFC 8594).', examples.sunset, {
+      pattern: ' GMT$',
+      maxLength: 32,
+    }),
+    Link: text('The documentation, and the operation to use instead (RFC 8288).', examples.link, {
+      pattern: '^<[^>]+>; rel="deprecation"; type="text/html", <[^>]+>; rel="successor-version"$',
+      // What stands in the path is named again, percent-encoded.
+      maxLength: String(examples.link).length + 3 * MAX_HEAD,
+    }),
+  }
+}
+
+/** Where a created resource is. `example` is the resource. */
+export function locationHeader(template: string, baseUrl: string, example: Record<string, unknown>): Header {
+  const maxLength = baseUrl.length + fill(template, { id: Number.MAX_SAFE_INTEGER }).length
+  const bounds = { format: 'uri', maxLength }
+  return text('The URL of the created resource.', baseUrl + fill(template, example), bounds)
+}
+
+export function nextPageHeader(path: string, baseUrl: string): Header {
+  const next = `<${baseUrl}${path}?limit=1&after=1>; rel="next"`
+  const bounds = { pattern: '^<[^>]+>; rel="next"$', maxLength: next.length + MAX_HEAD }
+  return optional(text('The next page (RFC 8288). Absent on the last one.', next, bounds))
+}
