@@ -2,9 +2,8 @@ import { type DestinationStream, type Logger, pino } from 'pino'
 
 export type { Logger } from 'pino'
 
-/** How long a line may wait for others, in milliseconds. */
+/** How long a line may wait for others, in milliseconds, and how many bytes of lines are written together. */
 const GATHER_MS = 100
-/** How many bytes of lines are gathered. */
 const GATHER_BYTES = 65_536
 /** How many bytes may wait if nothing reads standard error. Later lines are lost, to save memory and requests. */
 const MAX_WAITING = 16_777_216
@@ -21,22 +20,16 @@ function standardError(): DestinationStream {
   const stream = pino.destination({
     fd: 2,
     sync: false,
-    contentMode: 'buffer',
+    minLength: GATHER_BYTES - 1,
+    maxWrite: GATHER_BYTES,
+    periodicFlush: GATHER_MS,
     maxLength: MAX_WAITING,
     retryEAGAIN: () => tries-- > 0,
+    // Gathering strings takes three times as long. The type of `write` knows only them.
+    contentMode: 'buffer',
   })
-  // Its type knows only the other mode of content.
-  const write = (bytes: Buffer) => void stream.write(bytes as unknown as string)
-  // Bytes, because thousands of short-lived strings would cost the garbage collector more than writing the lines.
-  const gathered = Buffer.allocUnsafe(GATHER_BYTES)
-  let length = 0
-  const pass = () => {
-    if (length > 0) write(Buffer.from(gathered.subarray(0, length)))
-    length = 0
-  }
   // Before pino's own listener, which would wait for the reader forever.
   process.prependListener('exit', () => {
-    pass()
     tries = EXIT_TRIES
     try {
       stream.flushSync()
@@ -44,16 +37,7 @@ function standardError(): DestinationStream {
       stream.destroy()
     }
   })
-  return {
-    write(line) {
-      // At most three bytes for each unit of a string.
-      const most = 3 * line.length
-      if (length + most > GATHER_BYTES) pass()
-      if (most > GATHER_BYTES) return write(Buffer.from(line))
-      if (length === 0) setTimeout(pass, GATHER_MS).unref()
-      length += gathered.write(line, length)
-    },
-  }
+  return { write: (line) => void stream.write(Buffer.from(line) as unknown as string) }
 }
 
 /** The same lines for people. Control characters are left out, because a terminal would execute them. */
@@ -87,6 +71,10 @@ export function createLineWriter(log: Logger, message: string) {
     stream.write(`{"level":${pino.levels.values[level]}${timestamp()},${fields},"msg":"${message}"}\n`)
 }
 
+function destination(level: string): DestinationStream {
+  if (level === 'silent') return { write() {} }
+  return process.stderr.isTTY ? terminal : standardError()
+}
+
 /** Structured logs: JSON, one object per line; on a terminal, text. */
-export const createLog = (level: string, to = process.stderr.isTTY ? terminal : standardError()): Logger =>
-  pino({ level, base: null, timestamp }, to)
+export const createLog = (level: string, to = destination(level)): Logger => pino({ level, base: null, timestamp }, to)

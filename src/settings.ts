@@ -98,20 +98,14 @@ export function readSettings(environment: NodeJS.ProcessEnv = process.env): Sett
   throw new StartupError([...invalid, ...misspeltSettings(environment)].join('\n'))
 }
 
-/** How many characters must be added, left out, replaced or swapped with the next one to make `b` of `a`. */
-function editsBetween(a: string, b: string): number {
-  const rows = [Array.from({ length: b.length + 1 }, (_, j) => j)]
-  const at = (i: number, j: number) => rows[i]?.[j] ?? Number.POSITIVE_INFINITY
-  for (let i = 1; i <= a.length; i++) {
-    const row = [i]
-    rows.push(row)
-    for (let j = 1; j <= b.length; j++) {
-      const isSwapped = a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]
-      const replaced = at(i - 1, j - 1) + (a[i - 1] === b[j - 1] ? 0 : 1)
-      row.push(Math.min(replaced, at(i - 1, j) + 1, at(i, j - 1) + 1, isSwapped ? at(i - 2, j - 2) + 1 : replaced))
-    }
-  }
-  return at(a.length, b.length)
+/** Whether `b` is `a` with at most `edits` characters added, left out, replaced or swapped with the next one. */
+function isNear(a: string, b: string, edits: number): boolean {
+  if (a[0] === b[0]) return a === b || isNear(a.slice(1), b.slice(1), edits)
+  if (edits === 0) return false
+  const near = (a: string, b: string) => isNear(a, b, edits - 1)
+  const [restOfA, restOfB] = [a.slice(1), b.slice(1)]
+  const swapped = restOfA.charAt(0) + a.charAt(0) + restOfA.slice(1)
+  return near(a, restOfB) || near(restOfA, b) || near(restOfA, restOfB) || near(swapped, b)
 }
 
 /** Prefixes of variables that desktops and npm set. */
@@ -125,12 +119,12 @@ export function misspeltSettings(environment: NodeJS.ProcessEnv = process.env): 
   const known = Object.keys(settings.shape)
   return Object.keys(environment).flatMap((name) => {
     if (known.includes(name) || FOREIGN.test(name) || !environment[name]) return []
+    const upper = name.toUpperCase()
     const likely = known.find((setting) => {
-      const edits = editsBetween(name.toUpperCase(), setting)
-      if (edits <= (setting.length > 5 ? 2 : 1)) return true
+      if (isNear(upper, setting, setting.length > 5 ? 2 : 1)) return true
       // MY_DATABASE_URL is right for another program, MY_DATABSE_URL for none.
-      const ends = [-1, 0, 1].map((more) => name.toUpperCase().slice(-setting.length - more))
-      return setting.includes('_') && ends.some((end) => name.endsWith(`_${end}`) && editsBetween(end, setting) === 1)
+      const ends = [-1, 0, 1].map((more) => upper.slice(-setting.length - more)).filter((end) => end !== setting)
+      return setting.includes('_') && ends.some((end) => name.endsWith(`_${end}`) && isNear(end, setting, 1))
     })
     return likely ? [`${name} is not a setting and has no effect; did you mean ${likely}?`] : []
   })

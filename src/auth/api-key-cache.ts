@@ -30,14 +30,12 @@ interface Known {
   readAt: number
 }
 
-const after = <T>(ms: number, value: T): Promise<T> => sleep(ms, value, { ref: false })
+const isOver = (end: Date | null) => end !== null && end.getTime() <= Date.now()
 
-function isUsable({ revokedAt, expiresAt }: ApiKey): boolean {
-  const now = Date.now()
-  return !(revokedAt && revokedAt.getTime() <= now) && !(expiresAt && expiresAt.getTime() <= now)
-}
+/** The row, if its key may be used now. */
+const usable = (row: Found): Found => (row && !isOver(row.revokedAt) && !isOver(row.expiresAt) ? row : undefined)
 
-/** The keys that this gateway has seen recently: at most one database read per key in `ttlMs`. */
+/** The keys that this gateway has seen recently, by their secrets: at most one database read per key in `ttlMs`. */
 export class ApiKeyCache {
   readonly #prisma: PrismaClient
   readonly #log: Logger
@@ -48,8 +46,6 @@ export class ApiKeyCache {
   readonly #reads = new Map<string, Promise<Found>>()
   /** While rows cannot be read: when to try again. */
   #retryAt: number | undefined
-  /** The hashes of the secrets of these rows: hashing is slower than looking up. */
-  readonly #hashes = new LRUCache<string, string>({ max: MAX_ROWS })
 
   constructor({ prisma, log, ttlMs = 4_000 }: ApiKeyCacheOptions) {
     this.#prisma = prisma
@@ -64,24 +60,18 @@ export class ApiKeyCache {
    *
    * @param lookUp may delay or refuse the first read of a secret, and that of one that was not valid within the last hour
    */
-  find(secret: string, lookUp = (_hash: string, read: () => Promise<Found>) => read()): Found | Promise<Found> {
-    const hashed = this.#hashes.get(secret)
-    if (!hashed && !isSecret(secret)) return undefined
-    const hash = hashed ?? hashSecret(secret)
-    if (this.#unknown.has(hash)) return undefined
-    const known = this.#rows.get(hash)
+  find(secret: string, lookUp = (_secret: string, read: () => Promise<Found>) => read()): Found | Promise<Found> {
+    const known = this.#rows.get(secret)
+    if (!known && (!isSecret(secret) || this.#unknown.has(secret))) return undefined
     const now = Date.now()
     const age = known ? now - known.readAt : Number.POSITIVE_INFINITY
-    const row = known && isUsable(known.row) ? known.row : undefined
+    const row = usable(known?.row)
     if (age <= this.#ttlMs) return row
-    const read = () => this.#read(hash).then((found) => (found && isUsable(found) ? found : undefined))
-    if (!row || age > KNOWN_MS)
-      return lookUp(hash, read).then((found) => {
-        if (found) this.#hashes.set(secret, hash)
-        return found
-      })
+    const read = () => this.#read(secret).then(usable)
+    if (!row || age > KNOWN_MS) return lookUp(secret, read)
     if (age > STALE_MS) return read()
-    if (this.#retryAt === undefined) return Promise.race([read().catch(() => row), after(PATIENCE_MS, row)])
+    if (this.#retryAt === undefined)
+      return Promise.race([read().catch(() => row), sleep(PATIENCE_MS, row, { ref: false })])
     if (now >= this.#retryAt) {
       this.#retryAt = now + RETRY_MS
       read().catch(() => {})
@@ -90,36 +80,34 @@ export class ApiKeyCache {
   }
 
   /** Reads a row. Requests that ask for the same one at the same time share the read. */
-  #read(hash: string): Promise<Found> {
-    let read = this.#reads.get(hash)
+  #read(secret: string): Promise<Found> {
+    let read = this.#reads.get(secret)
     if (!read) {
-      const readAt = Date.now()
-      const overdue = setTimeout(() => this.#unreadable(), PATIENCE_MS).unref()
-      read = this.#prisma.apiKey
-        .findUnique({ where: { hash } })
-        .then(
-          (row) => {
-            this.#retryAt = undefined
-            // A ban may have been written since the read began.
-            if (row && (this.#rows.peek(hash)?.readAt ?? 0) <= readAt) this.#rows.set(hash, { row, readAt })
-            if (!row) {
-              this.#rows.delete(hash)
-              this.#unknown.set(hash, true)
-            }
-            return this.#rows.peek(hash)?.row
-          },
-          (error) => {
-            this.#unreadable()
-            throw error
-          },
-        )
-        .finally(() => {
-          clearTimeout(overdue)
-          this.#reads.delete(hash)
-        })
-      this.#reads.set(hash, read)
+      read = this.#query(secret).finally(() => this.#reads.delete(secret))
+      this.#reads.set(secret, read)
     }
     return read
+  }
+
+  async #query(secret: string): Promise<Found> {
+    const readAt = Date.now()
+    const overdue = setTimeout(() => this.#unreadable(), PATIENCE_MS).unref()
+    try {
+      const row = await this.#prisma.apiKey.findUnique({ where: { hash: hashSecret(secret) } })
+      this.#retryAt = undefined
+      // A ban may have been written since the read began.
+      if (row && (this.#rows.peek(secret)?.readAt ?? 0) <= readAt) this.#rows.set(secret, { row, readAt })
+      if (!row) {
+        this.#rows.delete(secret)
+        this.#unknown.set(secret, true)
+      }
+      return this.#rows.peek(secret)?.row
+    } catch (error) {
+      this.#unreadable()
+      throw error
+    } finally {
+      clearTimeout(overdue)
+    }
   }
 
   #unreadable(): void {
@@ -132,7 +120,8 @@ export class ApiKeyCache {
       const row = await writeKeys(this.#prisma, 'gateway', ({ apiKey }) =>
         apiKey.update({ where: { id: key.id }, data: { bannedUntil: new Date(until) } }),
       )
-      this.#rows.set(key.hash, { row, readAt: Date.now() })
+      const known = this.#rows.find(({ row }) => row.id === key.id)
+      if (known) Object.assign(known, { row, readAt: Date.now() })
       this.#log.warn({ key: key.prefix, until: row.bannedUntil }, 'key banned')
     } catch (error) {
       this.#log.error({ err: error, key: key.prefix }, 'failed to write a ban')

@@ -8,8 +8,8 @@ const PAUSE_MS = 1_000
 interface Queue<T> {
   /** By key, in the order of arrival. Requests with the same key share a look-up. */
   lookups: Map<string, Promise<T>>
-  waiting: ((admitted: boolean) => void)[]
-  running: number
+  /** Start the look-ups that wait, or refuse them. */
+  waiting: ((admitted: boolean) => Promise<T>)[]
   /** Whether the address was over its limit at the last look. */
   over: boolean
 }
@@ -31,47 +31,45 @@ export class Lookups<T> {
 
   /** Rejects with what `refuse` throws, if too many wait. */
   run(address: string, key: string, lookUp: () => Promise<T>): Promise<T> {
-    let queue = this.#queues.get(address)
-    if (!queue) {
-      queue = { lookups: new Map(), waiting: [], running: 0, over: false }
-      this.#queues.set(address, queue)
-      void this.#admit(address, queue)
-    }
-    const { lookups } = queue
+    const queue = this.#queues.get(address) ?? this.#open(address)
+    const { lookups, waiting, over } = queue
     let lookup = lookups.get(key)
     if (!lookup) {
-      lookup = this.#run(address, queue, lookUp).finally(() => lookups.delete(key))
+      lookup = new Promise<T>((resolve) => {
+        const start = (admitted: boolean) => {
+          const answer = admitted ? lookUp() : this.#refuse(address)
+          resolve(answer)
+          return answer
+        }
+        if (over && waiting.length >= MAX_TOGETHER) void start(false)
+        else waiting.push(start)
+      }).finally(() => lookups.delete(key))
       lookups.set(key, lookup)
     }
     return lookup
   }
 
-  async #run(address: string, queue: Queue<T>, lookUp: () => Promise<T>): Promise<T> {
-    const { waiting, over } = queue
-    const isFull = over && waiting.length >= MAX_TOGETHER
-    const admitted = !isFull && (await new Promise<boolean>((resolve) => waiting.push(resolve)))
-    if (!admitted) return this.#refuse(address)
-    try {
-      return await lookUp()
-    } finally {
-      if (--queue.running === 0) void this.#admit(address, queue)
-    }
+  #open(address: string): Queue<T> {
+    const queue: Queue<T> = { lookups: new Map(), waiting: [], over: false }
+    this.#queues.set(address, queue)
+    void this.#serve(address, queue)
+    return queue
   }
 
-  async #admit(address: string, queue: Queue<T>): Promise<void> {
-    // The failures of the last look-up are counted first.
-    await new Promise((resolve) => setImmediate(resolve))
-    queue.over = await this.#isOver(address)
-    if (queue.over) {
-      for (const refuse of queue.waiting.splice(MAX_TOGETHER)) refuse(false)
-      await sleep(PAUSE_MS, undefined, { ref: false })
+  /** Admits what waits, together, until nothing waits. */
+  async #serve(address: string, queue: Queue<T>): Promise<void> {
+    const { waiting } = queue
+    for (;;) {
+      // The failures of the last look-up are counted first.
+      await new Promise((resolve) => setImmediate(resolve))
+      queue.over = await this.#isOver(address)
+      if (queue.over) {
+        for (const start of waiting.splice(MAX_TOGETHER)) void start(false)
+        await sleep(PAUSE_MS, undefined, { ref: false })
+      }
+      if (waiting.length === 0) break
+      await Promise.allSettled(waiting.splice(0, MAX_TOGETHER).map((start) => start(true)))
     }
-    if (queue.waiting.length === 0) {
-      this.#queues.delete(address)
-      return
-    }
-    const admitted = queue.waiting.splice(0, MAX_TOGETHER)
-    queue.running = admitted.length
-    for (const admit of admitted) admit(true)
+    this.#queues.delete(address)
   }
 }
