@@ -5,24 +5,20 @@ import { type Command, InvalidArgumentError } from 'commander'
 export const MAX_INT = 2_147_483_647
 const MAX_DATE = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
 
-export const count = (text: string, max = MAX_INT) => {
-  if (!/^\d+$/.test(text) || Number(text) < 1 || Number(text) > max)
-    throw new InvalidArgumentError(`must be a whole number from 1 to ${max}.`)
-  return Number(text)
-}
+export const count =
+  (max = MAX_INT) =>
+  (text: string) => {
+    const value = /^\d+$/.test(text) ? Number(text) : 0
+    if (value < 1 || value > max) throw new InvalidArgumentError(`must be a whole number from 1 to ${max}.`)
+    return value
+  }
 
 export const date = (text: string) => {
-  const value = new Date(text)
-  if (
-    !/^\d{4}-\d{2}-\d{2}/.test(text) ||
-    Number.isNaN(value.getTime()) ||
-    value.getTime() <= Date.now() ||
-    value.getTime() > MAX_DATE
+  const time = /^\d{4}-\d{2}-\d{2}/.test(text) ? Date.parse(text) : Number.NaN
+  if (time > Date.now() && time <= MAX_DATE) return new Date(time)
+  throw new InvalidArgumentError(
+    'must be a date in the future, such as 2027-01-31 or 2027-01-31T12:00:00Z, and not after the year 9999.',
   )
-    throw new InvalidArgumentError(
-      'must be a date in the future, such as 2027-01-31 or 2027-01-31T12:00:00Z, and not after the year 9999.',
-    )
-  return value
 }
 
 export const label = (text: string) => {
@@ -45,14 +41,12 @@ export function explain(command: Command, message: string): string {
     .trim()
     .replaceAll(/\s*\n\s*/g, ' ')
     .replace(/([^.)])$/, '$1.')
-  // Of a refused value, which is followed by one of the sentences above.
-  const isValue = / is invalid( for argument '\w+')?\. must /
-  if (isValue.test(line)) return `${line.replace(isValue, ' is invalid$1: it must ')}\n`
+  // One of the sentences above says what is accepted.
+  const refusal = line.replace(/ is invalid( for argument '\w+')?\. (?=must )/, ' is invalid$1: it ')
+  if (refusal !== line) return `${refusal}\n`
   const commands = command.commands.map((sub) => sub.name()).join(', ')
   if (commands) return `${line} Commands: ${commands}.\n`
-  const words = command.registeredArguments.map((argument) =>
-    argument.required ? ` <${argument.name()}>` : ` [${argument.name()}]`,
-  )
+  const usage = command.name() + command.usage().replace('[options]', '')
   const options = command.options.map(({ flags }) => flags).join(', ')
-  return `${line} Usage: npm run keys -- ${command.name()}${words.join('')} (options: ${options})\n`
+  return `${line} Usage: npm run keys -- ${usage} (options: ${options})\n`
 }

@@ -5,7 +5,7 @@ import { USAGE_DAYS } from '../auth/index.js'
 import { openDatabase, PATIENT_MS } from '../database/index.js'
 import { readSettings, StartupError } from '../settings.js'
 import { choice, count, date, explain, label } from './arguments.js'
-import { keyCommands } from './key-commands.js'
+import { type Action, keyCommands, type Options } from './key-commands.js'
 import { keyReports } from './key-reports.js'
 
 // The command line that manages API keys. Every command prints a table, or JSON with --json.
@@ -19,45 +19,33 @@ export interface Terminal {
 
 const DAY_SECONDS = 86_400
 
-const actions = { ...keyCommands, ...keyReports }
-const planNames = Object.keys(plans)
-const accessNames = Object.values(Access)
-// Commander passes a second argument, which is not the bound that `count` takes.
-const number = (text: string) => count(text)
+/** Runs a command whose arguments commander has read. */
+async function run(command: Command, action: Action, { environment, out, err }: Terminal) {
+  const settings = readSettings(environment)
+  const warn = (message: string) => err(`${message}\n`)
+  const database = await openDatabase(settings, {
+    join: true,
+    // Only `create` may use a new database: the first key has to come from somewhere.
+    mustExist: action !== keyCommands.create,
+    timeoutMs: PATIENT_MS,
+    onNotice: warn,
+  })
+  try {
+    const options = command.opts<Options>()
+    const [idOrPrefix, value] = command.processedArgs
+    if (!options.json) warn(`Database: ${database.name}`)
+    out(await action({ database, settings, options, warn }, idOrPrefix, value))
+  } finally {
+    await database.close()
+  }
+}
 
-const withLimits = (command: Command) =>
-  command
-    .option('--minute-limit <n>', 'requests per minute (Enterprise)', number)
-    .option('--day-limit <n>', 'requests per day (Enterprise)', number)
-
-function createProgram({ environment, out, err }: Terminal) {
-  const run =
-    (name: string) =>
-    async (...args: unknown[]) => {
-      const command = args.at(-1) as Command
-      const settings = readSettings(environment)
-      const warn = (message: string) => err(`${message}\n`)
-      const database = await openDatabase(settings, {
-        join: true,
-        // Only `create` may use a new database: the first key has to come from somewhere.
-        mustExist: name !== 'create',
-        timeoutMs: PATIENT_MS,
-        onNotice: warn,
-      })
-      try {
-        const options = command.opts()
-        if (!options.json) warn(`Database: ${database.name}`)
-        const printed = await actions[name]?.({ database, settings, options, warn }, ...command.processedArgs)
-        out(printed ?? '')
-      } finally {
-        await database.close()
-      }
-    }
-
+function createProgram(terminal: Terminal) {
+  const { out: writeOut, err: writeErr } = terminal
   const speaking = (command: Command) =>
     command.exitOverride().configureOutput({
-      writeOut: out,
-      writeErr: err,
+      writeOut,
+      writeErr,
       outputError: (message, write) => write(explain(command, message)),
     })
   const program = speaking(
@@ -65,45 +53,47 @@ function createProgram({ environment, out, err }: Terminal) {
       .description('Manages API keys. <key> is the id or the prefix of a key.')
       .configureHelp({ showGlobalOptions: true }),
   )
-  const command = (usage: string, description: string) =>
-    speaking(program.command(usage))
-      .description(description)
-      .option('--json', 'print JSON, for programs')
-      .action(run(usage.split(' ')[0] as string))
+  const define = (usage: string, action: Action, description: string) => {
+    const command = speaking(program.command(usage))
+    command.action(() => run(command, action, terminal))
+    return command.description(description).option('--json', 'print JSON, for programs')
+  }
+  const withLimits = (command: Command) =>
+    command
+      .option('--minute-limit <n>', 'requests per minute (Enterprise)', count())
+      .option('--day-limit <n>', 'requests per day (Enterprise)', count())
+
+  const { create, list, show, revoke, rotate, plan, access, ban, unban } = keyCommands
+  const { usage, history } = keyReports
+  const planNames = Object.keys(plans)
+  const planOption = new Option('--plan <plan>', `the plan: ${planNames.join(', ')}`)
+  const planArgument = new Argument('<plan>', planNames.join(', ')).argParser(choice(planNames))
+  const accessNames = Object.values(Access)
+  const accessArgument = new Argument('<access>', accessNames.join(' or ')).argParser(choice(accessNames))
 
   withLimits(
-    command('create', 'create a key and print it once')
+    define('create', create, 'create a key and print it once')
       .requiredOption('--name <name>', 'the owner of the key', label)
-      .addOption(
-        new Option('--plan <plan>', `the plan: ${planNames.join(', ')}`)
-          .argParser(choice(planNames))
-          .makeOptionMandatory(),
-      ),
+      .addOption(planOption.argParser(choice(planNames)).makeOptionMandatory()),
   )
     .option('--access <access>', 'write, or read for a key that may only read', choice(accessNames), Access.write)
     .option('--expires <date>', 'when the key expires (default: never)', date)
-  command('list', 'list all keys')
-  command('show <key>', 'show a key, without its secret')
-  command('revoke <key>', 'revoke a key permanently')
-  command('rotate <key>', 'create a new key with the same plan, limits and access, and let the old one expire')
-    .option('--grace <seconds>', 'how long the old key still works', number, DAY_SECONDS)
+  define('list', list, 'list all keys')
+  define('show <key>', show, 'show a key, without its secret')
+  define('revoke <key>', revoke, 'revoke a key permanently')
+  define('rotate <key>', rotate, 'create a new key with the same plan, limits and access, and let the old one expire')
+    .option('--grace <seconds>', 'how long the old key still works', count(), DAY_SECONDS)
     .option('--expires <date>', 'when the new key expires (required if the old key has an expiry date)', date)
-  withLimits(
-    command('plan <key>', 'change the plan').addArgument(
-      new Argument('<plan>', planNames.join(', ')).argParser(choice(planNames)),
-    ),
-  )
-  command('access <key>', 'change whether the key may change data').addArgument(
-    new Argument('<access>', accessNames.join(' or ')).argParser(choice(accessNames)),
-  )
-  command('ban <key>', 'ban a key').option('--for <seconds>', 'how long', number, DAY_SECONDS)
-  command('unban <key>', 'lift a ban')
-  command('usage [key]', 'show how much of its quota each key has used, or what it has used on each day').option(
+  withLimits(define('plan <key>', plan, 'change the plan').addArgument(planArgument))
+  define('access <key>', access, 'change whether the key may change data').addArgument(accessArgument)
+  define('ban <key>', ban, 'ban a key').option('--for <seconds>', 'how long', count(), DAY_SECONDS)
+  define('unban <key>', unban, 'lift a ban')
+  define('usage [key]', usage, 'show how much of its quota each key has used, or what it has used on each day').option(
     '--days <n>',
     `the last n days in UTC, today included (1 to ${USAGE_DAYS})`,
-    (text) => count(text, USAGE_DAYS),
+    count(USAGE_DAYS),
   )
-  command('history [key]', 'show what happened to a key, or to all keys, and who changed it')
+  define('history [key]', history, 'show what happened to a key, or to all keys, and who changed it')
   return program
 }
 

@@ -7,13 +7,31 @@ import { type Fields, render, text } from './table.js'
 
 // The commands that create, show and change keys.
 
-interface PlanLimits {
+/** The options of all commands. Each command has those that command-line.ts gives it. */
+export interface Options extends Pick<ApiKey, 'name' | 'plan' | 'access'> {
+  json?: boolean
+  expires?: Date
   minuteLimit?: number
   dayLimit?: number
+  /** In seconds. */
+  grace: number
+  for: number
+  days?: number
 }
 
+export interface Call {
+  database: Database
+  settings: Pick<Settings, 'REDIS_URL'>
+  options: Options
+  /** Writes a line to standard error. */
+  warn: (message: string) => void
+}
+
+/** A command with its arguments, as far as it has them. It returns what it prints. */
+export type Action = (call: Call, idOrPrefix: string, value: string) => Promise<string>
+
 /** Only an Enterprise key has limits of its own, and it needs both. Any other plan clears them. */
-function limitsFor(plan: ApiKey['plan'], { minuteLimit, dayLimit }: PlanLimits) {
+function limitsFor(plan: ApiKey['plan'], { minuteLimit, dayLimit }: Options) {
   if (plan === 'Enterprise') {
     if (minuteLimit && dayLimit) return { minuteLimit, dayLimit }
     throw new StartupError('An Enterprise key needs both --minute-limit and --day-limit.')
@@ -23,11 +41,14 @@ function limitsFor(plan: ApiKey['plan'], { minuteLimit, dayLimit }: PlanLimits) 
   return { minuteLimit: null, dayLimit: null }
 }
 
-export const bannedUntil = ({ bannedUntil: until }: ApiKey) => (until && until.getTime() > Date.now() ? until : null)
+const isOver = (end: Date | null) => end !== null && end.getTime() <= Date.now()
+const inSeconds = (seconds: number) => new Date(Date.now() + seconds * 1000)
+
+export const bannedUntil = ({ bannedUntil: until }: ApiKey) => (isOver(until) ? null : until)
 
 export function state(key: ApiKey) {
-  if (key.revokedAt && key.revokedAt.getTime() <= Date.now()) return 'revoked'
-  if (key.expiresAt && key.expiresAt.getTime() <= Date.now()) return 'expired'
+  if (isOver(key.revokedAt)) return 'revoked'
+  if (isOver(key.expiresAt)) return 'expired'
   return bannedUntil(key) ? 'banned' : 'active'
 }
 
@@ -35,59 +56,44 @@ export function state(key: ApiKey) {
 function printable(key: ApiKey): Fields {
   const { hash: _, ...fields } = key
   const [minute, day] = keySubject(key).windows
-  return {
-    ...fields,
-    minuteLimit: minute?.limit,
-    dayLimit: day?.limit,
-    bannedUntil: bannedUntil(key),
-    state: state(key),
-  }
+  const limits = { minuteLimit: minute?.limit, dayLimit: day?.limit }
+  return { ...fields, ...limits, bannedUntil: bannedUntil(key), state: state(key) }
 }
 
-/** Finds a key by its id or its prefix. */
-export async function find({ prisma }: Database, idOrPrefix: string): Promise<ApiKey> {
-  const byId =
-    /^\d{1,10}$/.test(idOrPrefix) && Number(idOrPrefix) <= MAX_INT
-      ? await prisma.apiKey.findUnique({ where: { id: Number(idOrPrefix) } })
-      : null
-  const prefix = /^petstore_[0-9a-f]+$/.test(idOrPrefix) ? idOrPrefix.slice(0, 17) : `petstore_${idOrPrefix}`
+/** Finds a key by its id, its prefix, the digits of its prefix, or the whole key. */
+export async function find({ prisma: { apiKey } }: Database, idOrPrefix: string): Promise<ApiKey> {
+  const id = /^\d{1,10}$/.test(idOrPrefix) ? Number(idOrPrefix) : 0
+  const [, ofKey, digits = ofKey] = /^petstore_([0-9a-f]{8})[0-9a-f]*$|^([0-9a-f]{8})$/.exec(idOrPrefix) ?? []
   const key =
-    byId ?? (/^petstore_[0-9a-f]{8}$/.test(prefix) ? await prisma.apiKey.findUnique({ where: { prefix } }) : null)
-  if (!key)
-    throw new StartupError(
-      `There is no key with the id or prefix ${JSON.stringify(idOrPrefix)}. List all keys: npm run keys -- list`,
-    )
-  return key
-}
-
-export interface Call {
-  database: Database
-  settings: Pick<Settings, 'REDIS_URL'>
-  options: Fields & { json?: boolean }
-  /** Writes a line to standard error. */
-  warn: (message: string) => void
-}
-
-/** A command; it returns what it prints. `args` are what stands after its name: mostly the id or the prefix of a key. */
-export type Action = (call: Call, ...args: string[]) => Promise<string>
-
-/** Changes a key and shows it. */
-async function change({ database, options }: Call, id: number, data: Prisma.ApiKeyUpdateInput) {
-  const write = ({ apiKey }: Prisma.TransactionClient) => apiKey.update({ where: { id }, data })
-  return render(printable(await writeKeys(database.prisma, 'command line', write)), options.json)
+    (id <= MAX_INT && (await apiKey.findUnique({ where: { id } }))) ||
+    (digits && (await apiKey.findUnique({ where: { prefix: `petstore_${digits}` } })))
+  if (key) return key
+  throw new StartupError(
+    `There is no key with the id or prefix ${JSON.stringify(idOrPrefix)}. List all keys: npm run keys -- list`,
+  )
 }
 
 /** A new key, and for people what to do with it. */
 const renderNew = ({ id, name, plan, prefix }: ApiKey, key: string, json: boolean | undefined, advice: string) =>
   render({ id, name, plan, prefix, key }, json) + (json ? '' : `${advice}\n`)
 
-export const keyCommands: Record<string, Action> = {
+/** A command that changes a key and shows it. */
+const change =
+  (decide: (key: ApiKey, options: Options, value: string) => Prisma.ApiKeyUpdateInput): Action =>
+  async ({ database, options }, idOrPrefix, value) => {
+    const key = await find(database, idOrPrefix)
+    const data = decide(key, options, value)
+    const write = ({ apiKey }: Prisma.TransactionClient) => apiKey.update({ where: { id: key.id }, data })
+    return render(printable(await writeKeys(database.prisma, 'command line', write)), options.json)
+  }
+
+export const keyCommands = {
   async create({ database, options }) {
-    const { name, plan, access, expires } = options as Pick<ApiKey, 'name' | 'plan' | 'access'> & { expires?: Date }
+    const { name, plan, access, expires, json } = options
     const { key, prefix, hash } = createSecret()
-    const data = { name, plan, access, prefix, hash, expiresAt: expires, ...limitsFor(plan, options as PlanLimits) }
+    const data = { name, plan, access, prefix, hash, expiresAt: expires, ...limitsFor(plan, options) }
     const row = await writeKeys(database.prisma, 'command line', ({ apiKey }) => apiKey.create({ data }))
-    return renderNew(row, key, options.json, 'Copy the key now. It cannot be shown again: only its hash is stored.')
+    return renderNew(row, key, json, 'Copy the key now. It cannot be shown again: only its hash is stored.')
   },
   async list({ database, options }) {
     const keys = await database.prisma.apiKey.findMany({ orderBy: { id: 'asc' } })
@@ -105,20 +111,16 @@ export const keyCommands: Record<string, Action> = {
       'lastUsedAt',
     ])
   },
-  async show({ database, options }, idOrPrefix = '') {
+  async show({ database, options }, idOrPrefix) {
     return render(printable(await find(database, idOrPrefix)), options.json)
   },
-  async revoke(call, idOrPrefix = '') {
-    const { id, revokedAt } = await find(call.database, idOrPrefix)
-    return change(call, id, { revokedAt: revokedAt ?? new Date() })
-  },
-  async rotate({ database, options }, idOrPrefix = '') {
+  async rotate({ database, options }, idOrPrefix) {
+    const { expires, grace, json } = options
     const old = await find(database, idOrPrefix)
-    if (state(old) === 'revoked' || state(old) === 'expired')
+    if (isOver(old.revokedAt) || isOver(old.expiresAt))
       throw new StartupError(
         `Key ${old.prefix} is ${state(old)} and cannot be rotated. Create a new key: npm run keys -- create`,
       )
-    const expires = options.expires as Date | undefined
     // Not copied: if the date comes from an earlier rotation, the new key would expire with the old one.
     if (old.expiresAt && !expires)
       throw new StartupError(
@@ -127,31 +129,22 @@ export const keyCommands: Record<string, Action> = {
     const { key, prefix, hash } = createSecret()
     const { name, plan, access, minuteLimit, dayLimit, bannedUntil } = old
     const kept = { name, plan, access, minuteLimit, dayLimit, bannedUntil, originId: old.originId ?? old.id }
-    const grace = new Date(Date.now() + (options.grace as number) * 1000)
-    const end = old.expiresAt && old.expiresAt < grace ? old.expiresAt : grace
+    const end = inSeconds(grace)
+    const expiresAt = old.expiresAt && old.expiresAt < end ? old.expiresAt : end
     const row = await writeKeys(database.prisma, 'command line', async ({ apiKey }) => {
       const row = await apiKey.create({ data: { ...kept, expiresAt: expires, prefix, hash } })
-      await apiKey.update({ where: { id: old.id }, data: { expiresAt: end, replacedById: row.id } })
+      await apiKey.update({ where: { id: old.id }, data: { expiresAt, replacedById: row.id } })
       return row
     })
-    const advice = `The old key works until ${text(end)}. Copy the new key now. It cannot be shown again.`
-    return renderNew(row, key, options.json, advice)
+    const advice = `The old key works until ${text(expiresAt)}. Copy the new key now. It cannot be shown again.`
+    return renderNew(row, key, json, advice)
   },
-  async plan(call, idOrPrefix = '', plan = '') {
-    const { id } = await find(call.database, idOrPrefix)
-    const chosen = plan as ApiKey['plan']
-    return change(call, id, { plan: chosen, ...limitsFor(chosen, call.options as PlanLimits) })
-  },
-  async access(call, idOrPrefix = '', access = '') {
-    const { id } = await find(call.database, idOrPrefix)
-    return change(call, id, { access: access as Access })
-  },
-  async ban(call, idOrPrefix = '') {
-    const { id } = await find(call.database, idOrPrefix)
-    return change(call, id, { bannedUntil: new Date(Date.now() + (call.options.for as number) * 1000) })
-  },
-  async unban(call, idOrPrefix = '') {
-    const { id } = await find(call.database, idOrPrefix)
-    return change(call, id, { bannedUntil: null })
-  },
-}
+  revoke: change(({ revokedAt }) => ({ revokedAt: revokedAt ?? new Date() })),
+  plan: change((_key, options, value) => {
+    const plan = value as ApiKey['plan']
+    return { plan, ...limitsFor(plan, options) }
+  }),
+  access: change((_key, _options, access) => ({ access: access as Access })),
+  ban: change((_key, { for: seconds }) => ({ bannedUntil: inSeconds(seconds) })),
+  unban: change(() => ({ bannedUntil: null })),
+} satisfies Record<string, Action>

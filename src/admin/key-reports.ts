@@ -13,37 +13,34 @@ const DAY_MS = 86_400_000
 const MAX_EVENTS = 1_000
 const MAX_EVENTS_OF_ALL = 100
 const WIDTH = 30
+/** The columns of figures, which are aligned to the right. */
+const FIGURES = ['requests', 'refused', 'cost']
 
 /** How much of its quota each key has used. */
-async function renderWindows(keys: ApiKey[], { settings, options: { json }, warn }: Call) {
+async function renderWindows({ database, settings, options: { json }, warn }: Call, of?: ApiKey) {
   const { REDIS_URL: redisUrl } = settings
-  const rateLimiter = redisUrl
+  const limiter = redisUrl
     ? await openRateLimiter({ redisUrl, banAfter: 1, banSeconds: 1, log: createLog('silent') })
     : undefined
-  const counted = rateLimiter?.state === 'redis' ? rateLimiter : undefined
+  const counted = limiter?.state === 'redis' ? limiter : undefined
+  const keys = of ? [of] : await database.prisma.apiKey.findMany({ orderBy: { id: 'asc' } })
   const rows = await Promise.all(
     keys.map(async (key) => {
       const result = await counted?.consume(keySubject(key), 0)
-      const windows = result?.windows.map(({ name, limit, remaining }) =>
-        json ? [name, { limit, used: limit - remaining }] : [name, bar(limit - remaining, limit)],
-      )
+      const counters: Record<string, unknown> = { minute: null, day: null }
+      for (const { name, limit, remaining } of result?.windows ?? [])
+        counters[name] = json ? { limit, used: limit - remaining } : bar(limit - remaining, limit)
       const { id, name, plan, prefix, lastUsedAt } = key
-      const counters = Object.fromEntries(
-        windows ?? [
-          ['minute', null],
-          ['day', null],
-        ],
-      )
       return { id, name, plan, prefix, state: state(key), ...counters, bannedUntil: bannedUntil(key), lastUsedAt }
     }),
   )
   if (!counted)
     warn(
-      rateLimiter
+      limiter
         ? 'Redis is unreachable: the counters are unknown. Check REDIS_URL.'
         : 'Without REDIS_URL each gateway counts in its own memory: the counters are unknown here.',
     )
-  await rateLimiter?.close()
+  await limiter?.close()
   return render(rows, json)
 }
 
@@ -58,31 +55,21 @@ interface KeyUsage extends Figures {
   days: (Figures & { day: string })[]
 }
 
-const isoDay = (time: number) => new Date(time).toISOString().slice(0, 10)
+const isoDay = (time: Date | number) => new Date(time).toISOString().slice(0, 10)
 
-const sum = (parts: Figures[]): Figures => ({
-  requests: parts.reduce((total, { requests }) => total + requests, 0),
-  refusals: parts.reduce((total, { refusals }) => total + refusals, 0),
-  cost: parts.reduce((total, { cost }) => total + cost, 0),
-})
-
-/** What each of the keys has used since a day; keys without requests are left out, the busiest is first. */
-async function readUsage({ prisma }: Database, keys: ApiKey[], since: number): Promise<KeyUsage[]> {
-  const where = { day: { gte: new Date(since) }, ...(keys.length === 1 && { keyId: keys[0]?.id }) }
-  const rows = await prisma.apiKeyUsage.findMany({ where, orderBy: { day: 'asc' } })
-  const byKey = new Map<number, KeyUsage['days']>()
-  for (const { keyId, day, requests, refusals, cost } of rows) {
-    const days = byKey.get(keyId) ?? []
-    byKey.set(keyId, days)
-    const figures = { requests: Number(requests), refusals: Number(refusals), cost: Number(cost) }
-    days.push({ day: isoDay(day.getTime()), ...figures })
-  }
-  return keys
-    .flatMap((key) => {
-      const days = byKey.get(key.id) ?? []
-      return days.length > 0 ? [{ key, ...sum(days), days }] : []
+/** What each key, or one of them, has used since a day: the busiest first, those without requests last. */
+async function readUsage({ prisma }: Database, since: number, of?: ApiKey): Promise<KeyUsage[]> {
+  const usage = { where: { day: { gte: new Date(since) } }, orderBy: { day: 'asc' } } as const
+  const where = of && { id: of.id }
+  const keys = await prisma.apiKey.findMany({ where, include: { usage }, orderBy: { id: 'asc' } })
+  const used = keys.map(({ usage, ...key }) => {
+    const days = usage.map(({ day, requests, refusals, cost }) => {
+      return { day: isoDay(day), requests: Number(requests), refusals: Number(refusals), cost: Number(cost) }
     })
-    .sort((a, b) => b.requests - a.requests)
+    const sum = (figure: keyof Figures) => days.reduce((total, day) => total + day[figure], 0)
+    return { key, requests: sum('requests'), refusals: sum('refusals'), cost: sum('cost'), days }
+  })
+  return used.sort((a, b) => b.requests - a.requests)
 }
 
 const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
@@ -102,8 +89,7 @@ function renderOverview(usage: KeyUsage[], days: number, today: number) {
     return [String(key.id), line(key.name, 14), ...figures, sparkline(heights)]
   })
   const unit = daysPerBar === 1 ? 'a day' : `${daysPerBar} days`
-  const head = ['id', 'name', 'requests', 'refused', 'cost', `1 bar = ${unit}`]
-  return renderColumns(head, rows, ['left', 'left', 'right', 'right', 'right', 'left'])
+  return renderColumns(['id', 'name', ...FIGURES, `1 bar = ${unit}`], rows, FIGURES)
 }
 
 /** A line for each day of one key, from its first request on. */
@@ -119,34 +105,24 @@ function renderDays({ days }: KeyUsage, today: number) {
     const figures = [requests, refusals, cost].map((figure) => exact.format(figure))
     rows.push([day, ...figures, '█'.repeat(width - refused) + '░'.repeat(refused)])
   }
-  return renderColumns(['day', 'requests', 'refused', 'cost', '█ answered ░ refused'], rows, [
-    'left',
-    'right',
-    'right',
-    'right',
-    'left',
-  ])
+  return renderColumns(['day', ...FIGURES, '█ answered ░ refused'], rows, FIGURES)
 }
 
-async function renderUsage({ database, options: { json } }: Call, keys: ApiKey[], days: number, of?: ApiKey) {
+async function renderUsage({ database, options: { json } }: Call, days: number, of?: ApiKey) {
   const today = Math.floor(Date.now() / DAY_MS) * DAY_MS
   const since = today - (days - 1) * DAY_MS
-  const usage = await readUsage(database, keys, since)
-  if (json) {
-    const rows = usage.map(({ key: { id, name, plan, prefix }, ...figures }) => ({
-      id,
-      name,
-      plan,
-      prefix,
-      ...figures,
-    }))
-    return render(rows, json)
-  }
+  const all = await readUsage(database, since, of)
+  const usage = all.filter(({ days }) => days.length > 0)
+  if (json)
+    return render(
+      usage.map(({ key: { id, name, plan, prefix }, ...figures }) => ({ id, name, plan, prefix, ...figures })),
+      json,
+    )
   const range = days === 1 ? `on ${isoDay(today)}` : `from ${isoDay(since)} to ${isoDay(today)}`
   const requests = `Requests ${range} (UTC)`
   const [used] = usage
   if (of) return `${title(of)}\n${requests}\n\n${used ? renderDays(used, today) : 'None.\n'}`
-  const unused = keys.length - usage.length
+  const unused = all.length - usage.length
   const rest = `\n${unused} more ${unused === 1 ? 'key has' : 'keys have'} sent none.\n`
   return `${requests}; each row has its own scale\n\n${used ? renderOverview(usage, days, today) : 'None.\n'}${unused > 0 ? rest : ''}`
 }
@@ -175,28 +151,29 @@ function describe({ event, changes }: Pick<ApiKeyEvent, 'event' | 'changes'>, re
   return lines.join('\n')
 }
 
-export const keyReports: Record<string, Action> = {
+export const keyReports = {
   async usage(call, idOrPrefix) {
-    const { database, options } = call
-    const key = idOrPrefix === undefined ? undefined : await find(database, idOrPrefix)
-    const keys = key ? [key] : await database.prisma.apiKey.findMany({ orderBy: { id: 'asc' } })
-    return options.days ? renderUsage(call, keys, options.days as number, key) : renderWindows(keys, call)
+    const { days } = call.options
+    const key = idOrPrefix === undefined ? undefined : await find(call.database, idOrPrefix)
+    return days ? renderUsage(call, days, key) : renderWindows(call, key)
   },
 
   async history({ database, options: { json } }, idOrPrefix) {
-    const { prisma } = database
     const key = idOrPrefix === undefined ? undefined : await find(database, idOrPrefix)
-    const newest = await prisma.apiKeyEvent.findMany({
+    const newest = await database.prisma.apiKeyEvent.findMany({
       where: key && { keyId: key.id },
+      include: { key: { select: { replaces: { select: { id: true } } } } },
       orderBy: { id: 'desc' },
       take: key ? MAX_EVENTS : MAX_EVENTS_OF_ALL,
     })
-    const events = newest.reverse().map((event) => ({ ...event, id: Number(event.id) }))
-    if (json) return render(events, json)
-    const old = await prisma.apiKey.findMany({ where: { replacedById: { not: null } } })
+    const events = newest.reverse()
+    if (json)
+      return render(
+        events.map(({ key: _, id, ...event }) => ({ id: Number(id), ...event })),
+        json,
+      )
     const rows = events.map((event) => {
-      const replaces = old.filter(({ replacedById }) => replacedById === event.keyId).map(({ id }) => id)
-      const what = describe(event, replaces)
+      const what = describe(event, event.key?.replaces.map(({ id }) => id) ?? [])
       const columns = [shown(event.at.toISOString()), event.event, visible(event.source)]
       // Of a deleted key, the part of its prefix that tells it from others.
       return key
@@ -208,4 +185,4 @@ export const keyReports: Record<string, Action> = {
       return `${head}Nothing has happened since the history began, which is when this version was installed.\n`
     return head + renderColumns([...(key ? [] : ['key']), 'time', 'event', 'by', 'what'], rows)
   },
-}
+} satisfies Record<string, Action>

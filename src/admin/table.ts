@@ -22,15 +22,12 @@ const plain = { style: { head: [], border: [] }, chars: { mid: '', 'left-mid': '
 /** A table of several keys, or of the fields of one. */
 export function render(rows: Fields | Fields[], json: boolean | undefined, columns?: string[]): string {
   if (json) return `${visible(JSON.stringify(rows))}\n`
-  if (!Array.isArray(rows)) {
-    const table = new Table(plain)
-    for (const [name, value] of Object.entries(rows)) table.push([name, text(value)])
-    return `${table}\n`
-  }
-  if (rows.length === 0) return 'There are no keys. Create one: npm run keys -- create --name <name> --plan <plan>\n'
-  const head = columns ?? Object.keys(rows[0] ?? {})
+  if (Array.isArray(rows) && rows.length === 0)
+    return 'There are no keys. Create one: npm run keys -- create --name <name> --plan <plan>\n'
+  const head = Array.isArray(rows) ? (columns ?? Object.keys(rows[0] ?? {})) : []
+  const lines = Array.isArray(rows) ? rows.map((row) => head.map((column) => row[column])) : Object.entries(rows)
   const table = new Table({ ...plain, head })
-  for (const row of rows) table.push(head.map((column) => text(row[column])))
+  table.push(...lines.map((line) => line.map(text)))
   return `${table}\n`
 }
 
@@ -51,25 +48,25 @@ const BARS = [...'▁▂▃▄▅▆▇█']
 export const sparkline = (values: number[]) =>
   values.map((value) => (value > 0 ? BARS[Math.ceil((value / Math.max(...values)) * BARS.length) - 1] : '·')).join('')
 
-const NO_LINES = Object.fromEntries(
-  'top,top-mid,top-left,top-right,bottom,bottom-mid,bottom-left,bottom-right,left,left-mid,mid,mid-mid,right,right-mid'
-    .split(',')
-    .map((name) => [name, '']),
-)
 /** The width of a new terminal. */
 const TERMINAL = 80
 
-/** Columns without lines, for at most 80 columns of a terminal; the last one is wrapped. */
-export function renderColumns(head: string[], rows: string[][], align: ('left' | 'right')[] = []): string {
+/**
+ * Columns without lines, for at most 80 columns of a terminal; the last one is wrapped.
+ *
+ * @param right the columns that are aligned to the right
+ */
+export function renderColumns(head: string[], rows: string[][], right: string[] = []): string {
   const widths = head
     .slice(0, -1)
     .map((title, i) => Math.max(title.length, ...rows.map((row) => [...(row[i] ?? '')].length)))
   const used = widths.reduce((total, width) => total + width + 2, 0)
+  const noLines = Object.keys(new Table().options.chars).map((name) => [name, ''])
   const table = new Table({
     style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0 },
-    chars: { ...NO_LINES, middle: '  ' },
+    chars: { ...Object.fromEntries(noLines), middle: '  ' },
     colWidths: [...widths, Math.max(20, TERMINAL - used)],
-    colAligns: align,
+    colAligns: head.map((title) => (right.includes(title) ? 'right' : 'left')),
     wordWrap: true,
   })
   table.push(head, ...rows)
