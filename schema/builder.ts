@@ -2,26 +2,13 @@ import SchemaBuilder, { type InputRef } from '@pothos/core'
 import PrismaPlugin from '@pothos/plugin-prisma'
 import SubGraphPlugin from '@pothos/plugin-sub-graph'
 import ValidationPlugin from '@pothos/plugin-validation'
-import type { Prisma, PrismaClient } from '../prisma/generated/client/client.js'
+import type { PrismaClient } from '../prisma/generated/client/client.js'
 import type PrismaTypes from '../prisma/generated/pothos.js'
 import { getDatamodel } from '../prisma/generated/pothos.js'
+import type { Context } from './context.js'
 import { ApiError } from './errors.js'
-import type { Plan } from './plans.js'
-import { wrongValue } from './problems.js'
+import { pathText, wrongValue } from './problems.js'
 import './plugin.js'
-
-/** `reset` is in Unix seconds. */
-export type Quota = { plan: Plan } & Record<'minute' | 'day', { limit: number; remaining: number; reset: number }>
-
-/** The context of resolvers: one for each request. */
-export interface Context {
-  /** A transaction, if the request has one. */
-  prisma: Prisma.TransactionClient
-  /** The quota of the calling key, after this request. */
-  quota(): Promise<Quota>
-  /** The `after` of the next page, if a root list has one. REST sends it as a Link. */
-  nextCursor?: bigint
-}
 
 const datamodel = getDatamodel()
 
@@ -51,9 +38,9 @@ export const builder = new SchemaBuilder<{
   validation: {
     validationError: ({ issues }, args) => {
       const sentences = issues.map(({ path = [], message }) => {
-        const names = path.map((part) => String(typeof part === 'object' ? part.key : part))
-        const value = names.reduce<unknown>((parent, name) => (parent as Record<string, unknown>)?.[name], args)
-        return wrongValue(names.join('.'), value, message)
+        const keys = path.map((part) => (typeof part === 'object' ? part.key : part) as string)
+        const value = keys.reduce<unknown>((parent, key) => (parent as Record<string, unknown>)?.[key], args)
+        return wrongValue(pathText(keys), value, message)
       })
       return new ApiError('invalid_request', sentences.join(' '))
     },

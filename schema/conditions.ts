@@ -12,7 +12,7 @@ import {
 } from 'graphql'
 import type { Prisma, PrismaClient } from '../prisma/generated/client/client.js'
 import { getDatamodel } from '../prisma/generated/pothos.js'
-import type { Context } from './builder.js'
+import type { Context } from './context.js'
 import { ApiError } from './errors.js'
 import { createEtag, type EntityTags, matchesStrongly } from './etag.js'
 import { entityTags } from './validation.js'

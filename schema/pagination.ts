@@ -1,4 +1,5 @@
-import type { ArgBuilder, Context } from './builder.js'
+import type { ArgBuilder } from './builder.js'
+import type { Context } from './context.js'
 import { DEFAULT_LIMIT, limit, MAX_LIMIT } from './validation.js'
 
 // Lists are in ascending order of id and paged by keyset: `after` names the last item seen. A late page

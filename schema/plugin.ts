@@ -1,14 +1,13 @@
 import SchemaBuilder, {
   BasePlugin,
-  mapInputFields,
   type PothosInputFieldConfig,
   type PothosOutputFieldConfig,
   type SchemaTypes,
 } from '@pothos/core'
 import type { GraphQLObjectType, GraphQLResolveInfo } from 'graphql'
 import { type ConditionalResolver, ifMatchArg, ifMatching, isConditional } from './conditions.js'
-import { ApiError, type ErrorCode } from './errors.js'
-import { refusalOfArguments } from './judge.js'
+import type { ErrorCode } from './errors.js'
+import { assertNoWrongNulls, type Values } from './values.js'
 
 /** The navigation groups of the reference (docs/specification.md, Operations). */
 export const tags = {
@@ -92,17 +91,6 @@ declare module 'graphql' {
   }
 }
 
-type NullMap = Map<string, { value: true | null; fields?: { map: NullMap | null } }>
-
-function hasWrongNull(values: Record<string, unknown>, map: NullMap): boolean {
-  for (const [field, { value: isWrong, fields }] of map) {
-    const value = values[field]
-    if (value === null && isWrong) return true
-    if (value && fields?.map && hasWrongNull(value as Record<string, unknown>, fields.map)) return true
-  }
-  return false
-}
-
 /**
  * Carries `rest`, `nullable` and `example` into the schema's extensions, refuses null where it clears nothing, makes root
  * fields nullable (if one fails, the others keep their data), and adds `ifMatch` to updates and deletes.
@@ -119,16 +107,12 @@ class GatewayPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
       rest && isConditional(this.builder, config, rest.method)
         ? { ...config.args, ifMatch: ifMatchArg(this.builder, config) }
         : config.args
-    const nulls = mapInputFields(args, this.buildCache, (field) =>
-      field.extensions?.nullable ? null : (true as const),
-    ) as NullMap | null
-    const { argMappers, extensions, kind, type } = config
-    const checkNulls = (args: Record<string, unknown>, _context: object, info: object) => {
-      if (!nulls || !hasWrongNull(args, nulls)) return args
+    const { argMappers, extensions, kind, name, parentType, type } = config
+    const checkNulls = (values: Values, _context: object, info: object) => {
       // A nested list is judged with its parent, whose `info` this is.
       const { schema } = info as GraphQLResolveInfo
-      const field = (schema.getType(config.parentType) as GraphQLObjectType).getFields()[config.name]
-      throw refusalOfArguments(field?.args ?? [], args) ?? new ApiError('invalid_request')
+      assertNoWrongNulls(() => (schema.getType(parentType) as GraphQLObjectType).getFields()[name]?.args ?? [], values)
+      return values
     }
     return {
       ...config,
@@ -139,7 +123,7 @@ class GatewayPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
         rest: rest ? { ...rest, status: rest.status ?? defaultStatus[rest.method] } : undefined,
         example,
       },
-      argMappers: nulls ? [checkNulls, ...argMappers] : argMappers,
+      argMappers: Object.keys(args).length > 0 ? [checkNulls, ...argMappers] : argMappers,
     }
   }
 

@@ -50,12 +50,11 @@ export function didYouMean(name: string, known: readonly string[]): string | und
  * @param otherwise what to say where no name is known
  */
 export function unknownNames(known: readonly string[], otherwise = ''): (place: string, name: string) => string {
-  const all = known.length > 0 ? `known are ${known.join(', ')}` : otherwise
-  let isListed = false
+  let all: string | undefined
   return (place, name) => {
-    const hint = didYouMean(name, known) ?? (isListed ? '' : all)
-    isListed ||= hint === all
-    return `${place} is unknown${hint && `; ${hint}`}`
+    let hint = didYouMean(name, known)
+    if (!hint && all === undefined) hint = all = known.length > 0 ? `known are ${known.join(', ')}` : otherwise
+    return `${place} is unknown${hint ? `; ${hint}` : ''}`
   }
 }
 
@@ -72,58 +71,50 @@ export const pathText = (path: Path) =>
 
 export const wrongValue = (name: string, value: unknown, rule: string) => `${name} is ${shown(value)}; it ${rule}.`
 
-class Full extends Error {}
+/** There is no room for more problems. */
+const FULL = new Error()
 
 /** Collects problems, each a sentence. */
 export class Problems {
-  readonly #sentences: string[] = []
-  #more = false
+  readonly sentences: string[] = []
+  /** Whether there are problems that it has no room for. */
+  hasMore = false
 
   /** @param described counts the problems of a request, if it has several collections of them */
   constructor(private readonly described = { count: 0 }) {}
 
   add(sentence: string): undefined {
-    if (++this.described.count > MAX_DESCRIBED) throw new Full()
     const ended = /[.?]$/.test(sentence) ? sentence : `${sentence}.`
     // The items of a list can have the same problem.
-    if (this.#sentences.includes(ended)) return
-    if (this.#sentences.length === MAX_PROBLEMS) throw new Full()
-    this.#sentences.push(ended)
+    const isNew = !this.sentences.includes(ended)
+    if (++this.described.count > MAX_DESCRIBED || (isNew && this.sentences.length === MAX_PROBLEMS)) throw FULL
+    if (isNew) this.sentences.push(ended)
   }
 
-  /** Adds what `judge` finds, or the refusal that it throws. */
-  collect(judge: () => void): void {
-    this.#more ||= this.described.count > MAX_DESCRIBED
-    if (this.#more) return
+  /** Adds what `read` finds, or the refusal that it throws. */
+  collect(read: () => void): void {
+    if (this.hasMore) return
     try {
-      judge()
+      read()
     } catch (error) {
-      if (error instanceof Full) this.#more = true
+      if (error === FULL) this.hasMore = true
       else if (error instanceof ApiError && error.code === 'invalid_request')
         this.collect(() => this.add(error.message))
       else throw error
     }
   }
 
-  get sentences(): readonly string[] {
-    return this.#sentences
-  }
-
-  /** Whether there are problems that it has no room for. */
-  get hasMore(): boolean {
-    return this.#more
-  }
-
   /** One refusal of all problems; undefined if there are none. */
   get refusal(): ApiError | undefined {
-    let message = ''
-    let more = this.#more
-    for (const sentence of this.#sentences) {
-      const longer = message ? `${message} ${sentence}` : sentence
-      if (message && longer.length > MAX_MESSAGE - MORE.length) more = true
-      else message = longer
+    const [first, ...others] = this.sentences
+    if (first === undefined) return undefined
+    let message = first
+    let more = this.hasMore
+    for (const sentence of others) {
+      if (message.length + 1 + sentence.length > MAX_MESSAGE - MORE.length) more = true
+      else message += ` ${sentence}`
     }
-    return message ? new ApiError('invalid_request', more ? message + MORE : message) : undefined
+    return new ApiError('invalid_request', more ? message + MORE : message)
   }
 }
 

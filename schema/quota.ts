@@ -1,4 +1,5 @@
-import { builder, type Quota as QuotaShape } from './builder.js'
+import { builder } from './builder.js'
+import type { Quota as QuotaShape } from './context.js'
 import { plans } from './plans.js'
 
 /** The moment that every example shows: one request after the windows of a Free key began. Epoch milliseconds. */

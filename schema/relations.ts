@@ -1,5 +1,5 @@
 import { getDatamodel } from '../prisma/generated/pothos.js'
-import type { Context } from './builder.js'
+import type { Context } from './context.js'
 import type { Page } from './pagination.js'
 import { DEFAULT_LIMIT } from './validation.js'
 

@@ -61,7 +61,7 @@ export interface Dependencies {
 type Answer = Omit<Outcome, 'surface'>
 
 /** The gateway. It neither listens nor reads the environment. */
-export function createApp(dependencies: Dependencies) {
+export async function createApp(dependencies: Dependencies) {
   const { settings, database, rateLimiter, log, keyTtlMs, deadlineMs } = dependencies
   const { limits = ADMISSION_LIMITS, seconds = windowSeconds } = dependencies
   const { BASE_URL: baseUrl, PET_BY_ID_SUNSET: sunset, MAX_BODY_BYTES: maxBodyBytes } = settings
@@ -82,7 +82,7 @@ export function createApp(dependencies: Dependencies) {
   const takeQuota = createQuota({ apiKeys, rateLimiter })
   const idempotency = createIdempotency({ database, log })
   const surface = { createContext: resolverContexts(prisma, database.requestTimeoutMs), idempotency }
-  const rest = createRest({ ...surface, baseUrl, sunset, hasPage: docs.has })
+  const rest = await createRest({ ...surface, baseUrl, sunset, hasPage: docs.has })
   const graphql = createGraphql({ ...surface, schema, log, deadlineMs })
   const setDeprecationHeaders = createDeprecations({ baseUrl, sunset })
 
@@ -227,4 +227,4 @@ export function createApp(dependencies: Dependencies) {
 
 const isGraphql = ({ path }: HttpRequest) => path === '/graphql'
 
-export type App = ReturnType<typeof createApp>
+export type App = Awaited<ReturnType<typeof createApp>>

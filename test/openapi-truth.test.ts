@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { seed } from '../prisma/seed.js'
+import { fill, operations } from '../schema/rest-operations.js'
 import { createApp } from '../src/app.js'
 import { createLog } from '../src/log.js'
 import type { ResponseObject, Schema } from '../src/openapi/document.js'
 import { createOpenApi, type OperationObject } from '../src/openapi/index.js'
-import { fill, operations } from '../src/rest/operations.js'
 import { readSettings } from '../src/settings.js'
 import { resolved } from './support/contract.js'
 import { openTestDatabase, type TestDatabase } from './support/database.js'
@@ -102,7 +102,7 @@ beforeAll(async () => {
 
   const { prisma } = watched({ url: 'postgresql://127.0.0.1:1/nowhere' })
   const { config, limits } = gateway
-  const app = createApp({
+  const app = await createApp({
     settings: config,
     rateLimiter: limits,
     database: { ...database, prisma },

@@ -8,10 +8,10 @@ import { describe, expect, test } from 'vitest'
 import type { z } from 'zod'
 import { catalogue } from '../schema/errors.js'
 import { restSchema } from '../schema/index.js'
+import { fill, operations } from '../schema/rest-operations.js'
 import type { ResponseObject, Schema } from '../src/openapi/document.js'
 import { createOpenApi, type OperationObject } from '../src/openapi/index.js'
 import { sampleParams } from '../src/openapi/samples.js'
-import { fill, operations } from '../src/rest/operations.js'
 
 const options = { baseUrl: 'https://api.test/v1', sunset: new Date('2031-02-03T00:00:00Z') }
 const document = createOpenApi(options)

@@ -350,7 +350,7 @@ describe('every response', () => {
       async () => {
         const { prisma } = watched({ url: 'postgresql://127.0.0.1:1/nowhere' })
         const { config, limits } = gateway
-        const app = createApp({
+        const app = await createApp({
           settings: config,
           database: { ...database, prisma },
           rateLimiter: limits,

@@ -1,4 +1,4 @@
-import type { Quota } from '../../schema/builder.js'
+import type { Quota } from '../../schema/context.js'
 import { ApiError } from '../../schema/errors.js'
 import {
   createMemoryRateLimiter,

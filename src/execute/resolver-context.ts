@@ -1,6 +1,6 @@
 import { initContextCache } from '@pothos/core'
 import type { PrismaClient } from '../../prisma/generated/client/client.js'
-import type { Context } from '../../schema/builder.js'
+import type { Context } from '../../schema/context.js'
 import { type Caller, readQuota } from '../auth/index.js'
 import type { RateLimitResult } from '../rate-limit/index.js'
 import { createRequestClient } from './request-client.js'

@@ -12,8 +12,8 @@ import {
   type SelectionNode,
   type ValueNode,
 } from 'graphql'
+import { operations } from '../../schema/rest-operations.js'
 import { DEFAULT_LIMIT, MAX_LIMIT } from '../../schema/validation.js'
-import { operations } from '../rest/operations.js'
 import { definitionOf, fragmentsOf, MergedSelections, type SelectedField, subselections } from './selection.js'
 
 export const MAX_OBJECTS = 10_000

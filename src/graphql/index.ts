@@ -1,6 +1,6 @@
 import { type ExecutionResult, GraphQLError, type GraphQLFormattedError, type GraphQLSchema } from 'graphql'
 import { createYoga, type Plugin } from 'graphql-yoga'
-import type { Context } from '../../schema/builder.js'
+import type { Context } from '../../schema/context.js'
 import { ApiError, type ErrorCode } from '../../schema/errors.js'
 import { type Caller, requireWriteAccess } from '../auth/index.js'
 import { AnswerTooLong } from '../execute/executor.js'

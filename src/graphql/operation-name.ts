@@ -6,7 +6,7 @@ import {
   type OperationDefinitionNode,
   type SelectionSetNode,
 } from 'graphql'
-import { operations } from '../rest/operations.js'
+import { operations } from '../../schema/rest-operations.js'
 
 const names = new Map(operations.map(({ name, operationId }) => [name, operationId]))
 for (const field of ['__schema', '__type']) names.set(field, 'introspection')

@@ -1,21 +1,19 @@
 import { ApiError } from '../../schema/errors.js'
 import { Problems, shownName, unknownNames, wrongValue } from '../../schema/problems.js'
-import { type Body, parseJson, readJson } from '../http/body.js'
+import type { Values } from '../../schema/values.js'
+import { type Body, MEDIA_TYPES, parseJson, readJson } from '../http/body.js'
 import type { HttpRequest } from '../http/request.js'
-import { MEDIA_TYPES } from '../rest/operations.js'
 
 /** The parameters of a GraphQL request (GraphQL over HTTP, section 5). */
 export interface GraphqlParameters {
   query: string
   operationName?: string
-  variables?: Variables
+  variables?: Values
 }
-
-type Variables = Record<string, unknown>
 
 const invalid = (message: string) => new ApiError('invalid_request', message)
 
-const isObject = (value: unknown): value is Record<string, unknown> =>
+const isObject = (value: unknown): value is Values =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 function fromJson(text: string | undefined, name: string) {
@@ -39,11 +37,11 @@ function fromSearch(search: string) {
 
 const KNOWN = ['query', 'variables', 'operationName', 'extensions']
 
-/** Everything that is wrong with the parameters. */
-function refusalOf(parameters: Record<string, unknown>): ApiError {
+/** @throws ApiError invalid_request (everything that is wrong with the parameters) */
+function assertParameters(parameters: Values): asserts parameters is Values & Pick<GraphqlParameters, 'query'> {
+  const { query, operationName } = parameters
   const problems = new Problems()
   problems.collect(() => {
-    const { query, operationName } = parameters
     if (query === undefined) problems.add('query is missing; it must be a GraphQL document')
     else if (typeof query !== 'string') problems.add(wrongValue('query', query, 'must be a string'))
     if (operationName != null && typeof operationName !== 'string')
@@ -55,7 +53,7 @@ function refusalOf(parameters: Record<string, unknown>): ApiError {
     for (const name of Object.keys(parameters))
       if (!KNOWN.includes(name)) problems.add(unknown(`The parameter ${shownName(name)}`, name))
   })
-  return problems.refusal ?? invalid('The parameters are not valid.')
+  if (problems.refusal) throw problems.refusal
 }
 
 /**
@@ -72,15 +70,11 @@ export function readParameters(request: HttpRequest, body: Body): GraphqlParamet
     throw invalid(
       `${wrongValue('The body', parameters, 'must be a JSON object such as {"query": "{ quota { plan } }"}')}${Array.isArray(parameters) ? ' Send the operations of a batch one by one.' : ''}`,
     )
-  const { query, operationName, variables, extensions, ...others } = parameters
-  const isObjectOrNone = (value: unknown) => value == null || isObject(value)
-  if (
-    typeof query !== 'string' ||
-    (operationName != null && typeof operationName !== 'string') ||
-    !isObjectOrNone(variables) ||
-    !isObjectOrNone(extensions) ||
-    Object.keys(others).length > 0
-  )
-    throw refusalOf(parameters)
-  return { query, operationName: operationName ?? undefined, variables: (variables as Variables) ?? undefined }
+  assertParameters(parameters)
+  const { query, operationName, variables } = parameters
+  return {
+    query,
+    operationName: (operationName as string | null) ?? undefined,
+    variables: (variables as Values | null) ?? undefined,
+  }
 }

@@ -1,5 +1,4 @@
 import {
-  coerceInputValue,
   type DocumentNode,
   GraphQLError,
   type GraphQLInputType,
@@ -15,8 +14,8 @@ import {
   visit,
   visitWithTypeInfo,
 } from 'graphql'
-import { type Input, judge, wrongLengthOf } from '../../schema/judge.js'
-import { Problems, pathText } from '../../schema/problems.js'
+import { type Path, Problems, pathText } from '../../schema/problems.js'
+import { type Input, REFUSED, readValue, refuse, type Values } from '../../schema/values.js'
 
 /** The arguments and input fields that take each variable of a document: they have rules for its value. */
 function usesOf(schema: GraphQLSchema, document: DocumentNode): Map<string, Input> {
@@ -39,45 +38,34 @@ function usesOf(schema: GraphQLSchema, document: DocumentNode): Map<string, Inpu
 /** Errors that an answer lists, as graphql-js does. */
 const MAX_ERRORS = 50
 
-/** Some value is wrong: `errors` then says what is wrong with all of them. */
-const REFUSED = new Error()
-const refuse = () => {
-  throw REFUSED
-}
-
-type Values = Record<string, unknown>
-
 /** Reads the variables of an operation of a valid document. graphql-js names those of a wrong type only. */
 export function createVariables(schema: GraphQLSchema, document: DocumentNode, operation: OperationDefinitionNode) {
-  const definitions = (operation.variableDefinitions ?? []).map((node) => {
-    const name = node.variable.name.value
-    return { node, name, type: typeFromAST(schema, node.type) as GraphQLInputType }
-  })
   let known: ReturnType<typeof usesOf> | undefined
-  /** Found when it is needed: for a list, or for a refusal. */
-  const useOf = (name: string) => {
-    known ??= usesOf(schema, document)
-    return known.get(name)
-  }
-  const inputOf = ({ name, type }: Pick<Input, 'name' | 'type'>): Input => ({
-    name,
-    type,
-    extensions: useOf(name)?.extensions ?? {},
+  const variables = (operation.variableDefinitions ?? []).map((node) => {
+    const name = node.variable.name.value
+    const type = typeFromAST(schema, node.type) as GraphQLInputType
+    const input: Input = {
+      name,
+      type,
+      /** Found when it is needed: for a list, or for a refusal. */
+      get extensions() {
+        known ??= usesOf(schema, document)
+        return known.get(name)?.extensions ?? { nullable: true }
+      },
+    }
+    return { node, name, type, input, nameOf: (path: Path) => `$${pathText([name, ...path])}` }
   })
 
-  /** @throws REFUSED */
-  function coerceAll(values: Values): Values {
-    const coerced: Values = Object.create(null)
-    for (const definition of definitions) {
-      const { node, name, type } = definition
-      if (Object.hasOwn(values, name)) {
-        const value = values[name]
-        if (Array.isArray(value) && wrongLengthOf(inputOf(definition), value)) refuse()
-        coerced[name] = coerceInputValue(value, type, refuse, true)
-      } else if (node.defaultValue) coerced[name] = valueFromAST(node.defaultValue, type)
-      else if (isNonNullType(type)) refuse()
-    }
-    return coerced
+  /** Reads a variable into those that are coerced. */
+  function read(
+    { node, name, type, input, nameOf }: (typeof variables)[number],
+    values: Values,
+    into: Values,
+    problems?: Problems,
+  ) {
+    if (Object.hasOwn(values, name)) into[name] = readValue(input, values[name], nameOf, problems)
+    else if (node.defaultValue) into[name] = valueFromAST(node.defaultValue, type)
+    else if (isNonNullType(type)) refuse(problems, () => `$${name} is required; send it in variables`)
   }
 
   /** An error for everything that is wrong, by type and by rule. */
@@ -85,16 +73,10 @@ export function createVariables(schema: GraphQLSchema, document: DocumentNode, o
     const errors: GraphQLError[] = []
     const described = { count: 0 }
     let more = false
-    for (const definition of definitions) {
-      const { node, name, type } = definition
-      const value = Object.hasOwn(values, name) ? values[name] : undefined
-      if (value === null && !useOf(name) && !isNonNullType(type)) continue
+    for (const variable of variables) {
       const problems = new Problems(described)
-      problems.collect(() => {
-        if (value !== undefined) judge(inputOf(definition), value, (path) => `$${pathText([name, ...path])}`, problems)
-        else if (isNonNullType(type) && !node.defaultValue) problems.add(`$${name} is required; send it in variables`)
-      })
-      for (const sentence of problems.sentences) errors.push(new GraphQLError(sentence, { nodes: node }))
+      problems.collect(() => read(variable, values, {}, problems))
+      for (const sentence of problems.sentences) errors.push(new GraphQLError(sentence, { nodes: variable.node }))
       more ||= problems.hasMore || errors.length > MAX_ERRORS
       if (errors.length > MAX_ERRORS) break
     }
@@ -102,8 +84,10 @@ export function createVariables(schema: GraphQLSchema, document: DocumentNode, o
   }
 
   return (values: Values = {}): { coerced: Values } | { errors: GraphQLError[] } => {
+    const coerced: Values = Object.create(null)
     try {
-      return { coerced: coerceAll(values) }
+      for (const variable of variables) read(variable, values, coerced)
+      return { coerced }
     } catch (error) {
       if (error !== REFUSED) throw error
       return { errors: errorsOf(values) }

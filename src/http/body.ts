@@ -145,6 +145,12 @@ export function discardBody(req: IncomingMessage): Promise<boolean> {
   })
 }
 
+/** The media types of a body by method: RFC 8259, and RFC 7396 for changes. */
+export const MEDIA_TYPES: Record<string, string[]> = {
+  POST: ['application/json'],
+  PATCH: ['application/json', 'application/merge-patch+json'],
+}
+
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 const lossless = {

@@ -1,10 +1,10 @@
 import { createEtag } from '../../schema/etag.js'
 import { EXAMPLE_TIME, exampleWindows } from '../../schema/quota.js'
+import { fill, type Operation } from '../../schema/rest-operations.js'
 import { MAX_INT } from '../../schema/validation.js'
 import { EXPOSED } from '../http/cors.js'
 import { setRateLimitHeaders } from '../rate-limit/index.js'
 import { createDeprecation } from '../rest/deprecation.js'
-import { fill, type Operation } from '../rest/operations.js'
 import type { Header, Options, ResponseObject, Schema } from './document.js'
 import { sampleParams } from './samples.js'
 

@@ -13,9 +13,9 @@ import {
 import { z } from 'zod'
 import { catalogue, MAX_MESSAGE } from '../../schema/errors.js'
 import { restSchema } from '../../schema/index.js'
-import { rulesOf } from '../../schema/judge.js'
+import { type Operation, operations } from '../../schema/rest-operations.js'
 import { MAX_INT } from '../../schema/validation.js'
-import { type Operation, operations } from '../rest/operations.js'
+import { rulesOf } from '../../schema/values.js'
 import { type Schema, schemaRef } from './document.js'
 import { inputOf, resultOf, sample } from './samples.js'
 

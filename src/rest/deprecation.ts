@@ -1,5 +1,5 @@
 import type { Rest } from '../../schema/plugin.js'
-import { fill, type Operation, operations } from './operations.js'
+import { fill, type Operation, operations } from '../../schema/rest-operations.js'
 import type { Route } from './routes.js'
 
 export interface DeprecationOptions {

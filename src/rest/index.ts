@@ -1,22 +1,21 @@
 import { getOperationAST, type OperationDefinitionNode } from 'graphql'
-import type { Context } from '../../schema/builder.js'
+import type { Context } from '../../schema/context.js'
 import { ApiError } from '../../schema/errors.js'
 import { createEtag, matchesWeakly } from '../../schema/etag.js'
 import { restSchema } from '../../schema/index.js'
+import { fill, type Operation } from '../../schema/rest-operations.js'
 import { type Caller, requireWriteAccess } from '../auth/index.js'
 import { type PreparedOperation, prepare } from '../execute/executor.js'
 import type { CreateResolverContext } from '../execute/resolver-context.js'
 import type { Body } from '../http/body.js'
 import type { HttpRequest } from '../http/request.js'
 import { type HttpResponse, jsonResponse } from '../http/response.js'
-import { type Idempotency, readIdempotencyKey } from '../idempotency/index.js'
+import type { Idempotency } from '../idempotency/index.js'
 import type { ReadRequest, Result } from '../outcome.js'
 import type { RateLimitResult } from '../rate-limit/index.js'
-import { coerce, type JsonBody, readIfMatch, readIfNoneMatch, readJsonBody, readPath, readQuery } from './input.js'
-import { fill, type Operation } from './operations.js'
-import { refusalOf } from './refusal.js'
+import { createReader, type Input, type Source } from './input.js'
 import { createRoutes, type Route } from './routes.js'
-import { documents } from './sofa.js'
+import { readDocuments } from './sofa.js'
 
 export interface RestOptions {
   createContext: CreateResolverContext
@@ -27,27 +26,28 @@ export interface RestOptions {
   hasPage(path: string): boolean
 }
 
-/** The REST surface: an operation's arguments are read, its prepared document is executed, its result is written. */
-export function createRest({ createContext, idempotency, baseUrl, sunset, hasPage }: RestOptions) {
-  const routes = createRoutes(hasPage)
-  /** SOFA's document of each operation, prepared: what does not depend on a request is done once. */
-  const prepared = new Map<Operation, PreparedOperation>()
-  for (const [operation, document] of documents) {
+/** How an operation is served: everything about it that does not depend on a request. */
+interface PreparedRest {
+  read: (source: Source) => Input
+  execute: PreparedOperation
+}
+
+/** Prepares SOFA's document of each operation. */
+async function prepareOperations(): Promise<Map<Operation, PreparedRest>> {
+  const prepared = new Map<Operation, PreparedRest>()
+  for (const [operation, document] of await readDocuments()) {
     const definition = getOperationAST(document) as OperationDefinitionNode
     // Optional fields without a value are absent from a representation, never null.
-    prepared.set(operation, prepare(restSchema, document, definition, { nulls: 'omit' }))
+    const execute = prepare(restSchema, document, definition, { nulls: 'omit' })
+    prepared.set(operation, { read: createReader(operation), execute })
   }
+  return prepared
+}
 
-  /** The arguments of the operation, read and coerced once. */
-  function readArguments({ operation, params }: Route, { search }: HttpRequest, json: JsonBody | undefined) {
-    const { body, queryArguments, pathArguments } = operation
-    const args: Record<string, unknown> = {}
-    if (json?.refusal) throw json.refusal
-    if (search) readQuery(args, search, queryArguments)
-    for (const argument of pathArguments) args[argument.name] = readPath(params[argument.name] ?? '', argument)
-    if (body) args[body.name] = coerce(json?.value, body)
-    return args
-  }
+/** The REST surface: an operation's arguments are read, its prepared document is executed, its result is written. */
+export async function createRest({ createContext, idempotency, baseUrl, sunset, hasPage }: RestOptions) {
+  const routes = createRoutes(hasPage)
+  const prepared = await prepareOperations()
 
   function responseOf({ operation }: Route, request: HttpRequest, result: unknown, nextCursor?: bigint): HttpResponse {
     const { rest, hasEtag } = operation
@@ -71,28 +71,19 @@ export function createRest({ createContext, idempotency, baseUrl, sunset, hasPag
     if (type === 'Mutation') requireWriteAccess(caller)
     if (rest.deprecation && Date.now() >= sunset.getTime()) throw new ApiError('gone')
 
-    const { headers } = request.head
-    let args: Record<string, unknown>
-    let ifNoneMatch: ReturnType<typeof readIfNoneMatch>
-    const json = readJsonBody(operation, request, body)
-    try {
-      args = readArguments(route, request, json)
-      if (readIfMatch(operation, headers)) args.ifMatch = headers['if-match']
-      ifNoneMatch = readIfNoneMatch(operation, headers)
-    } catch (error) {
-      throw refusalOf(route, request, json, error)
-    }
+    const { read, execute } = prepared.get(operation) as PreparedRest
+    const { args: variables, ifNoneMatch, idempotencyKey, refusalOf } = read({ request, params: route.params, body })
 
     async function perform(transaction?: Context['prisma']): Promise<Result> {
       const contextValue = createContext(caller, decision, transaction)
-      const execute = prepared.get(operation) as PreparedOperation
-      const { data, errors } = await execute({ contextValue, variables: args })
-      if (errors?.[0]) throw refusalOf(route, request, json, errors[0])
+      const { data, errors } = await execute({ contextValue, variables })
+      if (errors?.[0]) throw refusalOf(errors[0])
       return { response: responseOf(route, request, data?.[name], contextValue.nextCursor) }
     }
-    const key = rest.method === 'POST' ? readIdempotencyKey(request) : undefined
-    if (key !== undefined)
-      return idempotency.once({ request, caller, body, operationName: operation.operationId }, key, perform)
+    if (idempotencyKey !== undefined) {
+      const keyed = { request, caller, body, operationName: operation.operationId }
+      return idempotency.once(keyed, idempotencyKey, perform)
+    }
     const result = await perform()
     const { etag } = result.response.headers
     return ifNoneMatch && etag && matchesWeakly(ifNoneMatch, etag)

@@ -1,35 +1,36 @@
-import type { IncomingHttpHeaders } from 'node:http'
-import {
-  coerceInputValue,
-  type GraphQLArgument,
-  type GraphQLInputType,
-  getNamedType,
-  getNullableType,
-  isListType,
-} from 'graphql'
+import { type GraphQLArgument, GraphQLError, getNamedType, getNullableType, isListType } from 'graphql'
 import { ApiError } from '../../schema/errors.js'
-import { MALFORMED, parseEntityTags } from '../../schema/etag.js'
-import { wrongLengthOf } from '../../schema/judge.js'
-import { wrongValue } from '../../schema/problems.js'
-import { type Body, readJson } from '../http/body.js'
+import { type EntityTags, MALFORMED, parseEntityTags } from '../../schema/etag.js'
+import { Problems, pathText, shownName, unknownNames, wrongValue } from '../../schema/problems.js'
+import type { Operation } from '../../schema/rest-operations.js'
+import { readValue, refuse, type Values } from '../../schema/values.js'
+import { type Body, MEDIA_TYPES, readJson } from '../http/body.js'
 import type { HttpRequest } from '../http/request.js'
-import { MEDIA_TYPES, type Operation } from './operations.js'
+import { readIdempotencyKey } from '../idempotency/index.js'
+import type { Route } from './routes.js'
 
-const invalid = (message: string) => new ApiError('invalid_request', message)
+/** The parts of a request that its operation reads. */
+export interface Source extends Pick<Route, 'params'> {
+  request: HttpRequest
+  body: Body
+}
 
-/** Some value is wrong: refusal.ts then says what is wrong with all of them. */
-const REFUSED = new ApiError('invalid_request')
-const refuse = (): never => {
-  throw REFUSED
+/** What an operation takes from a request. */
+export interface Input {
+  /** The arguments of its field, coerced. */
+  args: Values
+  ifNoneMatch: EntityTags | undefined
+  idempotencyKey: string | undefined
+  /** The refusal to return for an error of a resolver: if a rule refuses a value, one that names all wrong values. */
+  refusalOf(error: unknown): unknown
 }
 
 /**
  * Text of a path or a query string as the value that its type would have in JSON, unchanged if it has none. Nothing is
  * guessed.
  */
-export function fromText(text: string, type: GraphQLInputType): unknown {
-  if (text === '') throw REFUSED
-  switch (getNamedType(type).name) {
+function fromText(text: string, type: string): unknown {
+  switch (type) {
     case 'Int64':
       return /^-?\d+$/.test(text) ? BigInt(text) : text
     case 'Int':
@@ -40,47 +41,46 @@ export function fromText(text: string, type: GraphQLInputType): unknown {
   return text
 }
 
-/** The JSON in the body of a request, or what is wrong with it. It is parsed once, because a large one takes long. */
-export type JsonBody = { value: unknown; refusal?: undefined } | { value?: undefined; refusal: unknown }
-
-export function readJsonBody(operation: Operation, request: HttpRequest, body: Body): JsonBody | undefined {
-  const { rest } = operation
-  try {
-    return operation.body && { value: readJson(request, body, MEDIA_TYPES[rest.method] ?? []) }
-  } catch (refusal) {
-    return { refusal }
+/** Returns how to read a parameter of the path or the query string. */
+function createParameter(argument: GraphQLArgument, place: 'path' | 'query') {
+  const { name, type } = argument
+  const isList = isListType(getNullableType(type))
+  const typeName = getNamedType(type).name
+  const nameOf = () => `The ${place} parameter ${name}`
+  const read = (texts: string[], problems?: Problems) => {
+    const [text = ''] = texts
+    if (texts.length > 1 && !isList) return refuse(problems, () => `${nameOf()} must not be repeated`)
+    if (texts.includes('')) return refuse(problems, () => `${nameOf()} must not be empty`)
+    const value = isList ? texts.map((item) => fromText(item, typeName)) : fromText(text, typeName)
+    const coerced = readValue(argument, value, nameOf, problems)
+    if (problems && isList && texts.some((item) => item.includes(',')))
+      problems.add(`For several values, repeat the parameter: ${name}=1&${name}=2`)
+    return coerced
   }
+  return { name, read }
 }
 
-/** The value of an argument in the form that resolvers take. @throws ApiError invalid_request */
-export const coerce = (value: unknown, { type }: GraphQLArgument) => coerceInputValue(value, type, refuse)
-
-/** A path parameter as the value of its argument. @throws ApiError invalid_request */
-export const readPath = (text: string, argument: GraphQLArgument) => coerce(fromText(text, argument.type), argument)
-
-export const isList = ({ type }: GraphQLArgument) => isListType(getNullableType(type))
+/** Returns how to read a query string: every name known, none empty, none repeated but those of a list. */
+function createQuery({ queryArguments }: Operation) {
+  const parameters = new Map(queryArguments.map((argument) => [argument.name, createParameter(argument, 'query')]))
+  return (search: string, args: Values, problems?: Problems): void => {
+    const query = new URLSearchParams(search)
+    const unknown = problems && unknownNames([...parameters.keys()], 'this operation takes none')
+    for (const name of new Set(query.keys())) {
+      const parameter = parameters.get(name)
+      if (parameter) args[name] = parameter.read(query.getAll(name), problems)
+      else refuse(problems, () => unknown?.(`The query parameter ${shownName(name)}`, name) ?? '')
+    }
+  }
+}
 
 /**
- * Reads the query string into arguments: every name known, none empty, none repeated but those of a list.
- *
- * @throws ApiError invalid_request
+ * Reads a header with entity tags (RFC 9110, section 13), if it was sent. An operation that cannot evaluate the condition
+ * refuses it, because a client relies on it.
  */
-export function readQuery(into: Record<string, unknown>, search: string, args: readonly GraphQLArgument[]): void {
-  const query = new URLSearchParams(search)
-  for (const name of new Set(query.keys())) {
-    const argument = args.find((candidate) => candidate.name === name)
-    if (!argument) throw REFUSED
-    const texts = query.getAll(name)
-    const list = isList(argument)
-    if ((texts.length > 1 && !list) || wrongLengthOf(argument, texts)) throw REFUSED
-    const values = texts.map((text) => fromText(text, argument.type))
-    into[name] = coerce(list ? values : values[0], argument)
-  }
-}
-
-/** A header with entity tags, if it was sent. An operation that cannot evaluate the condition refuses it. */
 function readEntityTags(text: string | undefined, name: string, methods: string, isSupported: boolean) {
   if (text === undefined) return
+  const invalid = (message: string) => new ApiError('invalid_request', message)
   if (!isSupported) throw invalid(`The header ${name} is supported by ${methods} only; leave it out.`)
   const tags = parseEntityTags(text)
   if (!tags) throw invalid(wrongValue(`The header ${name}`, text, MALFORMED))
@@ -88,12 +88,62 @@ function readEntityTags(text: string | undefined, name: string, methods: string,
 }
 
 /**
- * Reads the conditions of a request (RFC 9110, section 13). One that the operation cannot evaluate is refused, because
- * a client relies on it.
- *
- * @throws ApiError invalid_request
+ * Prepares the reading of an operation's requests. The reader that it returns throws one refusal, which names everything
+ * that is wrong. Nothing of that costs a request that succeeds.
  */
-export const readIfMatch = ({ isConditional }: Operation, headers: IncomingHttpHeaders) =>
-  readEntityTags(headers['if-match'], 'If-Match', 'PATCH and DELETE', isConditional)
-export const readIfNoneMatch = ({ rest }: Operation, headers: IncomingHttpHeaders) =>
-  readEntityTags(headers['if-none-match'], 'If-None-Match', 'GET', rest.method === 'GET')
+export function createReader(operation: Operation): (source: Source) => Input {
+  const { rest, body, isConditional } = operation
+  const pathParameters = operation.pathArguments.map((argument) => createParameter(argument, 'path'))
+  const readQuery = createQuery(operation)
+  const mediaTypes = MEDIA_TYPES[rest.method] ?? []
+
+  return (source) => {
+    const { params, request } = source
+    const { 'if-match': ifMatch, 'if-none-match': noneMatch } = request.head.headers
+    /** Parsed once, because a large body takes long. */
+    let json: { value: unknown } | undefined
+
+    /** Reads everything. The first problem ends it, unless `problems` collects them all. */
+    function read(problems?: Problems): Input {
+      const args: Values = {}
+      let ifNoneMatch: EntityTags | undefined
+      let idempotencyKey: string | undefined
+      const part = (readPart: () => void) => (problems ? problems.collect(readPart) : readPart())
+      for (const { name, read } of pathParameters)
+        part(() => {
+          args[name] = read([params[name] ?? ''], problems)
+        })
+      if (request.search) part(() => readQuery(request.search, args, problems))
+      part(() => {
+        if (readEntityTags(ifMatch, 'If-Match', 'PATCH and DELETE', isConditional)) args.ifMatch = ifMatch
+      })
+      part(() => {
+        ifNoneMatch = readEntityTags(noneMatch, 'If-None-Match', 'GET', rest.method === 'GET')
+      })
+      if (rest.method === 'POST')
+        part(() => {
+          idempotencyKey = readIdempotencyKey(request)
+        })
+      if (body)
+        part(() => {
+          json ??= { value: readJson(request, source.body, mediaTypes) }
+          args[body.name] = readValue(body, json.value, (path) => pathText(path) || 'The body', problems)
+        })
+      return { args, ifNoneMatch, idempotencyKey, refusalOf }
+    }
+
+    function refusalOf(error: unknown): unknown {
+      const cause = error instanceof GraphQLError ? (error.originalError ?? error) : error
+      if (!(cause instanceof ApiError) || cause.code !== 'invalid_request') return error
+      const problems = new Problems()
+      read(problems)
+      return problems.refusal ?? error
+    }
+
+    try {
+      return read()
+    } catch (error) {
+      throw refusalOf(error)
+    }
+  }
+}

@@ -1,8 +1,8 @@
 import findMyWay from 'find-my-way'
 import { suggestionList } from 'graphql/jsutils/suggestionList.js'
 import { ApiError } from '../../schema/errors.js'
+import { type Operation, operations } from '../../schema/rest-operations.js'
 import type { HttpRequest } from '../http/request.js'
-import { type Operation, operations } from './operations.js'
 import { routePath } from './sofa.js'
 
 /** The operation that path and method name, and the text in the path's parameters. */

@@ -1,8 +1,8 @@
 import type { DocumentNode, ExecutionArgs } from 'graphql'
 import { createSofa, createSofaRouter } from 'sofa-api'
 import { restSchema } from '../../schema/index.js'
+import { type Operation, operations } from '../../schema/rest-operations.js'
 import { MAX_DATE_TIME, MAX_ID } from '../../schema/scalars.js'
-import { type Operation, operations } from './operations.js'
 
 type SofaConfig = Parameters<typeof createSofa>[0]
 
@@ -42,7 +42,7 @@ export const createRouter = (execute?: (args: ExecutionArgs) => unknown) =>
   )
 
 /** The GraphQL document that SOFA prepared for each operation. Its handler is asked once, and never by a request. */
-async function readDocuments(): Promise<Map<Operation, DocumentNode>> {
+export async function readDocuments(): Promise<Map<Operation, DocumentNode>> {
   let prepared: DocumentNode | undefined
   const router = createRouter((args) => {
     prepared = args.document
@@ -60,5 +60,3 @@ async function readDocuments(): Promise<Map<Operation, DocumentNode>> {
   }
   return documents
 }
-
-export const documents = await readDocuments()

@@ -190,7 +190,7 @@ export async function openGateway(options: GatewayOptions = {}): Promise<Gateway
     keyPrefix,
   })
   const { limits, uploadRoom, deadlineMs } = options
-  const app = createApp({
+  const app = await createApp({
     settings: config,
     database,
     rateLimiter,

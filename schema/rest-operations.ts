@@ -6,8 +6,8 @@ import {
   isInputObjectType,
   isListType,
 } from 'graphql'
-import { restSchema } from '../../schema/index.js'
-import type { Rest } from '../../schema/plugin.js'
+import { restSchema } from './index.js'
+import type { Rest } from './plugin.js'
 
 /** A root field with a REST operation. */
 export interface Operation {
@@ -59,12 +59,6 @@ export const operations: Operation[] = [restSchema.getQueryType(), restSchema.ge
     return rest ? [createOperation(type?.name as Operation['type'], field, rest)] : []
   }),
 )
-
-/** The media types of a body: RFC 8259, and RFC 7396 for changes. */
-export const MEDIA_TYPES: Partial<Record<Rest['method'], string[]>> = {
-  POST: ['application/json'],
-  PATCH: ['application/json', 'application/merge-patch+json'],
-}
 
 /** A path template with its values: `/pets/{id}` and `{ id: 7 }` give `/pets/7`. */
 export const fill = (template: string, values: Record<string, unknown>) =>
