@@ -1,32 +1,11 @@
-import {
-  type DocumentNode,
-  type ExecutionResult,
-  type FragmentDefinitionNode,
-  type GraphQLError,
-  type GraphQLObjectType,
-  type GraphQLSchema,
-  Kind,
-  type OperationDefinitionNode,
-  OperationTypeNode,
-  visit,
-} from 'graphql'
-import { collectFields } from 'graphql/execution/collectFields.js'
-import {
-  addError,
-  type Cancelled,
-  type Data,
-  type Execution,
-  executeFields,
-  executeSerially,
-  isPromise,
-  Plan,
-  type PreparedField,
-  prepareFields,
-  throwIfCancelled,
-  variableOf,
-} from './fields.js'
+import type { DocumentNode, ExecutionResult, GraphQLError, GraphQLObjectType, GraphQLSchema } from 'graphql'
+import { type OperationDefinitionNode, OperationTypeNode } from 'graphql'
+import { addError, completerOf, executeFields, isPromise, ResultObject, throwIfCancelled } from './complete.js'
+import { type Cancelled, type Data, type Execution, Plan, type PlannedField } from './plan.js'
+import { Selections } from './selections.js'
 
-export { AnswerTooLong } from './fields.js'
+export { AnswerTooLong } from './complete.js'
+export type { Cancelled } from './plan.js'
 
 // Each combination of the variables in @skip and @include has its own selection; this bounds the memory of a document.
 export const MAX_PLANS = 4
@@ -49,6 +28,12 @@ export interface ExecutionRequest {
  */
 export type PreparedOperation = (request: ExecutionRequest) => ExecutionResult | Promise<ExecutionResult>
 
+interface PrepareOptions {
+  nulls?: 'keep' | 'omit'
+  /** Those of the document, if others read it, too. */
+  selections?: Selections
+}
+
 /**
  * Prepares an operation of a validated document. The first execution to reach a selection collects its fields, coerces
  * arguments that need no variables, and chooses completers; later executions reuse them.
@@ -59,29 +44,20 @@ export function prepare(
   schema: GraphQLSchema,
   document: DocumentNode,
   operation: OperationDefinitionNode,
-  { nulls = 'keep' }: { nulls?: 'keep' | 'omit' } = {},
+  { nulls = 'keep', selections = new Selections(schema, document) }: PrepareOptions = {},
 ): PreparedOperation {
   const rootType = schema.getRootType(operation.operation) as GraphQLObjectType
-  const fragments: Record<string, FragmentDefinitionNode> = Object.create(null)
-  for (const node of document.definitions) if (node.kind === Kind.FRAGMENT_DEFINITION) fragments[node.name.value] = node
+  const { fragments, conditions } = selections
   const omitNulls = nulls === 'omit'
   const isSerial = operation.operation === OperationTypeNode.MUTATION
-  const conditions = conditionVariables(document)
-  const selections = new Map<string, PreparedField[]>()
+  const plans = new Map<string, Plan>()
 
-  const selectionFor = (variableValues: Data) => {
-    const key = conditions.length > 0 ? conditions.map((name) => variableOf(variableValues, name)).join() : ''
-    let fields = selections.get(key)
-    if (!fields) {
-      fields = prepareFields(
-        rootType,
-        collectFields(schema, fragments, variableValues, rootType, operation.selectionSet),
-        new Plan(),
-      )
-      if (selections.size === MAX_PLANS) selections.clear()
-      selections.set(key, fields)
-    }
-    return fields
+  function planFor(variables: Data): Plan {
+    const key = Array.from(conditions, (name) => (Object.hasOwn(variables, name) ? variables[name] : undefined)).join()
+    const plan = plans.get(key) ?? new Plan(selections, completerOf)
+    if (plans.size === MAX_PLANS && !plans.has(key)) plans.clear()
+    plans.set(key, plan)
+    return plan
   }
 
   return ({
@@ -94,6 +70,7 @@ export function prepare(
     throwIfCancelled(cancelled)
     // Spelled out: V8 is a hundred times slower in adding properties after a spread.
     const execution: Execution = {
+      plan: planFor(variableValues),
       schema,
       fragments,
       operation,
@@ -106,7 +83,7 @@ export function prepare(
       errors: undefined,
     }
     try {
-      const fields = selectionFor(variableValues)
+      const fields = execution.plan.below(variableValues, rootType, [operation])
       const data = isSerial
         ? executeSerially(execution, fields, rootValue)
         : executeFields(execution, fields, rootValue, undefined)
@@ -121,16 +98,18 @@ export function prepare(
   }
 }
 
-/** The names of the variables that @skip and @include use. */
-function conditionVariables(document: DocumentNode) {
-  const names = new Set<string>()
-  visit(document, {
-    Directive({ name, arguments: given = [] }) {
-      if (name.value !== 'skip' && name.value !== 'include') return
-      for (const { value } of given) if (value.kind === Kind.VARIABLE) names.add(value.name.value)
-    },
-  })
-  return [...names]
+/** Resolves and completes the fields of a mutation one after another. */
+function executeSerially(
+  execution: Execution,
+  fields: readonly PlannedField[],
+  source: unknown,
+  result: Data = new ResultObject(),
+): Data | Promise<Data> {
+  for (const [i, field] of fields.entries()) {
+    const done = executeFields(execution, [field], source, undefined, result)
+    if (isPromise(done)) return done.then(() => executeSerially(execution, fields.slice(i + 1), source, result))
+  }
+  return result
 }
 
 function resultOf({ errors, cancelled }: Execution, data: Data | null): ExecutionResult {

@@ -1,8 +1,6 @@
 import {
-  type DocumentNode,
   type FieldNode,
   type GraphQLField,
-  type GraphQLSchema,
   getNamedType,
   getNullableType,
   isCompositeType,
@@ -12,17 +10,13 @@ import {
   type SelectionNode,
   type ValueNode,
 } from 'graphql'
-import { operations } from '../../schema/rest-operations.js'
 import { DEFAULT_LIMIT, MAX_LIMIT } from '../../schema/validation.js'
-import { definitionOf, fragmentsOf, MergedSelections, type SelectedField, subselections } from './selection.js'
+import type { SelectedField, Selections } from '../execute/selections.js'
 
 export const MAX_OBJECTS = 10_000
 /** The weight of objects that a unit of the quota buys. */
 const OBJECTS_PER_UNIT = 100
 const SCALARS_PER_WEIGHT = 10
-
-const freeFields = new Set(['__typename'])
-for (const { name, rest } of operations) if (rest.cost === 0) freeFields.add(name)
 
 const isLimit = (value: unknown): value is number =>
   Number.isInteger(value) && (value as number) >= 1 && (value as number) <= MAX_LIMIT
@@ -62,14 +56,13 @@ interface Measured {
  * @throws ApiError invalid_request (its fragments make too much of it)
  */
 export function costOf(
-  schema: GraphQLSchema,
-  document: DocumentNode,
+  selections: Selections,
   operation: OperationDefinitionNode,
   values: Variables = {},
   cap = MAX_LIMIT,
 ): Cost {
-  const root = schema.getRootType(operation.operation)
-  if (!root) return DEFAULT_COST
+  const root = selections.root(operation)
+  if (!root.type) return DEFAULT_COST
   let isConstant = true
 
   function read(node: ValueNode | undefined): unknown {
@@ -112,14 +105,14 @@ export function costOf(
     return Math.max(1, Math.min(ids ?? size, cap))
   }
 
-  const measured = new MergedSelections(fragmentsOf(document), (fields) => measure(fields.values()), includes)
+  const measured = selections.fold((fields) => measure(fields.values()), includes)
 
   function measure(fields: Iterable<SelectedField[]>): Measured {
     const sum = { own: 1, objects: 0, weight: 0 }
     let scalars = 0
     for (const selected of fields) {
-      const { node } = selected[0] as SelectedField
-      const definition = definitionOf(schema, selected[0] as SelectedField)
+      const [field] = selected as [SelectedField]
+      const definition = selections.definitionOf(field)
       if (!definition || !isCompositeType(getNamedType(definition.type))) {
         scalars++
         continue
@@ -127,8 +120,8 @@ export function costOf(
       // The objects of introspection are not counted: its limits bound them.
       if (definition.name.startsWith('__')) continue
       const isList = isListType(getNullableType(definition.type))
-      const size = isList ? pageSize(definition, node) : 1
-      const below = measured.of(subselections(schema, selected))
+      const size = isList ? pageSize(definition, field.node) : 1
+      const below = measured.of(selections.below(selected))
       sum.objects += size * (1 + below.objects)
       sum.weight += size * (below.own + below.weight)
     }
@@ -136,13 +129,18 @@ export function costOf(
     return sum
   }
 
-  const fields = [...measured.expand([{ set: operation.selectionSet, type: root.name }]).values()]
-  const paid = fields.filter(([field]) => !freeFields.has((field as SelectedField).node.name.value))
+  const isFree = ([field]: SelectedField[]) => {
+    const definition = selections.definitionOf(field as SelectedField)
+    return definition?.name === '__typename' || definition?.extensions.rest?.cost === 0
+  }
+
+  const fields = [...measured.expand([root]).values()]
+  const paid = fields.filter((selected) => !isFree(selected))
   const { objects, weight } = measure(paid)
   const units = Math.max(paid.length, Math.ceil(weight / OBJECTS_PER_UNIT))
   // An empty selection is not free: it costs as much as a selection of one field.
-  const isFree = paid.length === 0 && fields.length > 0
-  return { units: isFree ? 0 : Math.max(1, units), fields: paid.length, objects, isConstant }
+  const least = paid.length === 0 && fields.length > 0 ? 0 : 1
+  return { units: Math.max(least, units), fields: paid.length, objects, isConstant }
 }
 
 /** Which `limit` in every list makes an operation fit, as a sentence. */

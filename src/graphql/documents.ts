@@ -1,26 +1,29 @@
 import {
   type DocumentNode,
+  type GraphQLError,
   type GraphQLSchema,
   getOperationAST,
   Kind,
   type OperationDefinitionNode,
   parse,
   type Token,
+  validate,
 } from 'graphql'
 import { LRUCache } from 'lru-cache'
 import { ApiError } from '../../schema/errors.js'
 import { anyOf, didYouMean, shownName } from '../../schema/problems.js'
+import { operations } from '../../schema/rest-operations.js'
 import { type ExecutionRequest, MAX_PLANS, prepare } from '../execute/executor.js'
+import { DocumentLimitError, Selections } from '../execute/selections.js'
 import { type Cost, costOf, fittingLimit, type Variables } from './cost.js'
 import { assertWithinLimits, MAX_BYTES, MAX_TOKENS } from './limits.js'
-import { operationName } from './operation-name.js'
-import { DocumentLimitError } from './selection.js'
-import { type Validation, validateDocument } from './validate.js'
 import { createVariables } from './variables.js'
 
 /** Errors in longer documents name no lines: each is found by a walk over all lines before it. */
 const MAX_LOCATED_LINES = 1_000
 
+/** The most errors of one document. Each may cost a search for what the client could have meant. */
+const MAX_ERRORS = 10
 /** Names of operations that an error lists. */
 const MAX_NAMES = 10
 
@@ -50,29 +53,56 @@ function noOperation({ definitions }: DocumentNode, name: string | undefined): s
   return `The document has no operation named ${shownName(name)}; ${didYouMean(name, names) ?? `it has ${anyOf(names) || 'one without a name'}.`}`
 }
 
+/**
+ * Names an operation in logs and metrics, by the operationIds of its root fields in alphabetical order. The client's own
+ * name for it is not used: it can be long and have any value.
+ */
+function nameOf(selections: Selections, operation: OperationDefinitionNode): string | undefined {
+  const defined = selections.schema.getRootType(operation.operation)?.getFields()
+  const names = new Set<string>()
+  for (const selected of selections.expand([selections.root(operation)]).values())
+    for (const { node } of selected) {
+      const field = node.name.value
+      const isIntrospection = field === '__schema' || field === '__type'
+      const name = operations.find(({ name }) => name === field)?.operationId ?? defined?.[field]?.name
+      if (isIntrospection) names.add('introspection')
+      else if (name) names.add(name)
+    }
+  return [...names].sort().join(',') || undefined
+}
+
 /** A document within the limits, with everything that can be computed before it runs. Each result is computed once. */
 export class KnownDocument {
   readonly node: DocumentNode
+  readonly selections: Selections
   readonly #operations = new Map<string | undefined, KnownOperation>()
-  #validation?: Validation
+  #validation?: { errors: readonly GraphQLError[]; size: number }
 
   /** @throws ApiError invalid_request (a limit), GraphQLError (a syntax error) */
-  constructor(
-    readonly schema: GraphQLSchema,
-    source: string,
-  ) {
+  constructor(schema: GraphQLSchema, source: string) {
     this.node = parseWithinLimits(source)
-    assertWithinLimits(this.node)
-  }
-
-  get #validated(): Validation {
-    this.#validation ??= validateDocument(this.schema, this.node)
-    return this.#validation
+    this.selections = new Selections(schema, this.node)
+    assertWithinLimits(this.selections)
   }
 
   /** Validation errors; empty for a valid document. */
   get errors() {
     return this.#validated.errors
+  }
+
+  get #validated() {
+    this.#validation ??= this.#validate()
+    return this.#validation
+  }
+
+  #validate() {
+    const errors = validate(this.selections.schema, this.node, undefined, { maxErrors: MAX_ERRORS })
+    try {
+      return { errors, size: errors.length > 0 ? 0 : this.selections.size }
+    } catch (error) {
+      if (!(error instanceof DocumentLimitError)) throw error
+      return { errors: [error], size: 0 }
+    }
   }
 
   /**
@@ -81,16 +111,13 @@ export class KnownDocument {
    */
   get weight(): number {
     const { definitions, loc } = this.node
+    // Comments are tokens, too. A syntax tree without locations keeps none.
     let tokens = loc ? 0 : MAX_TOKENS
-    let isConditional = !loc
-    for (let token: Token | null | undefined = loc?.startToken; token; token = token.next) {
-      tokens++
-      if (token.value === 'skip' || token.value === 'include') isConditional = true
-    }
+    for (let token: Token | null | undefined = loc?.startToken; token; token = token.next) tokens++
     const text = 2 * (loc?.source.body.length ?? 0)
     const operations = definitions.filter(({ kind }) => kind === Kind.OPERATION_DEFINITION).length
-    const plans = operations * (isConditional ? MAX_PLANS : 1)
-    return BYTES_PER_DOCUMENT + text + BYTES_PER_TOKEN * tokens + BYTES_PER_SELECTION * plans * this.#validated.expanded
+    const plans = operations * (this.selections.conditions.size > 0 ? MAX_PLANS : 1)
+    return BYTES_PER_DOCUMENT + text + BYTES_PER_TOKEN * tokens + BYTES_PER_SELECTION * plans * this.#validated.size
   }
 
   /** @throws ApiError invalid_request (the name is wrong, or missing among several) */
@@ -118,12 +145,11 @@ export class KnownOperation {
   constructor(document: KnownDocument, definition: OperationDefinitionNode) {
     this.#document = document
     this.definition = definition
-    this.name = operationName(document.schema, document.node, definition)
+    this.name = nameOf(document.selections, definition)
   }
 
   cost(variables: Variables): Cost {
-    const { schema, node } = this.#document
-    const cost = this.#cost ?? costOf(schema, node, this.definition, variables)
+    const cost = this.#cost ?? costOf(this.#document.selections, this.definition, variables)
     if (cost.isConstant) this.#cost = cost
     return cost
   }
@@ -132,7 +158,7 @@ export class KnownOperation {
   row(variables: Variables): string | undefined {
     const [node] = this.definition.selectionSet.selections
     if (node?.kind !== Kind.FIELD) return
-    const field = this.#document.schema.getMutationType()?.getFields()[node.name.value]
+    const field = this.#document.selections.schema.getMutationType()?.getFields()[node.name.value]
     const id = /\{(\w+)\}$/.exec(field?.extensions.rest?.path ?? '')?.[1]
     const given = node.arguments?.find(({ name }) => name.value === id)?.value
     if (given?.kind === Kind.INT) return given.value
@@ -142,17 +168,18 @@ export class KnownOperation {
 
   /** Which `limit` in every list makes the operation fit, as a sentence. */
   fittingLimit(variables: Variables, fits: (cost: Cost) => boolean): string {
-    const { schema, node } = this.#document
-    return fittingLimit((limit) => fits(costOf(schema, node, this.definition, variables, limit)))
+    const { selections } = this.#document
+    return fittingLimit((limit) => fits(costOf(selections, this.definition, variables, limit)))
   }
 
   /** Executes it with the variables that the client sent. */
   execute(values: Variables, request: Omit<ExecutionRequest, 'variables'>) {
-    const { schema, node } = this.#document
-    this.#read ??= createVariables(schema, node, this.definition)
+    const { selections } = this.#document
+    const { schema, document } = selections
+    this.#read ??= createVariables(schema, document, this.definition)
     const variables = this.#read(values)
     if ('errors' in variables) return variables
-    this.#prepared ??= prepare(schema, node, this.definition)
+    this.#prepared ??= prepare(schema, document, this.definition, { selections })
     return this.#prepared({ ...request, variables: variables.coerced })
   }
 }

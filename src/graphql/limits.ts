@@ -1,5 +1,5 @@
-import { type DocumentNode, type FieldNode, Kind, type SelectionSetNode } from 'graphql'
-import { DocumentLimitError, expand, fragmentsOf } from './selection.js'
+import { type FieldNode, type FragmentDefinitionNode, Kind, type SelectionNode, type SelectionSetNode } from 'graphql'
+import { DocumentLimitError, type Selections } from '../execute/selections.js'
 
 // The limits of a document. They are checked before its cost is charged and before it is validated, from the document
 // alone, in time linear in its size.
@@ -24,51 +24,50 @@ interface Depth {
   data: number
   introspection: number
 }
+const NONE: Depth = { data: 0, introspection: 0 }
 
 /** @throws ApiError invalid_request, which names the limit and the figure */
-export function assertWithinLimits(document: DocumentNode): void {
-  const fragments = fragmentsOf(document)
+export function assertWithinLimits(selections: Selections): void {
+  const { fragments, document } = selections
+  /** All but those of inline fragments, which belong to others. */
   const sets: SelectionSetNode[] = []
   const aliases = { all: 0, introspection: 0 }
   let fields = 0
 
-  function count(set: SelectionSetNode, inIntrospection: boolean) {
+  const depths = new Map<FragmentDefinitionNode, Depth | undefined>()
+  function measureFragment(fragment: FragmentDefinitionNode): Depth {
+    const known = depths.get(fragment)
+    if (known) return known
+    if (depths.has(fragment))
+      throw new DocumentLimitError(`The fragment ${fragment.name.value} contains itself, which would never end.`)
+    depths.set(fragment, undefined)
+    sets.push(fragment.selectionSet)
+    const depth = measure(fragment.selectionSet, fragment.typeCondition.name.value.startsWith('__'))
+    depths.set(fragment, depth)
+    return depth
+  }
+
+  function measureBelow(node: SelectionNode, inIntrospection: boolean): Depth {
+    if (node.kind !== Kind.FRAGMENT_SPREAD)
+      return node.selectionSet ? measure(node.selectionSet, inIntrospection) : NONE
+    const fragment = fragments[node.name.value]
+    return fragment ? measureFragment(fragment) : NONE
+  }
+
+  /** Returns the depth of a selection, and counts what it has. */
+  function measure(set: SelectionSetNode, inIntrospection: boolean): Depth {
+    const deepest = { ...NONE }
     for (const node of set.selections) {
-      if (node.kind === Kind.FRAGMENT_SPREAD) continue
       const isField = node.kind === Kind.FIELD
+      const isIntrospection = isField && introspects(node)
       if (isField) {
         fields++
         if (node.alias) aliases.all++
         if (node.alias && inIntrospection) aliases.introspection++
         if (node.selectionSet) sets.push(node.selectionSet)
       }
-      if (node.selectionSet) count(node.selectionSet, inIntrospection || (isField && introspects(node)))
-    }
-  }
-
-  const depths = new Map<string, Depth | undefined>()
-  function depthOfFragment(name: string): Depth {
-    const fragment = fragments.get(name)
-    const known = depths.get(name)
-    if (known || !fragment) return known ?? { data: 0, introspection: 0 }
-    if (depths.has(name)) throw new DocumentLimitError(`The fragment ${name} contains itself, which would never end.`)
-    depths.set(name, undefined)
-    const depth = depthOf(fragment.selectionSet)
-    depths.set(name, depth)
-    return depth
-  }
-
-  function depthOf({ selections }: SelectionSetNode): Depth {
-    const deepest = { data: 0, introspection: 0 }
-    for (const node of selections) {
-      const { data, introspection } =
-        node.kind === Kind.FRAGMENT_SPREAD
-          ? depthOfFragment(node.name.value)
-          : node.selectionSet
-            ? depthOf(node.selectionSet)
-            : { data: 0, introspection: 0 }
-      const level = node.kind === Kind.FIELD ? 1 : 0
-      const isIntrospection = node.kind === Kind.FIELD && introspects(node)
+      const { data, introspection } = measureBelow(node, inIntrospection || isIntrospection)
+      const level = isField ? 1 : 0
       const around = isIntrospection ? Math.max(data, introspection) + 1 : introspection && introspection + level
       if (!isIntrospection) deepest.data = Math.max(deepest.data, data + level)
       deepest.introspection = Math.max(deepest.introspection, around)
@@ -76,24 +75,22 @@ export function assertWithinLimits(document: DocumentNode): void {
     return deepest
   }
 
-  for (const definition of document.definitions) {
-    if (definition.kind !== Kind.OPERATION_DEFINITION && definition.kind !== Kind.FRAGMENT_DEFINITION) continue
-    const isFragment = definition.kind === Kind.FRAGMENT_DEFINITION
-    if (isFragment) depthOfFragment(definition.name.value)
-    sets.push(definition.selectionSet)
-    count(definition.selectionSet, isFragment && definition.typeCondition.name.value.startsWith('__'))
+  const operations: Depth[] = []
+  for (const node of document.definitions) if (node.kind === Kind.FRAGMENT_DEFINITION) measureFragment(node)
+  for (const node of document.definitions) {
+    if (node.kind !== Kind.OPERATION_DEFINITION) continue
+    sets.push(node.selectionSet)
+    operations.push(measure(node.selectionSet, false))
   }
   assertAtMost(MAX_FIELDS, fields, 'fields')
   assertAtMost(MAX_INTROSPECTION_ALIASES, aliases.introspection, 'aliases in introspection')
   assertAtMost(MAX_ALIASES, aliases.all, 'aliases')
-  for (const definition of document.definitions) {
-    if (definition.kind !== Kind.OPERATION_DEFINITION) continue
-    const { data, introspection } = depthOf(definition.selectionSet)
+  for (const { data, introspection } of operations) {
     assertAtMost(MAX_DEPTH, data, 'levels of fields')
     assertAtMost(MAX_INTROSPECTION_DEPTH, introspection, 'levels of fields in introspection')
   }
   for (const set of sets)
-    for (const [key, repeated] of expand([{ set, type: undefined }], fragments, () => true))
+    for (const [key, repeated] of selections.expand([{ set, type: undefined }]))
       if (repeated.length > MAX_REPETITIONS)
         throw new DocumentLimitError(
           `One selection has a field ${repeated.length} times; at most ${MAX_REPETITIONS} are allowed. It is ${key}.`,

@@ -56,7 +56,7 @@ const COVERED: Record<string, string[]> = {
   'src/rate-limit/result.ts': ['limits', 'quota'],
   'src/graphql/cost.ts': ['documents'],
   'src/graphql/limits.ts': ['documents'],
-  'src/graphql/selection.ts': ['documents', 'hostile-documents', 'executor'],
+  'src/execute/selections.ts': ['documents', 'hostile-documents', 'executor'],
 }
 
 const { values, positionals } = parseArgs({

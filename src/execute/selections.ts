@@ -1,0 +1,175 @@
+import {
+  type DocumentNode,
+  type FieldNode,
+  type FragmentDefinitionNode,
+  type GraphQLField,
+  type GraphQLSchema,
+  getNamedType,
+  isInterfaceType,
+  isObjectType,
+  Kind,
+  type OperationDefinitionNode,
+  SchemaMetaFieldDef,
+  type SelectionNode,
+  type SelectionSetNode,
+  TypeMetaFieldDef,
+  TypeNameMetaFieldDef,
+  visit,
+} from 'graphql'
+import { ApiError } from '../../schema/errors.js'
+
+/** A document that exceeds a limit. It is refused before the quota, and charged one unit. */
+export class DocumentLimitError extends ApiError {
+  constructor(message: string) {
+    super('invalid_request', message)
+  }
+}
+
+/** Selections that the merged selection sets of a document may have together. */
+const MAX_EXPANDED = 5_000
+
+/** A selection set, and the name of the type that it selects from, as far as it is known. */
+export interface Selection {
+  set: SelectionSetNode
+  type: string | undefined
+}
+
+export interface SelectedField {
+  node: FieldNode
+  /** The name of the type that it is selected from. */
+  parent: string | undefined
+}
+
+/** Fields by response key. */
+export type Fields = Map<string, SelectedField[]>
+
+/** Selections that a walk may still visit. */
+interface Budget {
+  left: number
+}
+const newBudget = (): Budget => ({ left: MAX_EXPANDED })
+
+/**
+ * What all readers of a document share: its limits, its cost, its name in logs, and its execution. The document need not
+ * be valid: an unknown field has no definition, an unknown fragment no fields.
+ */
+export class Selections {
+  /** By name. */
+  readonly fragments: Record<string, FragmentDefinitionNode> = Object.create(null)
+  /** The names of the variables that @skip and @include use. */
+  readonly conditions = new Set<string>()
+  readonly #numbers = new Map<object, number>()
+
+  constructor(
+    readonly schema: GraphQLSchema,
+    readonly document: DocumentNode,
+  ) {
+    visit(document, {
+      FragmentDefinition: (node) => {
+        this.fragments[node.name.value] = node
+      },
+      Directive: ({ name, arguments: given = [] }) => {
+        if (name.value !== 'skip' && name.value !== 'include') return
+        for (const { value } of given) if (value.kind === Kind.VARIABLE) this.conditions.add(value.name.value)
+      },
+    })
+  }
+
+  definitionOf({ node, parent }: SelectedField): GraphQLField<unknown, unknown> | undefined {
+    const name = node.name.value
+    const type = parent === undefined ? undefined : this.schema.getType(parent)
+    const known = isObjectType(type) || isInterfaceType(type) ? type.getFields()[name] : undefined
+    return known ?? [TypeNameMetaFieldDef, SchemaMetaFieldDef, TypeMetaFieldDef].find((field) => field.name === name)
+  }
+
+  /** The selection sets below fields of one response key, which are merged. */
+  below(fields: SelectedField[]): Selection[] {
+    return fields.flatMap((field) => {
+      const { selectionSet: set } = field.node
+      const definition = set && this.definitionOf(field)
+      return set ? [{ set, type: definition && getNamedType(definition.type).name }] : []
+    })
+  }
+
+  /**
+   * The fields of merged selection sets. Each fragment is expanded once.
+   *
+   * @throws DocumentLimitError if the budget does not last
+   */
+  expand(selections: Selection[], includes = (_: SelectionNode) => true, budget: Budget = { left: Infinity }): Fields {
+    const fields: Fields = new Map()
+    const spread = new Set<string>()
+    const walk = ({ set, type }: Selection) => {
+      budget.left -= set.selections.length
+      if (budget.left < 0)
+        throw new DocumentLimitError(
+          `The fragments of the document expand to more than ${MAX_EXPANDED} selections, which is the most allowed. Spread fewer fragments in each other.`,
+        )
+      for (const node of set.selections) {
+        if (!includes(node)) continue
+        if (node.kind === Kind.FIELD) {
+          const key = (node.alias ?? node.name).value
+          const others = fields.get(key)
+          if (others) others.push({ node, parent: type })
+          else fields.set(key, [{ node, parent: type }])
+        } else if (node.kind === Kind.INLINE_FRAGMENT) {
+          walk({ set: node.selectionSet, type: node.typeCondition?.name.value ?? type })
+        } else if (!spread.has(node.name.value)) {
+          spread.add(node.name.value)
+          const fragment = this.fragments[node.name.value]
+          if (fragment) walk({ set: fragment.selectionSet, type: fragment.typeCondition.name.value })
+        }
+      }
+    }
+    for (const selection of selections) walk(selection)
+    return fields
+  }
+
+  /** What an operation selects from. */
+  root({ selectionSet: set, operation }: OperationDefinitionNode): Selection {
+    return { set, type: this.schema.getRootType(operation)?.name }
+  }
+
+  /**
+   * Computes something of merged selection sets, of each once, however often it is selected. Fragments can make
+   * exponentially many different ones, so their selections are limited.
+   */
+  fold<Result>(compute: (fields: Fields) => Result, includes?: (node: SelectionNode) => boolean, budget = newBudget()) {
+    const known = new Map<string, Result>()
+    const expand = (selections: Selection[]) => this.expand(selections, includes, budget)
+    const of = (selections: Selection[]): Result => {
+      const key = this.keyOf(selections.map(({ set }) => set))
+      const result = known.get(key) ?? compute(expand(selections))
+      known.set(key, result)
+      return result
+    }
+    return { of, expand }
+  }
+
+  /** The selections of all operations with fragments expanded: what the plans of their executions can hold at most. */
+  get size(): number {
+    const budget = newBudget()
+    const visited = this.fold(
+      (fields): true => {
+        for (const selected of fields.values()) visited.of(this.below(selected))
+        return true
+      },
+      undefined,
+      budget,
+    )
+    for (const node of this.document.definitions)
+      if (node.kind === Kind.OPERATION_DEFINITION) visited.of([this.root(node)])
+    return MAX_EXPANDED - budget.left
+  }
+
+  /** A text that is the same for the same nodes. */
+  keyOf(nodes: readonly object[]): string {
+    return nodes.map((node) => this.#numberOf(node)).join()
+  }
+
+  #numberOf(node: object): number {
+    const number = this.#numbers.get(node) ?? this.#numbers.size
+    this.#numbers.set(node, number)
+    return number
+  }
+}
