@@ -80,7 +80,7 @@ export function start(): (reason: string) => void {
     }
     if (ADMIN_PORT) {
       const admin = await listen(app.admin, { port: ADMIN_PORT, host: HOST, setting: 'ADMIN_PORT' })
-      // After the server, so that probes and metrics have answers for as long as requests have.
+      // Closed after the server: probes and metrics are answered for as long as requests are.
       closers.push(() => admin.close())
     }
 

@@ -37,9 +37,9 @@ export class Lookups<T> {
     if (!lookup) {
       lookup = new Promise<T>((resolve) => {
         const start = (admitted: boolean) => {
-          const answer = admitted ? lookUp() : this.#refuse(address)
-          resolve(answer)
-          return answer
+          const result = admitted ? lookUp() : this.#refuse(address)
+          resolve(result)
+          return result
         }
         if (over && waiting.length >= MAX_TOGETHER) void start(false)
         else waiting.push(start)

@@ -14,22 +14,18 @@ export const MAX_HEAD = 16_384
 /** The last moment that a Date can have, in Unix seconds: no ban lasts longer. */
 const LAST_SECOND = 8_640_000_000_000
 
-const text = (description: string, example: string | undefined, bounds: Schema): Header => ({
-  description,
-  required: true,
-  schema: { type: 'string', ...bounds },
-  example,
-})
+function header(description: string, example: unknown, schema: Schema): Header {
+  return { description, required: true, schema, example }
+}
+
+const text = (description: string, example: string | undefined, bounds: Schema) =>
+  header(description, example, { type: 'string', ...bounds })
 
 /** A header whose value is one and the same text for every request. */
 const constant = (description: string, value: string) => text(description, value, { enum: [value] })
 
-const integer = (description: string, example: unknown, minimum: number, maximum = MAX_INT): Header => ({
-  description,
-  required: true,
-  schema: { type: 'integer', format: 'int64', minimum, maximum },
-  example: Number(example),
-})
+const integer = (description: string, example: unknown, minimum: number, maximum = MAX_INT) =>
+  header(description, Number(example), { type: 'integer', format: 'int64', minimum, maximum })
 
 /** A header that is not on each of these responses. */
 const optional = (header: Header): Header => ({ ...header, required: undefined })
@@ -110,7 +106,7 @@ export const createSharedHeaders = (): Record<string, Header> => ({
 export const headerRefs = (...names: string[]): ResponseObject['headers'] =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
 
-/** Headers of answers that an Idempotency-Key has replayed, and of the one that says that the first is still running. */
+/** For responses that an Idempotency-Key replays, and for the 409 that says that the first request still runs. */
 export function idempotencyHeaders({ rest }: Operation, status: number): Record<string, Header> {
   if (rest.method !== 'POST' || ![rest.status, 409, 422].includes(status as 201)) return {}
   const replayed = constant('This is the response to an earlier request with the same `Idempotency-Key`.', 'true')

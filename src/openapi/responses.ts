@@ -12,7 +12,7 @@ import { listName } from './schemas.js'
 
 type Response = [status: number, response: ResponseObject]
 
-/** The error codes that an operation can answer with. */
+/** The error codes that an operation can return. */
 function errorCodes(operation: Operation): ErrorCode[] {
   const { method, path, deprecation, cost, errors = [] } = operation.rest
   const fields = Object.values(inputOf(operation)?.getFields() ?? {})

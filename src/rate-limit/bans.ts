@@ -18,63 +18,57 @@ export const DAY_MS = 86_400_000
 
 const DAY_SECONDS = DAY_MS / 1000
 
+export type Bans = ReturnType<typeof createBans>
+
 /** The rule of strikes and bans over three limiters of the library, in whichever store they count. */
-export class Bans {
-  readonly #rule: BanRule
-  readonly #strikes: RateLimiterAbstract
+export function createBans(
+  { banAfter, banSeconds, banCarrySeconds }: BanRule,
+  keyPrefix: string,
+  createLimiter: (options: { keyPrefix: string; points: number; duration: number }) => RateLimiterAbstract,
+) {
+  const create = (name: string, seconds: number) =>
+    createLimiter({ keyPrefix: `${keyPrefix}:${name}`, points: 0, duration: seconds })
+  const strikes = create('strikes', STRIKES_MS / 1000)
   /** Bans within the last day. */
-  readonly #counts: RateLimiterAbstract
+  const counts = create('bans', DAY_SECONDS)
   /** The end of the current ban in epoch milliseconds, for as long as the ban is carried. */
-  readonly #marks: RateLimiterAbstract
+  const marks = create('ban', DAY_SECONDS)
 
-  constructor(
-    rule: BanRule,
-    keyPrefix: string,
-    createLimiter: (options: { keyPrefix: string; points: number; duration: number }) => RateLimiterAbstract,
-  ) {
-    this.#rule = rule
-    const create = (name: string, seconds: number) =>
-      createLimiter({ keyPrefix: `${keyPrefix}:${name}`, points: 0, duration: seconds })
-    this.#strikes = create('strikes', STRIKES_MS / 1000)
-    this.#counts = create('bans', DAY_SECONDS)
-    this.#marks = create('ban', DAY_SECONDS)
-  }
+  const carry = (id: string, { bannedUntil, banCarriedMs }: Ban) => marks.set(id, bannedUntil, banCarriedMs / 1000)
 
-  /** The keys of a subject's mark and of its number of bans, for a store that reads them together with its windows. */
-  keys(id: string): [mark: string, count: string] {
-    return [this.#marks.getKey(id), this.#counts.getKey(id)]
-  }
+  return {
+    carry,
 
-  /** The current ban. */
-  async find(id: string): Promise<Ban | undefined> {
-    const mark = await this.#marks.get(id)
-    if (!mark || mark.msBeforeNext <= 0 || mark.consumedPoints <= Date.now()) return
-    return { bannedUntil: mark.consumedPoints, banCarriedMs: mark.msBeforeNext }
-  }
+    /** The keys of a subject's mark and of its number of bans, for a store that reads them together with its windows. */
+    keys: (id: string): [mark: string, count: string] => [marks.getKey(id), counts.getKey(id)],
 
-  /** The bans within the last day. */
-  async count(id: string): Promise<number> {
-    const count = await this.#counts.get(id)
-    return count && count.msBeforeNext > 0 ? count.consumedPoints : 0
-  }
+    /** The current ban. */
+    async find(id: string): Promise<Ban | undefined> {
+      const mark = await marks.get(id)
+      if (!mark || mark.msBeforeNext <= 0 || mark.consumedPoints <= Date.now()) return
+      return { bannedUntil: mark.consumedPoints, banCarriedMs: mark.msBeforeNext }
+    },
 
-  async carry(id: string, { bannedUntil, banCarriedMs }: Ban): Promise<void> {
-    await this.#marks.set(id, bannedUntil, banCarriedMs / 1000)
-  }
+    /** The bans within the last day. */
+    async count(id: string): Promise<number> {
+      const count = await counts.get(id)
+      return count && count.msBeforeNext > 0 ? count.consumedPoints : 0
+    },
 
-  /**
-   * Counts a strike that came at `at` after `previousBans`; returns the ban that it starts, if it starts one.
-   * Each ban begins a new count of strikes, so that one still on its way when a ban starts cannot start another.
-   */
-  async strike(id: string, at: number, previousBans: number): Promise<Ban | undefined> {
-    if (this.#rule.banAfter === 0) return
-    const { consumedPoints } = await this.#strikes.penalty(`${id}:${previousBans}`)
-    if (consumedPoints !== this.#rule.banAfter) return
-    const seconds = Math.min(this.#rule.banSeconds * 2 ** previousBans, DAY_SECONDS)
-    // The Redis limiter takes whole seconds, and keeps forever what lasts less than one.
-    const carrySeconds = Math.ceil(Math.min(seconds, this.#rule.banCarrySeconds))
-    const ban = { bannedUntil: at + seconds * 1000, banCarriedMs: carrySeconds * 1000 }
-    await Promise.all([this.#counts.set(id, previousBans + 1, seconds + DAY_SECONDS), this.carry(id, ban)])
-    return ban
+    /**
+     * Counts a strike that came at `at` after `previousBans`; returns the ban that it starts, if it starts one.
+     * Each ban begins a new count of strikes, so that one still on its way when a ban starts cannot start another.
+     */
+    async strike(id: string, at: number, previousBans: number): Promise<Ban | undefined> {
+      if (banAfter === 0) return
+      const { consumedPoints } = await strikes.penalty(`${id}:${previousBans}`)
+      if (consumedPoints !== banAfter) return
+      const seconds = Math.min(banSeconds * 2 ** previousBans, DAY_SECONDS)
+      // The Redis limiter takes whole seconds, and keeps forever what lasts less than one.
+      const carrySeconds = Math.ceil(Math.min(seconds, banCarrySeconds))
+      const ban = { bannedUntil: at + seconds * 1000, banCarriedMs: carrySeconds * 1000 }
+      await Promise.all([counts.set(id, previousBans + 1, seconds + DAY_SECONDS), carry(id, ban)])
+      return ban
+    },
   }
 }

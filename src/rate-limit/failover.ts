@@ -2,84 +2,73 @@ import { type Cluster, Redis } from 'ioredis'
 import type { Logger } from '../log.js'
 import type { MemoryStore } from './memory.js'
 import type { RedisStore } from './redis.js'
-import type { RateLimiter, RateLimitResult, Subject } from './result.js'
+import type { RateLimiter } from './result.js'
 
 const HEARTBEAT_MS = 500
 
 /**
  * Counts in Redis, and in memory while Redis is unreachable. Memory mirrors the last reply of Redis, so that counting
  * continues from there. Each command to Redis carries the counters in memory, so that Redis learns what was counted
- * alone and what it lost in a restart.
+ * alone and what it lost in a restart. A Redis that cannot be reached at first is no error.
  */
-export class FailoverRateLimiter implements RateLimiter {
-  readonly #client: Redis | Cluster
-  readonly #redis: RedisStore
-  readonly #memory: MemoryStore
-  readonly #log: Logger
-  #heartbeat?: NodeJS.Timeout
-  #closed = false
+export async function openFailover(
+  client: Redis | Cluster,
+  redis: RedisStore,
+  memory: MemoryStore,
+  log: Logger,
+): Promise<RateLimiter> {
+  let heartbeat: NodeJS.Timeout | undefined
+  let closed = false
   /** Once Redis has failed, no request touches it until the heartbeat has reached it again. */
-  #away = false
+  let away = false
   /** In the slot that failed last: a part of a cluster may be unreachable. */
-  #probe: string
+  let probe = redis.key('probe')
 
-  constructor(client: Redis | Cluster, redis: RedisStore, memory: MemoryStore, log: Logger) {
-    this.#client = client
-    this.#redis = redis
-    this.#memory = memory
-    this.#log = log
-    this.#probe = redis.key('probe')
-    // The first to know, and with the reason. Without a listener the event would end the process.
-    client.on('error', (error) => this.#lose(error))
-  }
-
-  get state(): RateLimiter['state'] {
-    return this.#away ? 'degraded' : 'redis'
-  }
-
-  /** A Redis that cannot be reached is no error: counting begins in memory, and moves to Redis when it appears. */
-  async open(): Promise<void> {
-    await this.#client.connect().catch(() => {})
-    await this.#beat()
-  }
-
-  async consume(subject: Subject, cost: number): Promise<RateLimitResult> {
-    if (!this.#away) {
-      try {
-        const result = await this.#redis.consume(subject, cost, this.#memory.counters(subject.id))
-        this.#memory.adopt(subject, result)
-        return result
-      } catch (error) {
-        this.#lose(error, `${this.#redis.key(subject.id)}:probe`)
-      }
-    }
-    return this.#memory.consume(subject, cost)
-  }
-
-  async close(): Promise<void> {
-    this.#closed = this.#away = true
-    clearTimeout(this.#heartbeat)
-    this.#client.disconnect()
-  }
-
-  #lose(error: unknown, probe = this.#probe): void {
-    if (this.#away) return
-    this.#away = true
-    this.#probe = probe
-    this.#log.warn({ err: error }, 'Redis is unreachable: this gateway counts alone')
+  function lose(error: unknown, failed = probe): void {
+    if (away) return
+    away = true
+    probe = failed
+    log.warn({ err: error }, 'Redis is unreachable: this gateway counts alone')
   }
 
   /** A write, because a replica, a full or a half-loaded Redis still answers a ping. Also notices a loss when idle. */
-  async #beat(): Promise<void> {
+  async function beat(): Promise<void> {
     try {
-      await this.#redis.inTime(this.#client.set(this.#probe, '', 'PX', HEARTBEAT_MS))
-      if (this.#away && !this.#closed) this.#log.info('Redis is back: counting in it again')
-      this.#away = this.#closed
+      await redis.inTime(client.set(probe, '', 'PX', HEARTBEAT_MS))
+      if (away && !closed) log.info('Redis is back: counting in it again')
+      away = closed
     } catch (error) {
-      this.#lose(error)
+      lose(error)
       // After a failover the old address may lead to the new master. Once a beat, not once for each request in flight.
-      if (this.#client instanceof Redis && /^READONLY/.test((error as Error).message)) this.#client.disconnect(true)
+      if (client instanceof Redis && /^READONLY/.test((error as Error).message)) client.disconnect(true)
     }
-    if (!this.#closed) this.#heartbeat = setTimeout(() => this.#beat(), HEARTBEAT_MS).unref()
+    if (!closed) heartbeat = setTimeout(beat, HEARTBEAT_MS).unref()
+  }
+
+  // The first to know, and with the reason. Without a listener the event would end the process.
+  client.on('error', (error) => lose(error))
+  await client.connect().catch(() => {})
+  await beat()
+
+  return {
+    get state() {
+      return away ? 'degraded' : 'redis'
+    },
+    async consume(subject, cost) {
+      if (away) return memory.consume(subject, cost)
+      try {
+        const result = await redis.consume(subject, cost, memory.counters(subject.id))
+        memory.adopt(subject, result)
+        return result
+      } catch (error) {
+        lose(error, `${redis.key(subject.id)}:probe`)
+        return memory.consume(subject, cost)
+      }
+    },
+    async close() {
+      closed = away = true
+      clearTimeout(heartbeat)
+      client.disconnect()
+    },
   }
 }

@@ -14,27 +14,13 @@ export function bindingWindow({ windows, refusedBy }: RateLimitResult): WindowSt
   return binding as WindowState
 }
 
-/** `RateLimit-Policy` of draft-ietf-httpapi-ratelimit-headers-10: every window with its limit and its length. */
-function policy({ windows }: RateLimitResult): string {
-  let text = ''
-  for (const { name, limit, seconds } of windows) text += `${text && ', '}"${name}";q=${limit};w=${seconds}`
-  return text
-}
+/** When a refused request may come again, in epoch milliseconds: at the end of its ban, or of the binding window. */
+const endOf = ({ outcome, bannedUntil }: RateLimitResult, binding: WindowState) =>
+  outcome === 'banned' && bannedUntil ? bannedUntil : binding.resetAt
 
-/** `RateLimit` of the same draft: what remains in every window, and the seconds until it resets. */
-function remaining({ windows, at }: RateLimitResult, banEnd: number | undefined): string {
-  let text = ''
-  for (const window of windows) {
-    const wait = Math.max(0, Math.ceil(((banEnd ?? window.resetAt) - at) / 1000))
-    text += `${text && ', '}"${window.name}";r=${banEnd ? 0 : window.remaining};t=${wait}`
-  }
-  return text
-}
-
-/** Whole seconds until the binding window resets or the ban ends, at least 1, by the clock of the store. */
-function secondsToWait(result: RateLimitResult): number {
-  const banEnd = result.outcome === 'banned' ? result.bannedUntil : undefined
-  const reset = Math.ceil((banEnd ?? bindingWindow(result).resetAt) / 1000)
+/** Whole seconds until that moment as the headers show it, at least 1, by the clock of the store. */
+function secondsToWait(result: RateLimitResult, binding = bindingWindow(result)): number {
+  const reset = Math.ceil(endOf(result, binding) / 1000)
   return Math.max(1, Math.ceil(reset - result.at / 1000))
 }
 
@@ -61,19 +47,29 @@ export function refusalMessage(result: RateLimitResult, cost = 1): string {
 
 /**
  * Sets X-RateLimit-* (docs/specification.md, Limits) of the binding window (reset in Unix seconds, rounded up), the cost of
- * the request, and the headers of the draft. A refusal also has Retry-After, which counts from the store's clock and ends
- * with the reset.
+ * the request, and the headers of draft-ietf-httpapi-ratelimit-headers-10: `RateLimit-Policy` has the limit and the length
+ * of every window, `RateLimit` what remains and the seconds until it resets. A refusal also has Retry-After, which counts
+ * from the store's clock and ends with the reset.
  */
 export function setRateLimitHeaders(headers: Record<string, string>, result: RateLimitResult, refused: boolean): void {
+  const { at, cost, windows } = result
+  const banned = result.outcome === 'banned'
   const binding = bindingWindow(result)
-  const banEnd = result.outcome === 'banned' ? result.bannedUntil : undefined
-  const reset = Math.ceil((banEnd ?? binding.resetAt) / 1000)
+  let policy = ''
+  let left = ''
+  for (const window of windows) {
+    const comma = policy && ', '
+    const wait = Math.max(0, Math.ceil((endOf(result, window) - at) / 1000))
+    policy += `${comma}"${window.name}";q=${window.limit};w=${window.seconds}`
+    left += `${comma}"${window.name}";r=${banned ? 0 : window.remaining};t=${wait}`
+  }
   headers['x-ratelimit-limit'] = String(binding.limit)
-  headers['x-ratelimit-remaining'] = String(banEnd ? 0 : binding.remaining)
-  headers['x-ratelimit-reset'] = String(reset)
-  headers['ratelimit-policy'] = policy(result)
-  headers['x-ratelimit-cost'] = String(result.cost)
-  headers.ratelimit = remaining(result, banEnd)
+  headers['x-ratelimit-remaining'] = String(banned ? 0 : binding.remaining)
+  headers['x-ratelimit-reset'] = String(Math.ceil(endOf(result, binding) / 1000))
+  headers['ratelimit-policy'] = policy
+  headers['x-ratelimit-cost'] = String(cost)
+  headers.ratelimit = left
   // The error may have a longer wait.
-  if (refused) headers['retry-after'] = String(Math.max(secondsToWait(result), Number(headers['retry-after'] ?? 0)))
+  if (refused)
+    headers['retry-after'] = String(Math.max(secondsToWait(result, binding), Number(headers['retry-after'] ?? 0)))
 }

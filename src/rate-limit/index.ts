@@ -1,4 +1,4 @@
-import { FailoverRateLimiter } from './failover.js'
+import { openFailover } from './failover.js'
 import { MemoryStore } from './memory.js'
 import { createClient, RedisStore } from './redis.js'
 import type { RateLimiter, RateLimiterOptions } from './result.js'
@@ -19,7 +19,5 @@ export const openRateLimiter = async (options: RateLimiterOptions): Promise<Rate
   const memory = new MemoryStore(rule, keyPrefix)
   if (!redisUrl) return { consume: memory.consume.bind(memory), state: 'memory', close: async () => {} }
   const client = createClient(redisUrl)
-  const limiter = new FailoverRateLimiter(client, new RedisStore(client, rule, keyPrefix, redisTimeoutMs), memory, log)
-  await limiter.open()
-  return limiter
+  return openFailover(client, new RedisStore(client, rule, keyPrefix, redisTimeoutMs), memory, log)
 }

@@ -1,6 +1,6 @@
 import { RateLimiterMemory } from 'rate-limiter-flexible'
-import { type BanRule, Bans, GRACE_MS } from './bans.js'
-import { type Counter, type StoreResult, type Subject, storeResult, type WindowName } from './result.js'
+import { type BanRule, type Bans, createBans, GRACE_MS } from './bans.js'
+import { type Counter, type RateLimitResult, type Subject, storeResult, type WindowName } from './result.js'
 
 /** By window; `refusedAt` is the time of the first refusal. */
 export type Counters = { [name in WindowName]?: Counter & { refusedAt?: number } }
@@ -15,7 +15,7 @@ export class MemoryStore {
   #sweepAt = 1_000
 
   constructor(rule: BanRule, keyPrefix: string) {
-    this.#bans = new Bans(rule, keyPrefix, (options) => new RateLimiterMemory(options))
+    this.#bans = createBans(rule, keyPrefix, (options) => new RateLimiterMemory(options))
   }
 
   /** Subjects held, those with ended windows included: at most twice as many as have lately been live. */
@@ -23,7 +23,7 @@ export class MemoryStore {
     return this.#subjects.size
   }
 
-  async consume(subject: Subject, cost: number): Promise<StoreResult> {
+  async consume(subject: Subject, cost: number): Promise<RateLimitResult> {
     const { id, windows, bannable } = subject
     const ban = bannable ? await this.#bans.find(id) : undefined
     const at = Date.now()
@@ -61,7 +61,7 @@ export class MemoryStore {
   }
 
   /** Copies the decision of another store, to continue from there if that store fails. */
-  adopt({ id }: Subject, { windows, bannedUntil, banCarriedMs }: StoreResult): void {
+  adopt({ id }: Subject, { windows, bannedUntil, banCarriedMs }: RateLimitResult): void {
     const counters = this.#subjects.get(id)
     for (const { name, limit, remaining, resetAt } of windows) {
       const used = limit - remaining

@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs'
 import { Cluster, Redis, type RedisOptions, type Result } from 'ioredis'
 import { RateLimiterRedis } from 'rate-limiter-flexible'
 import { projectPath } from '../project.js'
-import { type Ban, type BanRule, Bans, GRACE_MS } from './bans.js'
+import { type Ban, type BanRule, type Bans, createBans, GRACE_MS } from './bans.js'
 import type { Counters } from './memory.js'
-import { type Counter, NOT_BEGUN, type RateLimitResult, type StoreResult, type Subject, storeResult } from './result.js'
+import { type Counter, NOT_BEGUN, type RateLimitResult, type Subject, storeResult } from './result.js'
 
 declare module 'ioredis' {
   interface RedisCommander<Context> {
@@ -65,7 +65,7 @@ interface Question {
   cost: number
   /** What the gateway knows of the subject's windows. */
   known: Counters | undefined
-  resolve(result: StoreResult): void
+  resolve(result: RateLimitResult): void
   reject(error: unknown): void
 }
 
@@ -82,7 +82,7 @@ export class RedisStore {
     this.#timeoutMs = timeoutMs
     this.#keyPrefix = keyPrefix
     const connection = { storeClient: redis, rejectIfRedisNotReady: true }
-    this.#bans = new Bans(rule, keyPrefix, (options) => new RateLimiterRedis({ ...options, ...connection }))
+    this.#bans = createBans(rule, keyPrefix, (options) => new RateLimiterRedis({ ...options, ...connection }))
     redis.defineCommand('decide', { lua: readFileSync(projectPath('src/rate-limit/decide.lua'), 'utf8') })
   }
 
@@ -92,7 +92,7 @@ export class RedisStore {
   }
 
   /** What is asked in one turn of the event loop travels in one command, because each command costs. */
-  consume(subject: Subject, cost: number, known: Counters | undefined): Promise<StoreResult> {
+  consume(subject: Subject, cost: number, known: Counters | undefined): Promise<RateLimitResult> {
     return new Promise((resolve, reject) => {
       if (this.#questions.push({ subject, cost, known, resolve, reject }) === 1) setImmediate(() => this.#send())
     })

@@ -30,10 +30,9 @@ export interface RateLimitResult {
   refusedBy: WindowName[]
   /** End of the ban in epoch milliseconds. With `limited`: this very refusal started the ban. */
   bannedUntil?: number
+  /** How much longer the store carries the ban. */
+  banCarriedMs?: number
 }
-
-/** What a store returns. `banCarriedMs`: how much longer it carries the ban. */
-export type StoreResult = RateLimitResult & { banCarriedMs?: number }
 
 /** What a store holds of one window. `resetAt` is in epoch milliseconds; 0 or in the past: the window has not begun. */
 export interface Counter {
@@ -47,9 +46,9 @@ export const NOT_BEGUN: Counter = { used: 0, resetAt: 0 }
 export function storeResult(
   { windows }: Subject,
   cost: number,
-  { at, outcome }: Pick<StoreResult, 'at' | 'outcome'>,
+  { at, outcome }: Pick<RateLimitResult, 'at' | 'outcome'>,
   counters: (Counter | undefined)[],
-): StoreResult {
+): RateLimitResult {
   const states = windows.map(({ name, limit, seconds }, i) => {
     const { used, resetAt } = counters[i] ?? NOT_BEGUN
     return { name, limit, seconds, remaining: Math.max(0, limit - used), resetAt: resetAt || at + seconds * 1000 }
