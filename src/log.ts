@@ -25,7 +25,7 @@ function standardError(): DestinationStream {
     periodicFlush: GATHER_MS,
     maxLength: MAX_WAITING,
     retryEAGAIN: () => tries-- > 0,
-    // Gathering strings takes three times as long. The type of `write` knows only them.
+    // Gathering strings takes three times the processor time, but they are all that the type of `write` knows.
     contentMode: 'buffer',
   })
   // Before pino's own listener, which would wait for the reader forever.

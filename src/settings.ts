@@ -17,7 +17,7 @@ const number = (min: number, max: number, fallback: number) =>
 const url = (protocols: string[]) =>
   z.string().refine((value) => URL.canParse(value) && protocols.includes(new URL(value).protocol))
 
-/** An address, or a name (RFC 1123). Four numbers that are no address are no name either. */
+/** An address, or a name (RFC 1123). Four numbers that are not an address are not a name either. */
 const isHost = (value: string) =>
   isIP(value) > 0 ||
   (value.split('.').every((label) => /^\w([\w-]{0,61}\w)?$/.test(label)) && !/(^|\.)\d+$/.test(value))

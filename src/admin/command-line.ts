@@ -42,19 +42,19 @@ async function run(command: Command, action: Action, { environment, out, err }: 
 
 function createProgram(terminal: Terminal) {
   const { out: writeOut, err: writeErr } = terminal
-  const speaking = (command: Command) =>
+  const onTerminal = (command: Command) =>
     command.exitOverride().configureOutput({
       writeOut,
       writeErr,
       outputError: (message, write) => write(explain(command, message)),
     })
-  const program = speaking(
+  const program = onTerminal(
     new Command('keys')
       .description('Manages API keys. <key> is the id or the prefix of a key.')
       .configureHelp({ showGlobalOptions: true }),
   )
   const define = (usage: string, action: Action, description: string) => {
-    const command = speaking(program.command(usage))
+    const command = onTerminal(program.command(usage))
     command.action(() => run(command, action, terminal))
     return command.description(description).option('--json', 'print JSON, for programs')
   }

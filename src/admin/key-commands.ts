@@ -97,19 +97,8 @@ export const keyCommands = {
   },
   async list({ database, options }) {
     const keys = await database.prisma.apiKey.findMany({ orderBy: { id: 'asc' } })
-    return render(keys.map(printable), options.json, [
-      'id',
-      'name',
-      'plan',
-      'access',
-      'prefix',
-      'state',
-      'minuteLimit',
-      'dayLimit',
-      'expiresAt',
-      'replacedById',
-      'lastUsedAt',
-    ])
+    const columns = 'id name plan access prefix state minuteLimit dayLimit expiresAt replacedById lastUsedAt'
+    return render(keys.map(printable), options.json, columns.split(' '))
   },
   async show({ database, options }, idOrPrefix) {
     return render(printable(await find(database, idOrPrefix)), options.json)

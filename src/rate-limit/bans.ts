@@ -60,7 +60,6 @@ export function createBans(
      * Each ban begins a new count of strikes, so that one still on its way when a ban starts cannot start another.
      */
     async strike(id: string, at: number, previousBans: number): Promise<Ban | undefined> {
-      if (banAfter === 0) return
       const { consumedPoints } = await strikes.penalty(`${id}:${previousBans}`)
       if (consumedPoints !== banAfter) return
       const seconds = Math.min(banSeconds * 2 ** previousBans, DAY_SECONDS)
