@@ -20,21 +20,10 @@ import {
 } from 'graphql'
 import { inspect } from 'graphql/jsutils/inspect.js'
 import { ApiError } from '../../schema/errors.js'
-import {
-  type Cancelled,
-  type Complete,
-  type Data,
-  type Execution,
-  isObject,
-  type Path,
-  type PlannedField,
-  type Slot,
-} from './plan.js'
+import type { Cancelled, Complete, Data, Execution, Field, Path, PlannedField, Slot } from './plan.js'
 
 /** Places of a document that an error names. */
 const MAX_LOCATIONS = 10
-
-type Field = Omit<PlannedField, 'complete'>
 
 /** The result is longer than the request allows. */
 export class AnswerTooLong extends ApiError {
@@ -48,6 +37,8 @@ export class ResultObject {
   [key: string]: unknown
 }
 Object.setPrototypeOf(ResultObject.prototype, null)
+
+const isObject = (value: unknown): value is Data => typeof value === 'object' && value !== null
 
 export function isPromise(value: unknown): value is Promise<unknown> {
   if (value === null || (typeof value !== 'object' && typeof value !== 'function')) return false
@@ -123,53 +114,50 @@ function executeField(execution: Execution, field: PlannedField, source: unknown
     }
   }
   const path = pathOf(field, parentPath)
-  let info: GraphQLResolveInfo | undefined
   try {
-    if (!readsProperty || typeof value === 'function') {
-      throwIfCancelled(execution.cancelled)
-      info = resolveInfo(execution, field, path)
-      const { definition, nodes } = field
-      const args = field.args
-        ? { ...field.args }
-        : getArgumentValues(definition, nodes[0] as FieldNode, execution.variableValues)
-      value = (definition.resolve ?? defaultFieldResolver)(source, args, execution.contextValue, info)
-    }
+    if (!readsProperty || typeof value === 'function') value = resolve(execution, field, source, path)
   } catch (error) {
     return fail(execution, field, path, error)
   }
-  return completeAt(execution, field, value, info, path)
+  return completeAt(execution, field, value, path)
 }
 
 // Pothos finds preloaded relations by the identity of this object: paths below the field must have it as `prev`.
 const pathOf = ({ key, parentType }: Field, prev: Path | undefined): Path => ({ prev, key, typename: parentType.name })
 
-function resolveInfo(execution: Execution, field: PlannedField, path: Path): GraphQLResolveInfo {
+function resolve(execution: Execution, field: PlannedField, source: unknown, path: Path): unknown {
+  const { cancelled, contextValue, variableValues } = execution
+  throwIfCancelled(cancelled)
+  const { args, resolve = defaultFieldResolver } = field.definition
+  const given = args.length > 0 ? getArgumentValues(field.definition, field.nodes[0] as FieldNode, variableValues) : {}
+  return resolve(source, given, contextValue, infoOf(execution, field, path))
+}
+
+function infoOf(execution: Execution, field: Field, path: Path): GraphQLResolveInfo {
+  const { plan, rootValue, operation, variableValues } = execution
+  const { schema, fragments } = plan.selections
+  const { name: fieldName, type: returnType, parentType } = field
+  const fieldNodes = plan.nodesOf(variableValues, field)
   return {
-    fieldName: field.name,
-    fieldNodes: execution.plan.nodesOf(execution.variableValues, field),
-    returnType: field.type,
-    parentType: field.parentType,
+    fieldName,
+    fieldNodes,
+    returnType,
+    parentType,
     path,
-    schema: execution.schema,
-    fragments: execution.fragments,
-    rootValue: execution.rootValue,
-    operation: execution.operation,
-    variableValues: execution.variableValues,
+    schema,
+    fragments,
+    rootValue,
+    operation,
+    variableValues,
   }
 }
 
 /** Completes a value, or a promise of it. Returns null, or a promise of it, if that fails and the type allows null. */
-function completeAt(
-  execution: Execution,
-  slot: Slot,
-  value: unknown,
-  info: GraphQLResolveInfo | undefined,
-  path: Path,
-) {
+function completeAt(execution: Execution, slot: Slot, value: unknown, path: Path) {
   try {
     const completed = isPromise(value)
-      ? value.then((resolved) => slot.complete(execution, resolved, info, path))
-      : slot.complete(execution, value, info, path)
+      ? value.then((resolved) => slot.complete(execution, resolved, path))
+      : slot.complete(execution, value, path)
     if (!isPromise(completed)) return completed
     return completed.then(undefined, (error) => fail(execution, slot, path, error))
   } catch (error) {
@@ -181,9 +169,9 @@ function completeAt(
 export function completerOf(type: GraphQLOutputType, field: Field): Complete {
   const isNonNull = isNonNullType(type)
   const complete = nullableCompleterOf(isNonNull ? type.ofType : type, field)
-  return (execution, value, info, path) => {
+  return (execution, value, path) => {
     if (value instanceof Error) throw value
-    const completed = value === null || value === undefined ? null : complete(execution, value, info, path)
+    const completed = value === null || value === undefined ? null : complete(execution, value, path)
     if (completed === null && isNonNull) throw new Error(`Cannot return null for non-nullable field ${labelOf(field)}.`)
     return completed
   }
@@ -191,34 +179,30 @@ export function completerOf(type: GraphQLOutputType, field: Field): Complete {
 
 function nullableCompleterOf(type: GraphQLOutputType, field: Field): Complete {
   if (isListType(type)) return listCompleter(type, field)
-  if (isLeafType(type)) return leafCompleter(type)
+  if (isLeafType(type)) return (_execution, value) => serialize(type, value)
   if (isAbstractType(type)) return abstractCompleter(type, field)
   return objectCompleter(type as GraphQLObjectType, field)
 }
 
 const labelOf = ({ parentType, name }: Field) => `${parentType.name}.${name}`
 
-function leafCompleter(type: GraphQLLeafType): Complete {
-  return (_execution, value) => {
-    const serialized = type.serialize(value)
-    if (serialized !== null && serialized !== undefined) return serialized
-    const call = `${inspect(type)}.serialize(${inspect(value)})`
-    throw new Error(`Expected \`${call}\` to return non-nullable value, returned: ${inspect(serialized)}`)
-  }
+function serialize(type: GraphQLLeafType, value: unknown): unknown {
+  const serialized = type.serialize(value)
+  if (serialized !== null && serialized !== undefined) return serialized
+  const call = `${inspect(type)}.serialize(${inspect(value)})`
+  throw new Error(`Expected \`${call}\` to return non-nullable value, returned: ${inspect(serialized)}`)
 }
 
 function listCompleter({ ofType: type }: GraphQLList<GraphQLOutputType>, field: Field): Complete {
   const slot: Slot = { type, nodes: field.nodes, complete: completerOf(type, field) }
-  return (execution, list, info, path) => {
-    if (!isObject(list) || typeof (list as unknown as Iterable<unknown>)[Symbol.iterator] !== 'function') {
+  return (execution, list, path) => {
+    if (!isObject(list) || typeof (list as unknown as Iterable<unknown>)[Symbol.iterator] !== 'function')
       throw new GraphQLError(`Expected Iterable, but did not find one for field "${labelOf(field)}".`)
-    }
     const items: unknown[] = []
     let isPending = false
     try {
       for (const item of list as unknown as Iterable<unknown>) {
-        const itemPath = { prev: path, key: items.length, typename: undefined }
-        const completed = completeAt(execution, slot, item, info, itemPath)
+        const completed = completeAt(execution, slot, item, { prev: path, key: items.length, typename: undefined })
         if (isPromise(completed)) isPending = true
         items.push(completed)
       }
@@ -239,40 +223,28 @@ function ignoreRejections(value: unknown): void {
   else if (Array.isArray(value)) value.forEach(ignoreRejections)
 }
 
-function objectCompleter(type: GraphQLObjectType, { nodes }: Field): Complete {
+function objectCompleter(type: GraphQLObjectType, field: Field): Complete {
   let fields: PlannedField[] | undefined
-  return (execution, value, info, path) => {
-    fields ??= execution.plan.below(execution.variableValues, type, nodes)
-    if (!type.isTypeOf) return executeFields(execution, fields, value, path)
-    const planned = fields
-    const executeIf = (isTypeOf: boolean) => {
-      if (isTypeOf) return executeFields(execution, planned, value, path)
-      throw new GraphQLError(`Expected value of type "${type.name}" but got: ${inspect(value)}.`, { nodes })
-    }
-    const isTypeOf = type.isTypeOf(value, execution.contextValue, info as GraphQLResolveInfo)
-    return isPromise(isTypeOf) ? isTypeOf.then(executeIf) : executeIf(isTypeOf)
+  return (execution, value, path) => {
+    fields ??= execution.plan.below(execution.variableValues, type, field.nodes)
+    return executeFields(execution, fields, value, path)
   }
 }
 
 function abstractCompleter(type: GraphQLAbstractType, field: Field): Complete {
-  const completers = new Map<GraphQLObjectType, Complete>()
   const resolveType = type.resolveType ?? defaultTypeResolver
-  return (execution, value, info, path) => {
-    const completeAs = (typeName: unknown) => {
-      const runtimeType = runtimeTypeOf(type, typeName, execution, field)
-      const complete = completers.get(runtimeType) ?? objectCompleter(runtimeType, field)
-      completers.set(runtimeType, complete)
-      return complete(execution, value, info, path)
+  return (execution, value, path) => {
+    const { plan, contextValue, variableValues } = execution
+    const { schema } = plan.selections
+    const completeAs = (name: unknown) => {
+      const named = typeof name === 'string' ? schema.getType(name) : undefined
+      if (!isObjectType(named) || !schema.isSubType(type, named)) {
+        const message = `Abstract type "${type.name}" was resolved to ${inspect(name)}, which is not one of its types.`
+        throw new GraphQLError(message, { nodes: field.nodes })
+      }
+      return executeFields(execution, plan.below(variableValues, named, field.nodes), value, path)
     }
-    const typeName = resolveType(value, execution.contextValue, info as GraphQLResolveInfo, type)
-    return isPromise(typeName) ? typeName.then(completeAs) : completeAs(typeName)
+    const name = resolveType(value, contextValue, infoOf(execution, field, path as Path), type)
+    return isPromise(name) ? name.then(completeAs) : completeAs(name)
   }
-}
-
-/** The object type that `resolveType` named. */
-function runtimeTypeOf(type: GraphQLAbstractType, name: unknown, { schema }: Execution, { nodes }: Field) {
-  const runtimeType = typeof name === 'string' ? schema.getType(name) : undefined
-  if (isObjectType(runtimeType) && schema.isSubType(type, runtimeType)) return runtimeType
-  const message = `Abstract type "${type.name}" was resolved to ${inspect(name)}, which is not one of its types.`
-  throw new GraphQLError(message, { nodes })
 }

@@ -5,7 +5,6 @@ import {
   type GraphQLObjectType,
   type GraphQLOutputType,
   type GraphQLResolveInfo,
-  getArgumentValues,
   getNamedType,
   getNullableType,
   isAbstractType,
@@ -27,8 +26,7 @@ export type Path = GraphQLResolveInfo['path']
 export type Cancelled = () => Error | undefined
 
 /** What all fields of one execution share. */
-export interface Execution
-  extends Pick<GraphQLResolveInfo, 'schema' | 'fragments' | 'rootValue' | 'operation' | 'variableValues'> {
+export interface Execution extends Pick<GraphQLResolveInfo, 'rootValue' | 'operation' | 'variableValues'> {
   plan: Plan
   contextValue: unknown
   cancelled: Cancelled | undefined
@@ -40,7 +38,7 @@ export interface Execution
 }
 
 /** Completes a value: serializes a leaf, executes a selection. It throws if the value is wrong. */
-export type Complete = (execution: Execution, value: unknown, info?: GraphQLResolveInfo, path?: Path) => unknown
+export type Complete = (execution: Execution, value: unknown, path?: Path) => unknown
 
 /** A place that a value is completed for: a field, or the items of its list. */
 export interface Slot {
@@ -50,20 +48,18 @@ export interface Slot {
 }
 
 /** A response key of a selection, with everything about it that does not depend on a value. */
-export interface PlannedField extends Slot {
+export interface Field extends Omit<Slot, 'complete'> {
   key: string
   name: string
   parentType: GraphQLObjectType
   definition: GraphQLField<unknown, unknown>
-  /** The arguments, if they are the same in every call. */
-  args: Data | undefined
-  /** The value is a leaf and a property of the parent: no resolver, no argument that can fail, no use of `info`. */
+  /** The value is a leaf and a property of the parent: no resolver, no argument, no use of `info`. */
   isProperty: boolean
   /** The nodes that its resolver gets (see Plan.nodesOf). */
   merged: readonly FieldNode[] | undefined
 }
 
-export const isObject = (value: unknown): value is Data => typeof value === 'object' && value !== null
+export interface PlannedField extends Field, Slot {}
 
 /**
  * The selections of an operation, for one combination of the variables in @skip and @include. Each is planned with the
@@ -74,7 +70,7 @@ export class Plan {
 
   constructor(
     readonly selections: Selections,
-    readonly completerOf: (type: GraphQLOutputType, field: Omit<PlannedField, 'complete'>) => Complete,
+    readonly completerOf: (type: GraphQLOutputType, field: Field) => Complete,
   ) {}
 
   /** The fields that the selection sets of the nodes, merged, select from the type. */
@@ -93,9 +89,8 @@ export class Plan {
     const node = nodes[0] as FieldNode
     const definition = this.selections.definitionOf({ node, parent: parentType.name }) as PlannedField['definition']
     const { name, type } = definition
-    const args = constantArguments(definition, node)
-    const isProperty = !definition.resolve && args !== undefined && isLeafType(getNullableType(type))
-    const field = { key, name, type, nodes, parentType, definition, args, isProperty, merged: undefined }
+    const isProperty = !definition.resolve && definition.args.length === 0 && isLeafType(getNullableType(type))
+    const field: Field = { key, name, type, nodes, parentType, definition, isProperty, merged: undefined }
     return { ...field, complete: this.completerOf(type, field) }
   }
 
@@ -103,12 +98,12 @@ export class Plan {
    * The nodes of a field for its resolver: equal fields as one node, fragments expanded, and without what is skipped.
    * Pothos walks them path by path, and would walk a fragment in a fragment in a fragment as often as it is spread.
    */
-  nodesOf(variables: Data, field: PlannedField): readonly FieldNode[] {
+  nodesOf(variables: Data, field: Field): readonly FieldNode[] {
     field.merged ??= this.#merge(variables, field)
     return field.merged
   }
 
-  #merge(variables: Data, { type, nodes }: PlannedField): readonly FieldNode[] {
+  #merge(variables: Data, { type, nodes }: Field): readonly FieldNode[] {
     const named = getNamedType(type)
     if (isAbstractType(named)) return nodes
     if (!isObjectType(named)) return nodes.slice(0, 1)
@@ -120,22 +115,5 @@ export class Plan {
     }
     const [first] = nodes as [FieldNode]
     return [{ ...first, directives: [], selectionSet: { kind: Kind.SELECTION_SET, selections } }]
-  }
-}
-
-/**
- * The arguments of a field if they can be coerced once. As in graphql-js, every call gets its own lists and objects,
- * because a resolver may change them, and a wrong literal is an error at the path of each call. (graphql-js shares the
- * default values of the schema between calls; so do these.)
- */
-function constantArguments(definition: GraphQLField<unknown, unknown>, node: FieldNode): Data | undefined {
-  try {
-    const given = node.arguments ?? []
-    if (given.some(({ value: { kind } }) => kind === Kind.VARIABLE || kind === Kind.LIST || kind === Kind.OBJECT))
-      return
-    const args = getArgumentValues(definition, node)
-    return given.some(({ name }) => isObject(args[name.value])) ? undefined : args
-  } catch {
-    return undefined
   }
 }

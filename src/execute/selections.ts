@@ -43,12 +43,6 @@ export interface SelectedField {
 /** Fields by response key. */
 export type Fields = Map<string, SelectedField[]>
 
-/** Selections that a walk may still visit. */
-interface Budget {
-  left: number
-}
-const newBudget = (): Budget => ({ left: MAX_EXPANDED })
-
 /**
  * What all readers of a document share: its limits, its cost, its name in logs, and its execution. The document need not
  * be valid: an unknown field has no definition, an unknown fragment no fields.
@@ -91,20 +85,11 @@ export class Selections {
     })
   }
 
-  /**
-   * The fields of merged selection sets. Each fragment is expanded once.
-   *
-   * @throws DocumentLimitError if the budget does not last
-   */
-  expand(selections: Selection[], includes = (_: SelectionNode) => true, budget: Budget = { left: Infinity }): Fields {
+  /** The fields of merged selection sets. Each fragment is expanded once. */
+  expand(selections: Selection[], includes = (_: SelectionNode) => true): Fields {
     const fields: Fields = new Map()
     const spread = new Set<string>()
     const walk = ({ set, type }: Selection) => {
-      budget.left -= set.selections.length
-      if (budget.left < 0)
-        throw new DocumentLimitError(
-          `The fragments of the document expand to more than ${MAX_EXPANDED} selections, which is the most allowed. Spread fewer fragments in each other.`,
-        )
       for (const node of set.selections) {
         if (!includes(node)) continue
         if (node.kind === Kind.FIELD) {
@@ -134,9 +119,16 @@ export class Selections {
    * Computes something of merged selection sets, of each once, however often it is selected. Fragments can make
    * exponentially many different ones, so their selections are limited.
    */
-  fold<Result>(compute: (fields: Fields) => Result, includes?: (node: SelectionNode) => boolean, budget = newBudget()) {
+  fold<Result>(compute: (fields: Fields) => Result, includes = (_: SelectionNode) => true) {
     const known = new Map<string, Result>()
-    const expand = (selections: Selection[]) => this.expand(selections, includes, budget)
+    let expanded = 0
+    const expand = (selections: Selection[]) =>
+      this.expand(selections, (node) => {
+        if (++expanded <= MAX_EXPANDED) return includes(node)
+        throw new DocumentLimitError(
+          `The fragments of the document expand to more than ${MAX_EXPANDED} selections, which is the most allowed. Spread fewer fragments in each other.`,
+        )
+      })
     const of = (selections: Selection[]): Result => {
       const key = this.keyOf(selections.map(({ set }) => set))
       const result = known.get(key) ?? compute(expand(selections))
@@ -146,20 +138,16 @@ export class Selections {
     return { of, expand }
   }
 
-  /** The selections of all operations with fragments expanded: what the plans of their executions can hold at most. */
-  get size(): number {
-    const budget = newBudget()
-    const visited = this.fold(
-      (fields): true => {
-        for (const selected of fields.values()) visited.of(this.below(selected))
-        return true
-      },
-      undefined,
-      budget,
-    )
-    for (const node of this.document.definitions)
-      if (node.kind === Kind.OPERATION_DEFINITION) visited.of([this.root(node)])
-    return MAX_EXPANDED - budget.left
+  /** Counts the selections of all operations with fragments expanded: what the plans of their executions hold at most. */
+  count(): number {
+    let count = 0
+    const visit = (fields: Fields): true => {
+      for (const selected of fields.values()) all.of(this.below(selected))
+      return true
+    }
+    const all = this.fold(visit, () => ++count > 0)
+    for (const node of this.document.definitions) if (node.kind === Kind.OPERATION_DEFINITION) all.of([this.root(node)])
+    return count
   }
 
   /** A text that is the same for the same nodes. */

@@ -27,14 +27,13 @@ const MAX_ERRORS = 10
 /** Names of operations that an error lists. */
 const MAX_NAMES = 10
 
-const countLines = (source: string) => source.match(/[\n\r]/g)?.length ?? 0
-
 function parseWithinLimits(source: string): DocumentNode {
   const bytes = Buffer.byteLength(source)
   if (bytes > MAX_BYTES)
     throw new DocumentLimitError(`The document has ${bytes} bytes; at most ${MAX_BYTES} are allowed.`)
+  const lines = source.match(/[\n\r]/g)?.length ?? 0
   try {
-    return parse(source, { maxTokens: MAX_TOKENS, noLocation: countLines(source) > MAX_LOCATED_LINES })
+    return parse(source, { maxTokens: MAX_TOKENS, noLocation: lines > MAX_LOCATED_LINES })
   } catch (error) {
     // Refused like any other limit: with 400 for every media type that the client accepts.
     if ((error as Error).message.startsWith('Syntax Error: Document contains more'))
@@ -59,16 +58,13 @@ function noOperation({ definitions }: DocumentNode, name: string | undefined): s
  */
 function nameOf(selections: Selections, operation: OperationDefinitionNode): string | undefined {
   const defined = selections.schema.getRootType(operation.operation)?.getFields()
-  const names = new Set<string>()
-  for (const selected of selections.expand([selections.root(operation)]).values())
-    for (const { node } of selected) {
-      const field = node.name.value
-      const isIntrospection = field === '__schema' || field === '__type'
-      const name = operations.find(({ name }) => name === field)?.operationId ?? defined?.[field]?.name
-      if (isIntrospection) names.add('introspection')
-      else if (name) names.add(name)
-    }
-  return [...names].sort().join(',') || undefined
+  const nameOfField = (field: string) =>
+    field === '__schema' || field === '__type'
+      ? 'introspection'
+      : (operations.find(({ name }) => name === field)?.operationId ?? defined?.[field]?.name)
+  const selected = [...selections.expand([selections.root(operation)]).values()].flat()
+  const names = new Set(selected.flatMap(({ node }) => nameOfField(node.name.value) ?? []))
+  return [...names].sort().join() || undefined
 }
 
 /** A document within the limits, with everything that can be computed before it runs. Each result is computed once. */
@@ -76,7 +72,9 @@ export class KnownDocument {
   readonly node: DocumentNode
   readonly selections: Selections
   readonly #operations = new Map<string | undefined, KnownOperation>()
-  #validation?: { errors: readonly GraphQLError[]; size: number }
+  #errors?: readonly GraphQLError[]
+  /** Selections of a valid document with its fragments expanded. */
+  #expanded = 0
 
   /** @throws ApiError invalid_request (a limit), GraphQLError (a syntax error) */
   constructor(schema: GraphQLSchema, source: string) {
@@ -86,22 +84,20 @@ export class KnownDocument {
   }
 
   /** Validation errors; empty for a valid document. */
-  get errors() {
-    return this.#validated.errors
+  get errors(): readonly GraphQLError[] {
+    this.#errors ??= this.#validate()
+    return this.#errors
   }
 
-  get #validated() {
-    this.#validation ??= this.#validate()
-    return this.#validation
-  }
-
-  #validate() {
+  #validate(): readonly GraphQLError[] {
     const errors = validate(this.selections.schema, this.node, undefined, { maxErrors: MAX_ERRORS })
+    if (errors.length > 0) return errors
     try {
-      return { errors, size: errors.length > 0 ? 0 : this.selections.size }
+      this.#expanded = this.selections.count()
+      return []
     } catch (error) {
-      if (!(error instanceof DocumentLimitError)) throw error
-      return { errors: [error], size: 0 }
+      if (error instanceof DocumentLimitError) return [error]
+      throw error
     }
   }
 
@@ -117,7 +113,8 @@ export class KnownDocument {
     const text = 2 * (loc?.source.body.length ?? 0)
     const operations = definitions.filter(({ kind }) => kind === Kind.OPERATION_DEFINITION).length
     const plans = operations * (this.selections.conditions.size > 0 ? MAX_PLANS : 1)
-    return BYTES_PER_DOCUMENT + text + BYTES_PER_TOKEN * tokens + BYTES_PER_SELECTION * plans * this.#validated.size
+    const planned = this.errors.length > 0 ? 0 : plans * this.#expanded
+    return BYTES_PER_DOCUMENT + text + BYTES_PER_TOKEN * tokens + BYTES_PER_SELECTION * planned
   }
 
   /** @throws ApiError invalid_request (the name is wrong, or missing among several) */
