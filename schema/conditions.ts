@@ -10,7 +10,7 @@ import {
   getNullableType,
   isListType,
 } from 'graphql'
-import type { Prisma, PrismaClient } from '../prisma/generated/client/client.js'
+import type { Prisma } from '../prisma/generated/client/client.js'
 import { getDatamodel } from '../prisma/generated/pothos.js'
 import type { Context } from './context.js'
 import { ApiError } from './errors.js'
@@ -147,8 +147,7 @@ export function ifMatching(builder: Builder, config: FieldConfig, resolve: Condi
       return resolve(root, args, { ...context, prisma }, info)
     }
     const { prisma } = context
-    if (!('$transaction' in prisma)) return resolveIfMatching(prisma)
     // If many clients change one row, those with a stale tag do not wait for its lock.
-    return assertMatch(prisma).then(() => (prisma as PrismaClient).$transaction(resolveIfMatching))
+    return assertMatch(prisma).then(() => prisma.$transaction(resolveIfMatching))
   }
 }

@@ -42,7 +42,7 @@ export interface Dependencies {
     Settings,
     'ADMIN_PORT' | 'BASE_URL' | 'TRUST_PROXY' | 'CORS_ORIGINS' | 'MAX_BODY_BYTES' | 'PET_BY_ID_SUNSET'
   >
-  database: Pick<Database, 'prisma' | 'transaction' | 'ping' | 'pool' | 'requestTimeoutMs'>
+  database: Pick<Database, 'prisma' | 'ping' | 'pool' | 'requestTimeoutMs'>
   rateLimiter: RateLimiter
   log: Logger
   /** How long a key's row is trusted (see ApiKeyCache). */

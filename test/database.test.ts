@@ -25,9 +25,9 @@ import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } f
 import { seed } from '../prisma/seed.js'
 import { demoKeys } from '../src/admin/demo-keys.js'
 import { storedSecret } from '../src/auth/index.js'
-import { openEmbedded } from '../src/database/embedded.js'
+import { acquireLock, type Lock } from '../src/database/embedded/lock.js'
+import { openEmbedded } from '../src/database/embedded/open.js'
 import { type Database, type DatabaseOptions, openDatabase } from '../src/database/index.js'
-import { acquireLock, type Lock } from '../src/database/lock.js'
 import { StartupError } from '../src/settings.js'
 
 const scratch = mkdtempSync(join(tmpdir(), 'petstore-database-'))
@@ -310,7 +310,7 @@ describe('the lock of a folder', () => {
     async () => {
       const folder = emptyLocked()
       await take(folder)
-      const source = `import('${pathToFileURL(join('dist/src/database/lock.js'))}')
+      const source = `import('${pathToFileURL(join('dist/src/database/embedded/lock.js'))}')
         .then(({ acquireLock }) => acquireLock('${folder}')).then(({ owner }) => console.log(JSON.stringify(owner)))`
       const args = ['--pid', '--net', '--fork', process.execPath, '--eval', source]
       const { stdout } = await promisify(execFile)('unshare', args)

@@ -3,6 +3,7 @@ import { type IncomingMessage, request } from 'node:http'
 import { json } from 'node:stream/consumers'
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { createRequestClient } from '../src/execute/request-client.js'
 import { resetStore } from './support/calls.js'
 import { type Answer, type Call, type Gateway, openGateway, useGateway } from './support/gateway.js'
 import { testDatabaseUrl } from './support/postgres.js'
@@ -37,48 +38,42 @@ const waitingForLocks = async (admin: pg.Client) =>
     .rowCount
 
 describe('a transaction', () => {
-  test('that PostgreSQL rolls back because of a conflict is repeated, also if its later statements failed too', async () => {
+  const conflict = `DO $$ BEGIN RAISE EXCEPTION 'conflict' USING ERRCODE = '40001'; END $$`
+
+  test('that PostgreSQL rolls back because of a conflict is repeated, also if its work has caught the error', async () => {
     let attempts = 0
-    const result = await gateway.database.transaction({ name: 'test' }, async ({ query }) => {
+    const result = await createRequestClient(gateway.prisma, 10_000).$transaction(async (tx) => {
       if (attempts++ === 0) {
-        await query({ text: `DO $$ BEGIN RAISE EXCEPTION 'conflict' USING ERRCODE = '40001'; END $$` }).catch(() => {})
-        await expect(query({ text: 'SELECT 1' })).rejects.toThrow('current transaction is aborted')
+        await tx.$executeRawUnsafe(conflict).catch(() => {})
+        await expect(tx.category.count()).rejects.toThrow('write conflict')
       }
-      return { result: attempts }
+      return attempts
+    })
+    expect(result).toBe(2)
+  })
+
+  test('is repeated as a whole: a conflict cannot be undone up to a savepoint', async () => {
+    let attempts = 0
+    const result = await createRequestClient(gateway.prisma, 10_000).$transaction(async (tx) => {
+      if (attempts++ === 0) await tx.$transaction((inner) => inner.$executeRawUnsafe(conflict)).catch(() => {})
+      return attempts
     })
     expect(result).toBe(2)
   })
 
   test('is not repeated because of any other error', async () => {
     let attempts = 0
-    const refused = gateway.database.transaction({ name: 'test' }, async ({ query }) => {
+    const refused = createRequestClient(gateway.prisma, 10_000).$transaction(async (tx) => {
       attempts++
-      await query({ text: 'SELECT 1 / 0' })
-      return { result: undefined }
+      await tx.$queryRaw`SELECT 1 / 0`
     })
     await expect(refused).rejects.toThrow('division by zero')
     expect(attempts).toBe(1)
   })
 
   test('that PostgreSQL cannot commit is an error, also if its work has caught the cause', async () => {
-    const refused = gateway.database.transaction({ name: 'test' }, async ({ query }) => {
-      await query({ text: 'SELECT 1 / 0' }).catch(() => {})
-      return { result: undefined }
-    })
+    const refused = gateway.prisma.$transaction((tx) => tx.$queryRaw`SELECT 1 / 0`.catch(() => {}))
     await expect(refused).rejects.toThrow('division by zero')
-  })
-
-  test('performs nothing that was sent with a condition that fails', async () => {
-    const count = () => gateway.prisma.category.count()
-    const before = await count()
-    const refused = gateway.database.transaction({ name: 'test' }, async ({ query, prisma }) => {
-      const condition = query({ text: 'SELECT 1 / 0' })
-      const operation = prisma(condition).category.create({ data: { name: 'Too late' } })
-      await expect(operation).rejects.toThrow('division by zero')
-      return { result: await condition }
-    })
-    await expect(refused).rejects.toThrow('division by zero')
-    expect(await count()).toBe(before)
   })
 })
 

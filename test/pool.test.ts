@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { ConnectionPool } from '../src/database/pool.js'
+import { ConnectionPool } from '../src/database/client/pool.js'
 import { openTestDatabase, type TestDatabase } from './support/database.js'
 import { testDatabaseUrl } from './support/postgres.js'
 

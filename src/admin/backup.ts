@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { backUp, inspect, restore, type Summary } from '../database/backup.js'
+import { backUp, inspect, restore, type Summary } from '../database/index.js'
 import { readSettings, StartupError } from '../settings.js'
 
 // `npm run backup` and `npm run restore`: for the embedded database, whether the service runs or not.

@@ -1,5 +1,6 @@
 import { ApiError } from '../../schema/errors.js'
-import { inTime } from '../http/deadline.js'
+import { inTime } from '../deadline.js'
+import { unavailable } from '../http/errors.js'
 import type { HttpRequest, RequestHead } from '../http/request.js'
 import { type RateLimiter, type RateLimitResult, refusalMessage } from '../rate-limit/index.js'
 import { addressSubject, isSecret, keySubject, windowSeconds } from './api-key.js'
@@ -69,7 +70,7 @@ export function createAuthentication(options: AuthenticationOptions) {
     let waitedMs = 0
     if (key instanceof Promise) {
       const startedAt = performance.now()
-      key = await inTime(key, timeoutMs)
+      key = await inTime(key, timeoutMs, unavailable)
       waitedMs = performance.now() - startedAt
     }
     if (key) return { caller: { key, subject: keySubject(key, seconds), waitedMs } }

@@ -1,5 +1,5 @@
 import { Prisma, type PrismaClient } from '../../prisma/generated/client/client.js'
-import { sweepRegularly } from '../database/sweep.js'
+import { sweepRegularly } from '../database/index.js'
 import type { Logger } from '../log.js'
 import type { Caller } from './caller.js'
 

@@ -1,24 +1,22 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { PrismaPg } from '@prisma/adapter-pg'
-import type pg from 'pg'
 import { PrismaClient } from '../../prisma/generated/client/client.js'
 import type { Logger } from '../log.js'
 import { type Settings, StartupError } from '../settings.js'
-import { type Embedded, openEmbedded } from './embedded.js'
+import { ConnectionPool } from './client/pool.js'
+import { Probe } from './client/probe.js'
+import { type Embedded, openEmbedded } from './embedded/open.js'
 import { hasTables, migrate } from './migrations.js'
-import { ConnectionPool } from './pool.js'
-import { Probe } from './probe.js'
-import { Transactions } from './transactions.js'
 
-export { isDuplicate, isInvalidText } from './errors.js'
-export { throughEach } from './operations.js'
-export { conflictDelay, MAX_REPEATS } from './pool.js'
-export type { TransactionLane } from './transactions.js'
+export { isRolledBack } from './client/errors.js'
+export { conflictDelay, MAX_REPEATS } from './client/pool.js'
+export { laneComment } from './client/statement.js'
+export { sweepRegularly } from './client/sweep.js'
+export { backUp, inspect, restore, type Summary } from './embedded/backup.js'
 
 export interface Database {
   readonly prisma: PrismaClient
-  readonly transaction: Transactions['run']
   readonly url: string
   /** Names the database in messages; without the password. */
   readonly name: string
@@ -115,19 +113,16 @@ export function connect(
       else log?.info({ statements }, 'the database answers these statements again')
     },
   })
-  const createClient = (over: pg.Pool) => {
-    const adapter = new PrismaPg(over, {
-      disposeExternalPool: true,
-      statementNameGenerator: ({ sql }) => pool.statementName(sql) as string,
-    })
-    return new PrismaClient({ adapter, errorFormat: 'minimal', log: [] })
-  }
-  const prisma = createClient(pool)
-  const transactions = new Transactions(pool, createClient)
+  const adapter = new PrismaPg(pool, {
+    disposeExternalPool: true,
+    statementNameGenerator: ({ sql }) => pool.statementName(sql) as string,
+  })
+  // The pool ends a transaction before Prisma would: only the pool knows how long it has waited for a connection.
+  const transactionOptions = { timeout: 2 * timeoutMs }
+  const prisma = new PrismaClient({ adapter, transactionOptions, errorFormat: 'minimal', log: [] })
   let closed: Promise<void> | undefined
   return {
     prisma,
-    transaction: (lane, work) => transactions.run(lane, work),
     url,
     name,
     embedded: embedded !== undefined,

@@ -1,28 +1,42 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { PrismaClient } from '../../prisma/generated/client/client.js'
-import { conflictDelay, MAX_REPEATS, throughEach } from '../database/index.js'
-import { inTime } from '../http/deadline.js'
+import { conflictDelay, isRolledBack, MAX_REPEATS } from '../database/index.js'
+import { inTime } from '../deadline.js'
 import { unavailable } from '../http/errors.js'
+
+type Operation = () => PromiseLike<unknown>
 
 /**
  * The client of one request. Once the request has waited for the database for `ms`, its operations fail with
- * `unavailable`; a GraphQL operation keeps the fields that were answered before.
+ * `unavailable`; a GraphQL operation keeps the fields that were answered before. What PostgreSQL rolls back because of a
+ * conflict is repeated: single statements by the pool of connections, and operations and transactions of several here.
  */
 export function createRequestClient(prisma: PrismaClient, ms: number): PrismaClient {
   const deadline = performance.now() + ms
 
-  // Single statements are repeated by the pool of connections; this repeats operations of several.
-  async function repeat(operation: () => PromiseLike<unknown>, error: unknown, repeats = 0): Promise<unknown> {
-    const isConflict = (error as { code?: string } | null)?.code === 'P2034'
-    if (!isConflict || repeats === MAX_REPEATS || performance.now() > deadline) throw error
+  async function repeat(operation: Operation, error: unknown, repeats = 0): Promise<unknown> {
+    if (!isRolledBack(error) || repeats === MAX_REPEATS || performance.now() > deadline) throw error
     await sleep(conflictDelay(repeats + 1))
     return operation().then(undefined, (next) => repeat(operation, next, repeats + 1))
   }
 
-  function run(operation: () => PromiseLike<unknown>): Promise<unknown> {
+  function run(operation: Operation): Promise<unknown> {
     const left = deadline - performance.now()
-    return left > 0 ? inTime(operation(), left, (error) => repeat(operation, error)) : Promise.reject(unavailable())
+    if (left <= 0) return Promise.reject(unavailable())
+    return inTime(
+      operation().then(undefined, (error) => repeat(operation, error)),
+      left,
+      unavailable,
+    )
   }
 
-  return throughEach(prisma, run)
+  // One for the client and its models: a request needs both.
+  const handler: ProxyHandler<object> = {
+    get(target, name) {
+      const value = Reflect.get(target, name)
+      if (typeof value === 'object' && value !== null) return new Proxy(value, handler)
+      return typeof value === 'function' ? (...args: unknown[]) => run(() => value.apply(target, args)) : value
+    },
+  }
+  return new Proxy(prisma, handler) as PrismaClient
 }

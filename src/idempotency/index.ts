@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { Prisma } from '../../prisma/generated/client/client.js'
-import { ApiError, catalogue, type ErrorCode } from '../../schema/errors.js'
+import { ApiError, catalogue } from '../../schema/errors.js'
 import type { Caller } from '../auth/index.js'
-import { type Database, isDuplicate, isInvalidText, type TransactionLane } from '../database/index.js'
-import { sweepRegularly } from '../database/sweep.js'
+import { type Database, laneComment, sweepRegularly } from '../database/index.js'
+import { createRequestClient } from '../execute/request-client.js'
 import type { Body } from '../http/body.js'
 import { errorResponse, toApiError } from '../http/errors.js'
 import type { HttpRequest } from '../http/request.js'
@@ -17,10 +17,13 @@ export const MAX_ANSWER = 65_536
 
 const SWEEP_MS = 60_000
 
-type IdempotencyDatabase = Pick<Database, 'prisma' | 'transaction'>
-
 /** Performs a request. Throws what its resolver throws, if that is all there is to answer. */
-type Perform = (prisma: Prisma.TransactionClient) => Promise<Result & { isRefused?: boolean }>
+type Perform = (prisma: Prisma.TransactionClient) => Promise<Performed>
+
+interface Performed extends Result {
+  /** It has changed nothing, or what it has changed must be undone. */
+  isRefused?: boolean
+}
 
 export interface KeyedRequest {
   request: HttpRequest
@@ -32,27 +35,10 @@ export interface KeyedRequest {
 }
 
 interface IdempotentRequest {
-  lane: TransactionLane
   callerId: number
   key: string
   /** SHA-256 of method, path and body. */
   fingerprint: string
-}
-
-class RollBack extends Error {
-  constructor(
-    readonly response: HttpResponse,
-    readonly refusal: ErrorCode,
-  ) {
-    super()
-  }
-}
-
-/** The key is not new. An ApiError, because resolvers get it too. */
-class KeyInUse extends ApiError {
-  constructor() {
-    super('conflict', 'A request with this Idempotency-Key is still running.', { 'retry-after': '1' })
-  }
 }
 
 interface Found {
@@ -65,24 +51,50 @@ interface Found {
   body: string
 }
 
-/** Locks the key until the transaction ends, unless another has locked it, and reads its answer. */
-const FROM_LOCKED = `
+/** Locks the key until the transaction ends, unless another transaction has locked it, and reads its answer. */
+const LOOK = `
+  SELECT lock AS "isLocked", "createdAt" <= now() - interval '24 hours' AS "isExpired", fingerprint, status, headers, body,
+    $3::text AS row
   FROM pg_try_advisory_xact_lock(hashtextextended($1, $2)) AS lock
   LEFT JOIN "IdempotentAnswer" ON "callerId" = $2 AND key = $1`
 
-/** Fails for a key that is not new, so that PostgreSQL performs nothing of what is sent after it. */
-const CLAIM = `
-  SELECT CASE WHEN lock AND key IS NULL THEN 'true' ELSE 'this Idempotency-Key is in use' END::boolean
-  ${FROM_LOCKED}`
+/** An error of a transaction that is repeated as a whole, like those that PostgreSQL rolls back because of a conflict. */
+class KeptMeanwhile extends Error {
+  readonly code = 'P2034'
+}
 
-const FIND = `
-  SELECT lock AS "isLocked", "createdAt" <= now() - interval '24 hours' AS "isExpired", fingerprint, status, headers, body
-  ${FROM_LOCKED}`
+/**
+ * The kept response; undefined if the request must be performed now.
+ *
+ * @throws ApiError conflict (the first request is still running), idempotency_mismatch
+ */
+function replay({ isLocked, isExpired, fingerprint: first, ...kept }: Found, fingerprint: string) {
+  if (isExpired === false) {
+    if (first !== fingerprint) throw new ApiError('idempotency_mismatch')
+    const { status, headers, body } = kept
+    return { status, headers: { ...headers, 'idempotency-replayed': 'true' }, body }
+  }
+  if (!isLocked)
+    throw new ApiError('conflict', 'A request with this Idempotency-Key is still running.', { 'retry-after': '1' })
+}
 
-const FORGET = 'DELETE FROM "IdempotentAnswer" WHERE "callerId" = $1 AND key = $2'
-
-const KEEP = `
-  INSERT INTO "IdempotentAnswer" ("callerId", key, fingerprint, status, headers, body) VALUES ($1, $2, $3, $4, $5, $6)`
+async function keep(tx: Prisma.TransactionClient, request: IdempotentRequest, response: HttpResponse): Promise<void> {
+  const { callerId, key, fingerprint } = request
+  const { status, headers, body = '' } = response
+  const length = Buffer.byteLength(body)
+  if (length > MAX_ANSWER)
+    throw new ApiError(
+      'invalid_request',
+      `The response would have ${length} bytes; with an Idempotency-Key at most ${MAX_ANSWER} are possible. Select fewer fields.`,
+    )
+  const isKept = await tx.$executeRaw`
+    INSERT INTO "IdempotentAnswer" AS old ("callerId", key, fingerprint, status, headers, body)
+    VALUES (${callerId}, ${key}, ${fingerprint}, ${status}, ${headers}, ${String(body)})
+    ON CONFLICT ("callerId", key) DO UPDATE SET fingerprint = excluded.fingerprint, status = excluded.status,
+      headers = excluded.headers, body = excluded.body, "createdAt" = excluded."createdAt"
+    WHERE old."createdAt" <= now() - interval '24 hours'`
+  if (!isKept) throw new KeptMeanwhile()
+}
 
 /**
  * The request's Idempotency-Key.
@@ -102,117 +114,66 @@ export function readIdempotencyKey({ head: { rawHeaders, headers } }: HttpReques
   return String(key)
 }
 
+export interface IdempotencyOptions {
+  database: Pick<Database, 'prisma' | 'requestTimeoutMs'>
+  log: Logger
+}
+
 /**
  * Performs each request with an Idempotency-Key once, and replays its response for 24 hours, on every gateway. The
- * response is kept in the transaction that performs the request, so that a crash cannot separate the two.
+ * response is kept in the transaction that performs the request, so that a crash cannot separate the two. The lock of the
+ * key ends with the transaction or its connection, so a killed gateway blocks no other.
  */
-export function createIdempotency({ database, log }: { database: IdempotencyDatabase; log: Logger }) {
-  const { prisma, transaction: transact } = database
-  /**
-   * Runs `answer` in a transaction that also keeps its response. Until it ends, other requests with the key return 409.
-   * The lock ends with the connection, so a killed gateway blocks no other.
-   *
-   * @throws KeyInUse (nothing was performed)
-   */
-  async function keep(
-    { lane, callerId, key, fingerprint }: IdempotentRequest,
-    answer: (prisma: Prisma.TransactionClient) => Promise<HttpResponse>,
-  ) {
-    try {
-      return await transact(lane, async (transaction) => {
-        const claim = transaction.query({ text: CLAIM, values: [key, callerId] }).catch((error) => {
-          throw isInvalidText(error) ? new KeyInUse() : error
-        })
-        const answering = answer(transaction.prisma(claim))
-        await Promise.allSettled([claim, answering])
-        await claim
-        const response = await answering
-        const { status, headers, body = '' } = response
-        return {
-          result: response,
-          last: { text: KEEP, values: [callerId, key, fingerprint, status, headers, String(body)] },
-        }
-      })
-    } catch (error) {
-      // Another gateway has kept its answer since CLAIM looked.
-      throw isDuplicate(error, 'IdempotentAnswer_pkey') ? new KeyInUse() : error
-    }
-  }
-
-  /**
-   * The kept response. An expired one is deleted.
-   *
-   * @throws ApiError conflict (the first request is still running), idempotency_mismatch
-   */
-  const replay = ({ callerId, key, fingerprint }: IdempotentRequest) =>
-    transact<HttpResponse | undefined>({ name: 'replay' }, async ({ query }) => {
-      const [found] = await query<Found>({ text: FIND, values: [key, callerId] })
-      if (found?.isExpired === false) {
-        const { status, headers, body } = found
-        if (found.fingerprint !== fingerprint) throw new ApiError('idempotency_mismatch')
-        return { result: { status, headers: { ...headers, 'idempotency-replayed': 'true' }, body } }
-      }
-      if (!found?.isLocked) throw new KeyInUse()
-      return { result: undefined, ...(found.isExpired && { last: { text: FORGET, values: [callerId, key] } }) }
-    })
-
-  async function perform(request: IdempotentRequest, http: HttpRequest, answer: Perform): Promise<Result> {
-    let partial: ErrorCode | undefined
-    const refuse = (error: unknown) => {
-      const refusal = toApiError(error, log, http.id)
-      return { response: errorResponse(refusal, http), refusal: refusal.code, isRefused: true }
-    }
-    try {
-      return await keep(request, async (transaction) => {
-        const { response, refusal, isRefused } = await answer(transaction).catch(refuse)
-        if (isRefused && refusal) throw new RollBack(response, refusal)
-        partial = refusal
-        const length = Buffer.byteLength(response.body ?? '')
-        if (length > MAX_ANSWER)
-          throw new ApiError(
-            'invalid_request',
-            `The response would have ${length} bytes; with an Idempotency-Key at most ${MAX_ANSWER} are possible. Select fewer fields.`,
-          )
-        return response
-      })
-        .then((response) => ({ response, refusal: partial }))
-        .catch(async (error) => {
-          if (!(error instanceof RollBack)) throw error
-          const { response, refusal } = error
-          // Only refusals that depend on the stored data are kept.
-          if ([404, 409, 422].includes(catalogue[refusal].status)) await keep(request, async () => response)
-          return { response, refusal }
-        })
-    } catch (error) {
-      if (!(error instanceof KeyInUse)) throw error
-      const response = await replay(request)
-      return response ? { response } : perform(request, http, answer)
-    }
-  }
-
-  const stopSweeping = sweepRegularly({
-    prisma,
-    log,
-    table: 'IdempotentAnswer',
-    condition: Prisma.sql`"createdAt" <= now() - interval '24 hours'`,
-    everyMs: SWEEP_MS,
-  })
-
+export function createIdempotency({ database: { prisma, requestTimeoutMs }, log }: IdempotencyOptions) {
   return {
     /**
-     * Calls `answer` with a transaction and keeps its response, or returns the response that is kept already.
+     * Calls `perform` with a transaction and keeps its response, or returns the response that is kept already.
      *
      * @throws ApiError conflict, idempotency_mismatch
      */
-    async once({ request, body, caller, operationName = '', row }: KeyedRequest, key: string, answer: Perform) {
+    async once(keyed: KeyedRequest, key: string, perform: Perform): Promise<Result> {
+      const { request, caller, body, operationName = '', row = null } = keyed
       if (body instanceof ApiError) throw new ApiError('internal')
-      const { method, path } = request
-      const fingerprint = createHash('sha256').update(`${method} ${path}\n`).update(body).digest('hex')
-      const lane = { name: `keyed ${operationName}`, row }
       const callerId = caller.key.originId ?? caller.key.id
-      return perform({ lane, callerId, key, fingerprint }, request, answer)
+      const fingerprint = createHash('sha256').update(`${request.method} ${request.path}\n`).update(body).digest('hex')
+      const look = laneComment(`keyed ${operationName}`, 3) + LOOK
+      const refuse = (error: unknown): Performed => {
+        const refusal = toApiError(error, log, request.id)
+        return { response: errorResponse(refusal, request), refusal: refusal.code, isRefused: true }
+      }
+      /** A result that is not kept does not depend on how the transaction ends. */
+      let unkept: Result | undefined
+
+      async function attempt(tx: Prisma.TransactionClient): Promise<Result> {
+        unkept = undefined
+        const [found] = await tx.$queryRawUnsafe<[Found]>(look, key, callerId, row)
+        const replayed = replay(found, fingerprint)
+        if (replayed) return { response: replayed }
+        const { response, refusal, isRefused } = await perform(tx).catch(refuse)
+        // Only refusals that depend on the stored data are kept: repeating the others is safe.
+        const isKept = !isRefused || (refusal && [404, 409, 422].includes(catalogue[refusal].status))
+        if (!isKept) unkept = { response, refusal }
+        // A refused request changes nothing, whatever its resolvers have done before they refused it.
+        if (isRefused) await tx.$executeRaw`ROLLBACK AND CHAIN`
+        if (isKept) await keep(tx, { callerId, key, fingerprint }, response)
+        return { response, refusal }
+      }
+
+      try {
+        return await createRequestClient(prisma, requestTimeoutMs - caller.waitedMs).$transaction(attempt)
+      } catch (error) {
+        if (unkept) return unkept
+        throw error
+      }
     },
-    close: stopSweeping,
+    /** Ends the deletion of expired answers. */
+    close: sweepRegularly({
+      prisma,
+      log,
+      table: 'IdempotentAnswer',
+      condition: Prisma.sql`"createdAt" <= now() - interval '24 hours'`,
+      everyMs: SWEEP_MS,
+    }),
   }
 }
 

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { Cluster, Redis, type RedisOptions, type Result } from 'ioredis'
 import { RateLimiterRedis } from 'rate-limiter-flexible'
+import { inTime } from '../deadline.js'
 import { projectPath } from '../project.js'
 import { type Ban, type BanRule, type Bans, createBans, GRACE_MS } from './bans.js'
 import type { Counters } from './memory.js'
@@ -108,21 +109,9 @@ export class RedisStore {
       })
   }
 
-  /**
-   * Rejects when Redis does not answer in time. ioredis' commandTimeout would count against Redis when our own event loop
-   * was busy; counted in parts, a long stall counts as one part, and what has arrived is read before the next.
-   */
+  /** Rejects when Redis does not answer in time. ioredis' commandTimeout would count stalls of our own event loop, too. */
   inTime<T>(answer: Promise<T>): Promise<T> {
-    return new Promise((resolve, reject) => {
-      let parts = 4
-      const wait = () => {
-        if (parts-- > 0) timer = setTimeout(wait, this.#timeoutMs / 4 - 1)
-        else setImmediate(() => reject(new Error(`Redis did not answer within ${this.#timeoutMs} ms`)))
-      }
-      let timer: NodeJS.Timeout | undefined
-      wait()
-      answer.then(resolve, reject).finally(() => clearTimeout(timer))
-    })
+    return inTime(answer, this.#timeoutMs, () => new Error(`Redis did not answer within ${this.#timeoutMs} ms`))
   }
 
   async #ask(batch: Question[]): Promise<void> {

@@ -1,5 +1,9 @@
 // What the text of a statement says about it. Texts come from Prisma and from our own code, never from a client.
 
+/** A comment in which a statement names its lane, and the parameter that names the row for which it may wait. */
+export const laneComment = (lane: string, row: number) => `/* lane: ${lane}, row: $${row} */`
+const NAMED = /^\/\* lane: (.+), row: \$(\d+) \*\//
+
 const TABLES = /\b(?:FROM|JOIN|INTO|UPDATE)\s+(?:"\w+"\.)?"(\w+)"/g
 const LOCKS = /\bFOR\s+(?:NO\s+KEY\s+)?UPDATE\b/
 /** The first column that is compared with a parameter. */
@@ -10,6 +14,8 @@ export const isRead = (sql: string): boolean => /^\s*SELECT\b/.test(sql) && !LOC
 
 /** The name of its lane: `SELECT Category Pet`. One that locks rows may wait for others, so reads do not wait for it. */
 export function laneOf(sql: string): string {
+  const [, named] = NAMED.exec(sql) ?? []
+  if (named) return named
   const tables = new Set(Array.from(sql.matchAll(TABLES), ([, table]) => table))
   const verb = LOCKS.test(sql) ? 'LOCK' : /\w+/.exec(sql)?.[0]
   return [verb, ...[...tables].sort()].join(' ')
@@ -17,6 +23,6 @@ export function laneOf(sql: string): string {
 
 /** The index of the value that names the row that a statement writes or locks; undefined if there is none. */
 export function rowIndexOf(sql: string): number | undefined {
-  const number = isRead(sql) ? undefined : ROW.exec(sql)?.[1]
+  const number = isRead(sql) ? undefined : (NAMED.exec(sql)?.[2] ?? ROW.exec(sql)?.[1])
   return number === undefined ? undefined : Number(number) - 1
 }

@@ -6,8 +6,7 @@ import { type Lane, Lanes, MAX_WITH_STALLED, type OnLaneChange } from './lanes.j
 import { Lease, type LeaseSource, MARGIN_MS } from './lease.js'
 import { LostBackends, type LostBackendsOptions } from './lost-backends.js'
 import { isRead, laneOf, rowIndexOf } from './statement.js'
-import { TransactionClient } from './transaction-client.js'
-import type { TransactionLane } from './transactions.js'
+import { TransactionClient } from './transaction.js'
 
 /** The most statements that share a connection. Each one waits for those before it, and for the disk if they write. */
 const MAX_SHARED_READS = 16
@@ -137,22 +136,21 @@ export class ConnectionPool extends pg.Pool {
     return shape
   }
 
-  /** A connection for a transaction that begins with this statement, until `timeoutMs` after it arrived. */
-  lease(first: pg.QueryConfig, arrivedAt: number, named?: TransactionLane): Lease {
-    const lane = named ? this.#lanes.get(named.name) : this.#shapeOf(first.text).lane
-    const row = named ? named.row && `${named.name} ${named.row}` : this.#rowOf(first)
-    const endsAt = arrivedAt + this.#timeoutMs
-    return new Lease(this.#leases, { lane, rows: row ? [row] : [], isTransaction: true, endsAt })
-  }
-
   #rowOf({ text, values }: pg.QueryConfig): string | undefined {
     const { lane, rowIndex } = this.#shapeOf(text)
-    return rowIndex === undefined ? undefined : `${lane.name} ${values?.[rowIndex]}`
+    const row = rowIndex === undefined ? undefined : values?.[rowIndex]
+    return row === undefined || row === null ? undefined : `${lane.name} ${row}`
   }
 
   /** For transactions. */
   override connect() {
-    return Promise.resolve(new TransactionClient(this, performance.now()) as unknown as pg.PoolClient)
+    const endsAt = performance.now() + this.#timeoutMs
+    const lease = (first: pg.QueryConfig) => {
+      const row = this.#rowOf(first)
+      const { lane } = this.#shapeOf(first.text)
+      return new Lease(this.#leases, { lane, rows: row === undefined ? [] : [row], endsAt })
+    }
+    return Promise.resolve(new TransactionClient(lease) as unknown as pg.PoolClient)
   }
 
   override query(statement: pg.QueryConfig | string, values?: unknown) {
@@ -204,7 +202,7 @@ export class ConnectionPool extends pg.Pool {
   async #run(lease: Lease, client: pg.PoolClient, pending: PendingStatement): Promise<void> {
     const { statement, repeats, resolve, reject } = pending
     try {
-      resolve(await lease.run(client, statement))
+      resolve((await lease.run(client, statement)) as never)
     } catch (error) {
       if (lease.hasSharedTimeout && isRefusal(error) && isCanceled(error)) this.#add({ ...pending, isAlone: true })
       else if (repeats < MAX_REPEATS && isRepeatable(error, statement.text)) this.#repeat(pending)

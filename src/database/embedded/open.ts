@@ -3,7 +3,7 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } 
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
-import { StartupError } from '../settings.js'
+import { StartupError } from '../../settings.js'
 import { acquireLock, type Lock } from './lock.js'
 
 export interface EmbeddedOptions {
@@ -130,7 +130,7 @@ async function unlessUnusable<T>(folder: string, action: () => T | Promise<T>): 
 }
 
 async function start(directory: string, { port, onLost }: EmbeddedOptions): Promise<Embedded> {
-  const worker = new Worker(new URL('./embedded-worker.mjs', import.meta.url), {
+  const worker = new Worker(new URL('./worker.mjs', import.meta.url), {
     workerData: { directory, port },
     execArgv: [],
     stdout: true,

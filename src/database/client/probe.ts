@@ -1,10 +1,9 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import type { Logger } from '../log.js'
+import { inTime } from '../../deadline.js'
+import type { Logger } from '../../log.js'
 
-/** How long a ping may take: so many times so many milliseconds. A busy event loop delays each of them. */
-const TICKS = 8
-const TICK_MS = 250
+const TIMEOUT_MS = 2_000
+const late = () => new Error(`the database did not answer within ${TIMEOUT_MS / 1000} seconds`)
 
 /**
  * Asks the database whether it answers, over a connection of its own, because a busy pool does not mean that the
@@ -25,7 +24,7 @@ export class Probe {
 
   /** Rejects if the database does not answer within two seconds. */
   ping(): Promise<void> {
-    this.#pinging ??= this.#ping()
+    this.#pinging ??= inTime(this.#pingTwice(), TIMEOUT_MS, late)
       .then(
         () => {
           if (this.#away) this.#log?.info('the database is reachable again')
@@ -47,8 +46,7 @@ export class Probe {
   /** Asks something else over the same connection, with the same patience. */
   async query<Row>(text: string, values: unknown[]): Promise<Row[]> {
     try {
-      const statement: pg.QueryConfig & { query_timeout: number } = { text, values, query_timeout: TICKS * TICK_MS }
-      return (await (await this.#connected()).query(statement)).rows
+      return await inTime(this.#ask<Row>(text, values), TIMEOUT_MS, late)
     } catch (error) {
       this.close()
       throw error
@@ -61,26 +59,18 @@ export class Probe {
     this.#connecting = undefined
   }
 
-  async #ping(): Promise<void> {
-    let over = false
-    const late = async () => {
-      for (let tick = 0; tick < TICKS && !over; tick++) await sleep(TICK_MS, undefined, { ref: false })
-      throw new Error('the database did not answer within 2 seconds')
-    }
+  /** A connection that was closed since the last ping does not mean that the database is unreachable. */
+  #pingTwice(): Promise<unknown> {
     const used = this.#client !== undefined
-    // A connection that was closed since the last ping does not mean that the database is unreachable.
-    const answer = this.#ask().catch((error) => {
+    return this.#ask('SELECT 1', []).catch((error) => {
       this.close()
-      if (!used || over) throw error
-      return this.#ask()
-    })
-    await Promise.race([answer, late()]).finally(() => {
-      over = true
+      if (!used) throw error
+      return this.#ask('SELECT 1', [])
     })
   }
 
-  async #ask(): Promise<void> {
-    await (await this.#connected()).query('SELECT 1')
+  async #ask<Row>(text: string, values: unknown[]): Promise<Row[]> {
+    return (await (await this.#connected()).query(text, values)).rows
   }
 
   #connected(): Promise<pg.Client> {
@@ -92,7 +82,7 @@ export class Probe {
     const client = new pg.Client({
       connectionString: this.#connectionString,
       keepAlive: true,
-      connectionTimeoutMillis: TICKS * TICK_MS,
+      connectionTimeoutMillis: TIMEOUT_MS,
     })
     this.#client = client
       .on('error', () => {})

@@ -25,7 +25,6 @@ export interface LeaseOptions {
   lane: Lane
   rows: readonly string[]
   isRead?: boolean
-  isTransaction?: boolean
   /** By performance.now(). */
   endsAt: number
   /** Whether its statements take the shared timeout. A write that is alone takes what the connection has: to set it costs. */
@@ -123,14 +122,15 @@ export class Lease {
     client.query(`SET statement_timeout = ${timeout}`).catch(() => {})
   }
 
-  run(client: pg.PoolClient, statement: pg.QueryConfig): Promise<never> {
+  run(client: pg.PoolClient, statement: pg.QueryConfig): Promise<pg.QueryResult> {
     this.#setTimeout(client)
     const { lane } = this.#options
     return client.query(statement).then(
       (result) => {
-        // A successful rollback does not show that the tables of the transaction answer.
-        if (statement.text !== 'ROLLBACK') lane.answered()
-        return result as never
+        // A rollback undoes SET, and does not show that the tables of the transaction answer.
+        if (result.command !== 'ROLLBACK') lane.answered()
+        else if (timeouts.has(client)) timeouts.set(client, Number.NaN)
+        return result
       },
       (error) => {
         if (!isRefusal(error) || isStale(error)) this.#onError(error as Error)
@@ -145,10 +145,8 @@ export class Lease {
   release(): void {
     clearTimeout(this.#timer)
     const { lanes, backends } = this.#source
-    const { lane, isRead, isTransaction } = this.#options
+    const { lane, isRead } = this.#options
     const client = this.#connected
-    // A rollback undoes SET.
-    if (client && isTransaction && timeouts.has(client)) timeouts.set(client, Number.NaN)
     const leave = () => lanes.leave(lane, this.#waiting, this.#failed)
     client?.off('error', this.#onError).release(this.#lost)
     if (client?.processID && backends && this.#lost) backends.ended(client.processID, !isRead).then(leave)

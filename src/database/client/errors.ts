@@ -9,12 +9,17 @@ export const isRefusal = (error: unknown): error is pg.DatabaseError =>
 /** A deadlock or a serialization failure. */
 export const isConflict = (error: unknown) => isRefusal(error) && (error.code === '40P01' || error.code === '40001')
 
-/** Whether a row was refused because it is there already, by this unique constraint. */
-export const isDuplicate = (error: unknown, constraint: string) =>
-  isRefusal(error) && error.code === '23505' && error.constraint === constraint
+interface PrismaError {
+  code?: string
+  meta?: { driverAdapterError?: PrismaError }
+  cause?: { kind?: string }
+}
 
-/** Whether a cast failed because the text is not one of its type. */
-export const isInvalidText = (error: unknown) => isRefusal(error) && error.code === '22P02'
+/** The same, as Prisma reports it: of an operation, of a statement of our own, or of COMMIT. */
+export function isRolledBack(error: unknown): boolean {
+  const { code, meta, cause } = (error ?? {}) as PrismaError
+  return code === 'P2034' || (meta?.driverAdapterError?.cause ?? cause)?.kind === 'TransactionWriteConflict'
+}
 
 /** Canceled by a timeout of the server: the connection is good, but the statement has no answer. */
 export const isCanceled = ({ code }: pg.DatabaseError) => code === '57014' || code === '55P03'

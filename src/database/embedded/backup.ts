@@ -12,10 +12,10 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
 import pg from 'pg'
-import { Prisma } from '../../prisma/generated/client/client.js'
-import { StartupError } from '../settings.js'
-import { openEmbedded } from './embedded.js'
-import { migrate, readMigrations } from './migrations.js'
+import { Prisma } from '../../../prisma/generated/client/client.js'
+import { StartupError } from '../../settings.js'
+import { migrate, readMigrations } from '../migrations.js'
+import { openEmbedded } from './open.js'
 
 // Backups of the embedded database: gzip of JSON lines. The first line is the header, the last one the footer, and each
 // line between them is a row as PostgreSQL's row_to_json writes it, with its table: ["Pet",{"id":1,…}]. Rows never pass

@@ -1,0 +1,60 @@
+import { EventEmitter } from 'node:events'
+import type pg from 'pg'
+import { isConflict } from './errors.js'
+import type { Lease } from './lease.js'
+
+const NO_ROWS: Pick<pg.QueryArrayResult, 'command' | 'rows' | 'fields' | 'rowCount'> = {
+  command: '',
+  rows: [],
+  fields: [],
+  rowCount: 0,
+}
+
+/**
+ * The connection of a transaction. It is taken for the first statement after BEGIN, which tells the lane; both are sent
+ * together.
+ */
+export class TransactionClient extends EventEmitter {
+  readonly #createLease: (first: pg.QueryConfig) => Lease
+  readonly #begin: pg.QueryConfig[] = []
+  #lease: Lease | undefined
+  /** The first error: why PostgreSQL refuses all statements that follow. */
+  #error: unknown
+  #isOver = false
+
+  constructor(createLease: (first: pg.QueryConfig) => Lease) {
+    super()
+    this.#createLease = createLease
+  }
+
+  async query(statement: pg.QueryConfig) {
+    // An operation that nobody waits for anymore. Its connection may belong to another transaction by now.
+    if (this.#isOver) throw new Error('The transaction has ended.')
+    if (!this.#lease) {
+      if (/^(BEGIN|SET)\b/.test(statement.text)) this.#begin.push(statement)
+      if (/^(BEGIN|SET|COMMIT|ROLLBACK)\b/.test(statement.text)) return NO_ROWS
+      this.#lease = this.#createLease(statement)
+    }
+    // The whole transaction must be repeated, so no part of it goes on.
+    if (isConflict(this.#error) && /^ROLLBACK (TO|AND)\b/.test(statement.text)) throw this.#error
+    const client = await this.#lease.client
+    // An error that ends these also ends the statement that follows.
+    for (const begin of this.#begin.splice(0)) client.query(begin).catch(() => {})
+    const result = await this.#lease.run(client, statement).catch((error) => {
+      this.#error ??= error
+      throw this.#error
+    })
+    if (result.command === 'ROLLBACK') {
+      // What has caught the error must not take it for committed.
+      if (statement.text === 'COMMIT') throw this.#error
+      this.#error = undefined
+    }
+    return result
+  }
+
+  release(): void {
+    this.#isOver = true
+    // Without a connection there is nothing to return.
+    this.#lease?.client.then(() => this.#lease?.release()).catch(() => {})
+  }
+}
