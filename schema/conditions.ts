@@ -102,11 +102,9 @@ function lockOf(model: string, relations: string[]) {
 const typeOf = ({ configStore }: Builder, { type }: FieldConfig) =>
   type.kind === 'Object' ? configStore.getTypeConfig(type.ref).name : ''
 
-/** Whether a root field updates or deletes one row: then it takes `ifMatch`. */
-export const isConditional = (builder: Builder, config: FieldConfig, method: string) =>
-  ['PATCH', 'DELETE'].includes(method) && modelOf(builder, typeOf(builder, config)) !== undefined
-
-export function ifMatchArg(builder: Builder, { name, parentType }: FieldConfig) {
+/** The argument of root fields that update or delete one row. */
+export function conditionArgs(builder: Builder, config: FieldConfig, method: string): FieldConfig['args'] {
+  if (!['PATCH', 'DELETE'].includes(method) || !modelOf(builder, typeOf(builder, config))) return {}
   const { ifMatch } = builder.args((t) => ({
     ifMatch: t.string({
       validate: entityTags,
@@ -114,7 +112,7 @@ export function ifMatchArg(builder: Builder, { name, parentType }: FieldConfig) 
         'An `etag`, or several separated by commas, or `*` for any. If the row has none of them, nothing changes and the error is `precondition_failed`.',
     }),
   }))
-  return ifMatch.getConfig('ifMatch', name, builder.configStore.getTypeConfig(parentType))
+  return { ifMatch: ifMatch.getConfig('ifMatch', config.name, builder.configStore.getTypeConfig(config.parentType)) }
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: a plugin's builder has the type of no particular schema

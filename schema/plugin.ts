@@ -5,7 +5,7 @@ import SchemaBuilder, {
   type SchemaTypes,
 } from '@pothos/core'
 import type { GraphQLObjectType, GraphQLResolveInfo } from 'graphql'
-import { type ConditionalResolver, ifMatchArg, ifMatching, isConditional } from './conditions.js'
+import { type ConditionalResolver, conditionArgs, ifMatching } from './conditions.js'
 import type { ErrorCode } from './errors.js'
 import { assertNoWrongNulls, type Values } from './values.js'
 
@@ -103,10 +103,7 @@ class GatewayPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
 
   override onOutputFieldConfig(config: PothosOutputFieldConfig<Types>) {
     const { rest, example } = config.pothosOptions as { rest?: Rest | false; example?: unknown }
-    const args =
-      rest && isConditional(this.builder, config, rest.method)
-        ? { ...config.args, ifMatch: ifMatchArg(this.builder, config) }
-        : config.args
+    const args = rest ? { ...config.args, ...conditionArgs(this.builder, config, rest.method) } : config.args
     const { argMappers, extensions, kind, name, parentType, type } = config
     const checkNulls = (values: Values, _context: object, info: object) => {
       // A nested list is judged with its parent, whose `info` this is.

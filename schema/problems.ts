@@ -91,16 +91,17 @@ export class Problems {
     if (isNew) this.sentences.push(ended)
   }
 
-  /** Adds what `read` finds, or the refusal that it throws. */
-  collect(read: () => void): void {
-    if (this.hasMore) return
+  /** Returns what `read` returns. Adds what it finds, or the refusal that it throws. */
+  collect<T>(read: () => T): T | undefined {
+    if (this.hasMore) return undefined
     try {
-      read()
+      return read()
     } catch (error) {
-      if (error === FULL) this.hasMore = true
-      else if (error instanceof ApiError && error.code === 'invalid_request')
-        this.collect(() => this.add(error.message))
-      else throw error
+      if (error instanceof ApiError && error.code === 'invalid_request')
+        return this.collect(() => this.add(error.message))
+      if (error !== FULL) throw error
+      this.hasMore = true
+      return undefined
     }
   }
 

@@ -32,7 +32,7 @@ import { createMetrics } from './metrics.js'
 import type { Outcome, ReadRequest, Result } from './outcome.js'
 import { type RateLimiter, type RateLimitResult, setRateLimitHeaders } from './rate-limit/index.js'
 import { createRequestLog } from './request-log.js'
-import { createDeprecations } from './rest/deprecation.js'
+import { setDeprecationHeaders } from './rest/deprecation.js'
 import { createRest } from './rest/index.js'
 import type { Route } from './rest/routes.js'
 import type { Settings } from './settings.js'
@@ -84,7 +84,6 @@ export async function createApp(dependencies: Dependencies) {
   const surface = { createContext: resolverContexts(prisma, database.requestTimeoutMs), idempotency }
   const rest = await createRest({ ...surface, baseUrl, sunset, hasPage: docs.has })
   const graphql = createGraphql({ ...surface, schema, log, deadlineMs })
-  const setDeprecationHeaders = createDeprecations({ baseUrl, sunset })
 
   /** The steps of a request. Never rejects. */
   async function answer(request: HttpRequest): Promise<Outcome> {
@@ -92,7 +91,7 @@ export async function createApp(dependencies: Dependencies) {
     const outcome = await respond(request, route).catch((error): Answer => refuse(error, request))
     const operationName = outcome.operationName ?? route?.operation.operationId
     // A refusal has the headers of its operation, too.
-    setDeprecationHeaders(outcome.response.headers, route)
+    if (route) setDeprecationHeaders(outcome.response.headers, route.operation, route.params, { baseUrl, sunset })
     return { ...outcome, surface: isGraphql(request) ? 'graphql' : route ? 'rest' : 'other', operationName }
   }
 

@@ -267,6 +267,12 @@ describe('a misspelt name gets the one that was meant', () => {
     expect(body.message).toBe(`No operation has this path; did you mean ${likely}?`)
   })
 
+  test('but not a name that looks like an error of graphql-js', async () => {
+    expect(await refusal('PATCH', '/inventory/1', { quantity: 1, 'a" of required type': 1 })).toBe(
+      '"a\\" of required type" is unknown; known are quantity.',
+    )
+  })
+
   test('and nothing is guessed where no name is alike', async () => {
     expect(await refusal('PATCH', '/inventory/1', { quantity: 1, xyz: 1 })).toBe('xyz is unknown; known are quantity.')
     expect((await gateway.get('/elsewhere')).body.message).toBe(

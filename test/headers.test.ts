@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { bindingWindow, type RateLimitResult, setRateLimitHeaders, type WindowState } from '../src/rate-limit/index.js'
-import { createDeprecation } from '../src/rest/deprecation.js'
+import { setDeprecationHeaders } from '../src/rest/deprecation.js'
 
 function rateLimitHeaders(result: RateLimitResult) {
   const headers: Record<string, string> = {}
@@ -156,7 +156,8 @@ test('deprecation headers follow RFC 9745 and RFC 8594', () => {
   } as const
   const options = { baseUrl: 'https://api.example.com/v1', sunset: new Date('2030-12-05') }
   const headers: Record<string, string> = {}
-  createDeprecation(deprecation, options)(headers, { petId: '7&x=1' })
+  const rest = { method: 'GET', path: '/pets/{petId}', tag: 'Pets', summary: 'Get a pet', deprecation } as const
+  setDeprecationHeaders(headers, { rest }, { petId: '7&x=1' }, options)
   expect(headers).toEqual({
     deprecation: '@1764892800',
     sunset: 'Thu, 05 Dec 2030 00:00:00 GMT',

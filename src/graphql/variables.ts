@@ -53,30 +53,24 @@ export function createVariables(schema: GraphQLSchema, document: DocumentNode, o
         return known.get(name)?.extensions ?? { nullable: true }
       },
     }
-    return { node, name, type, input, nameOf: (path: Path) => `$${pathText([name, ...path])}` }
+    const nameOf = (path: Path) => `$${pathText([name, ...path])}`
+    const read = (values: Values, into: Values, problems?: Problems) => {
+      if (Object.hasOwn(values, name)) into[name] = readValue(input, values[name], nameOf, problems)
+      else if (node.defaultValue) into[name] = valueFromAST(node.defaultValue, type)
+      else if (isNonNullType(type)) refuse(problems, () => `$${name} is required; send it in variables`)
+    }
+    return { node, read }
   })
-
-  /** Reads a variable into those that are coerced. */
-  function read(
-    { node, name, type, input, nameOf }: (typeof variables)[number],
-    values: Values,
-    into: Values,
-    problems?: Problems,
-  ) {
-    if (Object.hasOwn(values, name)) into[name] = readValue(input, values[name], nameOf, problems)
-    else if (node.defaultValue) into[name] = valueFromAST(node.defaultValue, type)
-    else if (isNonNullType(type)) refuse(problems, () => `$${name} is required; send it in variables`)
-  }
 
   /** An error for everything that is wrong, by type and by rule. */
   function errorsOf(values: Values): GraphQLError[] {
     const errors: GraphQLError[] = []
     const described = { count: 0 }
     let more = false
-    for (const variable of variables) {
+    for (const { node, read } of variables) {
       const problems = new Problems(described)
-      problems.collect(() => read(variable, values, {}, problems))
-      for (const sentence of problems.sentences) errors.push(new GraphQLError(sentence, { nodes: variable.node }))
+      problems.collect(() => read(values, {}, problems))
+      for (const sentence of problems.sentences) errors.push(new GraphQLError(sentence, { nodes: node }))
       more ||= problems.hasMore || errors.length > MAX_ERRORS
       if (errors.length > MAX_ERRORS) break
     }
@@ -86,7 +80,7 @@ export function createVariables(schema: GraphQLSchema, document: DocumentNode, o
   return (values: Values = {}): { coerced: Values } | { errors: GraphQLError[] } => {
     const coerced: Values = Object.create(null)
     try {
-      for (const variable of variables) read(variable, values, coerced)
+      for (const { read } of variables) read(values, coerced)
       return { coerced }
     } catch (error) {
       if (error !== REFUSED) throw error

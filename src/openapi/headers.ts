@@ -4,7 +4,7 @@ import { fill, type Operation } from '../../schema/rest-operations.js'
 import { MAX_INT } from '../../schema/validation.js'
 import { EXPOSED } from '../http/cors.js'
 import { setRateLimitHeaders } from '../rate-limit/index.js'
-import { createDeprecation } from '../rest/deprecation.js'
+import { setDeprecationHeaders } from '../rest/deprecation.js'
 import type { Header, Options, ResponseObject, Schema } from './document.js'
 import { sampleParams } from './samples.js'
 
@@ -118,10 +118,9 @@ export function idempotencyHeaders({ rest }: Operation, status: number): Record<
 
 /** On every response of a deprecated operation, errors included. */
 export function deprecationHeaders(operation: Operation, options: Options): Record<string, Header> {
-  const { deprecation } = operation.rest
-  if (!deprecation) return {}
+  if (!operation.rest.deprecation) return {}
   const examples: Record<string, string> = {}
-  createDeprecation(deprecation, options)(examples, sampleParams(operation))
+  setDeprecationHeaders(examples, operation, sampleParams(operation), options)
   return {
     Deprecation: text('When the operation was deprecated, in Unix seconds (RFC 9745).', examples.deprecation, {
       pattern: '^@\\d+$',

@@ -21,7 +21,7 @@ export interface Input {
   args: Values
   ifNoneMatch: EntityTags | undefined
   idempotencyKey: string | undefined
-  /** The refusal to return for an error of a resolver: if a rule refuses a value, one that names all wrong values. */
+  /** What to throw for an error of the execution: if a rule refuses a value, a refusal that names all wrong values. */
   refusalOf(error: unknown): unknown
 }
 
@@ -47,7 +47,7 @@ function createParameter(argument: GraphQLArgument, place: 'path' | 'query') {
   const isList = isListType(getNullableType(type))
   const typeName = getNamedType(type).name
   const nameOf = () => `The ${place} parameter ${name}`
-  const read = (texts: string[], problems?: Problems) => {
+  return (texts: string[], problems?: Problems): unknown => {
     const [text = ''] = texts
     if (texts.length > 1 && !isList) return refuse(problems, () => `${nameOf()} must not be repeated`)
     if (texts.includes('')) return refuse(problems, () => `${nameOf()} must not be empty`)
@@ -57,29 +57,17 @@ function createParameter(argument: GraphQLArgument, place: 'path' | 'query') {
       problems.add(`For several values, repeat the parameter: ${name}=1&${name}=2`)
     return coerced
   }
-  return { name, read }
 }
 
-/** Returns how to read a query string: every name known, none empty, none repeated but those of a list. */
-function createQuery({ queryArguments }: Operation) {
-  const parameters = new Map(queryArguments.map((argument) => [argument.name, createParameter(argument, 'query')]))
-  return (search: string, args: Values, problems?: Problems): void => {
-    const query = new URLSearchParams(search)
-    const unknown = problems && unknownNames([...parameters.keys()], 'this operation takes none')
-    for (const name of new Set(query.keys())) {
-      const parameter = parameters.get(name)
-      if (parameter) args[name] = parameter.read(query.getAll(name), problems)
-      else refuse(problems, () => unknown?.(`The query parameter ${shownName(name)}`, name) ?? '')
-    }
-  }
-}
+const createParameters = (args: GraphQLArgument[], place: 'path' | 'query') =>
+  new Map(args.map((argument) => [argument.name, createParameter(argument, place)]))
 
 /**
  * Reads a header with entity tags (RFC 9110, section 13), if it was sent. An operation that cannot evaluate the condition
  * refuses it, because a client relies on it.
  */
 function readEntityTags(text: string | undefined, name: string, methods: string, isSupported: boolean) {
-  if (text === undefined) return
+  if (text === undefined) return undefined
   const invalid = (message: string) => new ApiError('invalid_request', message)
   if (!isSupported) throw invalid(`The header ${name} is supported by ${methods} only; leave it out.`)
   const tags = parseEntityTags(text)
@@ -93,42 +81,41 @@ function readEntityTags(text: string | undefined, name: string, methods: string,
  */
 export function createReader(operation: Operation): (source: Source) => Input {
   const { rest, body, isConditional } = operation
-  const pathParameters = operation.pathArguments.map((argument) => createParameter(argument, 'path'))
-  const readQuery = createQuery(operation)
+  const inPath = createParameters(operation.pathArguments, 'path')
+  const inQuery = createParameters(operation.queryArguments, 'query')
   const mediaTypes = MEDIA_TYPES[rest.method] ?? []
+
+  function readQuery(search: string, args: Values, problems?: Problems): void {
+    const query = new URLSearchParams(search)
+    const unknown = problems && unknownNames([...inQuery.keys()], 'this operation takes none')
+    for (const name of new Set(query.keys())) {
+      const read = inQuery.get(name)
+      if (read) args[name] = read(query.getAll(name), problems)
+      else refuse(problems, () => unknown?.(`The query parameter ${shownName(name)}`, name) ?? '')
+    }
+  }
 
   return (source) => {
     const { params, request } = source
     const { 'if-match': ifMatch, 'if-none-match': noneMatch } = request.head.headers
     /** Parsed once, because a large body takes long. */
     let json: { value: unknown } | undefined
+    const readBody = () => {
+      json ??= { value: readJson(request, source.body, mediaTypes) }
+      return json.value
+    }
 
-    /** Reads everything. The first problem ends it, unless `problems` collects them all. */
+    /** Reads every part. The first problem ends it, unless `problems` collects them all. */
     function read(problems?: Problems): Input {
       const args: Values = {}
-      let ifNoneMatch: EntityTags | undefined
-      let idempotencyKey: string | undefined
-      const part = (readPart: () => void) => (problems ? problems.collect(readPart) : readPart())
-      for (const { name, read } of pathParameters)
-        part(() => {
-          args[name] = read([params[name] ?? ''], problems)
-        })
+      const part = <T>(readPart: () => T) => (problems ? problems.collect(readPart) : readPart())
+      for (const [name, read] of inPath) args[name] = part(() => read([params[name] ?? ''], problems))
       if (request.search) part(() => readQuery(request.search, args, problems))
-      part(() => {
-        if (readEntityTags(ifMatch, 'If-Match', 'PATCH and DELETE', isConditional)) args.ifMatch = ifMatch
-      })
-      part(() => {
-        ifNoneMatch = readEntityTags(noneMatch, 'If-None-Match', 'GET', rest.method === 'GET')
-      })
-      if (rest.method === 'POST')
-        part(() => {
-          idempotencyKey = readIdempotencyKey(request)
-        })
-      if (body)
-        part(() => {
-          json ??= { value: readJson(request, source.body, mediaTypes) }
-          args[body.name] = readValue(body, json.value, (path) => pathText(path) || 'The body', problems)
-        })
+      if (part(() => readEntityTags(ifMatch, 'If-Match', 'PATCH and DELETE', isConditional))) args.ifMatch = ifMatch
+      const ifNoneMatch = part(() => readEntityTags(noneMatch, 'If-None-Match', 'GET', rest.method === 'GET'))
+      const idempotencyKey = rest.method === 'POST' ? part(() => readIdempotencyKey(request)) : undefined
+      const nameOf = (path: readonly (string | number)[]) => pathText(path) || 'The body'
+      if (body) args[body.name] = part(() => readValue(body, readBody(), nameOf, problems))
       return { args, ifNoneMatch, idempotencyKey, refusalOf }
     }
 
