@@ -10,15 +10,9 @@ type SofaConfig = Parameters<typeof createSofa>[0]
 export const routePath = (template: string) => template.replace(/\{(\w+)\}/g, ':$1')
 
 const routes = Object.fromEntries(
-  operations.map(({ type, name, field, rest }) => [
+  operations.map(({ type, name, rest: { method, path, tag, status } }) => [
     `${type}.${name}`,
-    {
-      method: rest.method,
-      path: routePath(rest.path),
-      tags: [rest.tag],
-      responseStatus: rest.status ?? 200,
-      description: field.description ?? '',
-    },
+    { method, path: routePath(path), tags: [tag], responseStatus: status },
   ]),
 ) as SofaConfig['routes']
 
