@@ -225,6 +225,11 @@ describe('a POST with an Idempotency-Key', () => {
     const second = await order(key)
     expect(second.body.id).not.toBe(first.body.id)
     expect((await order(key)).text).toBe(second.text)
+    await age('24:00:01')
+    await gateway.prisma.order.deleteMany()
+    await gateway.prisma.pet.deleteMany()
+    const refused = await order(key)
+    expect([refused.status, (await order(key)).text]).toEqual([422, refused.text])
   })
 })
 

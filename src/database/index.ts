@@ -9,9 +9,9 @@ import { Probe } from './client/probe.js'
 import { type Embedded, openEmbedded } from './embedded/open.js'
 import { hasTables, migrate } from './migrations.js'
 
-export { isRolledBack } from './client/errors.js'
+export { isDuplicate, isRolledBack } from './client/errors.js'
 export { conflictDelay, MAX_REPEATS } from './client/pool.js'
-export { laneComment } from './client/statement.js'
+export { LAST_COMMENT, laneComment } from './client/statement.js'
 export { sweepRegularly } from './client/sweep.js'
 export { backUp, inspect, restore, type Summary } from './embedded/backup.js'
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { Prisma } from '../../prisma/generated/client/client.js'
 import { ApiError, catalogue } from '../../schema/errors.js'
 import type { Caller } from '../auth/index.js'
-import { type Database, laneComment, sweepRegularly } from '../database/index.js'
+import { type Database, isDuplicate, LAST_COMMENT, laneComment, sweepRegularly } from '../database/index.js'
 import { createRequestClient } from '../execute/request-client.js'
 import type { Body } from '../http/body.js'
 import { errorResponse, toApiError } from '../http/errors.js'
@@ -58,6 +58,11 @@ const LOOK = `
   FROM pg_try_advisory_xact_lock(hashtextextended($1, $2)) AS lock
   LEFT JOIN "IdempotentAnswer" ON "callerId" = $2 AND key = $1`
 
+const FORGET = 'DELETE FROM "IdempotentAnswer" WHERE "callerId" = $1 AND key = $2'
+
+const KEEP = `${LAST_COMMENT}
+  INSERT INTO "IdempotentAnswer" ("callerId", key, fingerprint, status, headers, body) VALUES ($1, $2, $3, $4, $5, $6)`
+
 /** An error of a transaction that is repeated as a whole, like those that PostgreSQL rolls back because of a conflict. */
 class KeptMeanwhile extends Error {
   readonly code = 'P2034'
@@ -87,13 +92,9 @@ async function keep(tx: Prisma.TransactionClient, request: IdempotentRequest, re
       'invalid_request',
       `The response would have ${length} bytes; with an Idempotency-Key at most ${MAX_ANSWER} are possible. Select fewer fields.`,
     )
-  const isKept = await tx.$executeRaw`
-    INSERT INTO "IdempotentAnswer" AS old ("callerId", key, fingerprint, status, headers, body)
-    VALUES (${callerId}, ${key}, ${fingerprint}, ${status}, ${headers}, ${String(body)})
-    ON CONFLICT ("callerId", key) DO UPDATE SET fingerprint = excluded.fingerprint, status = excluded.status,
-      headers = excluded.headers, body = excluded.body, "createdAt" = excluded."createdAt"
-    WHERE old."createdAt" <= now() - interval '24 hours'`
-  if (!isKept) throw new KeptMeanwhile()
+  await tx.$executeRawUnsafe(KEEP, callerId, key, fingerprint, status, headers, String(body)).catch((error) => {
+    throw isDuplicate(error) ? new KeptMeanwhile() : error
+  })
 }
 
 /**
@@ -155,6 +156,7 @@ export function createIdempotency({ database: { prisma, requestTimeoutMs }, log 
         if (!isKept) unkept = { response, refusal }
         // A refused request changes nothing, whatever its resolvers have done before they refused it.
         if (isRefused) await tx.$executeRaw`ROLLBACK AND CHAIN`
+        if (isKept && found.isExpired) await tx.$executeRawUnsafe(FORGET, callerId, key)
         if (isKept) await keep(tx, { callerId, key, fingerprint }, response)
         return { response, refusal }
       }

@@ -15,11 +15,18 @@ interface PrismaError {
   cause?: { kind?: string }
 }
 
-/** The same, as Prisma reports it: of an operation, of a statement of our own, or of COMMIT. */
-export function isRolledBack(error: unknown): boolean {
-  const { code, meta, cause } = (error ?? {}) as PrismaError
-  return code === 'P2034' || (meta?.driverAdapterError?.cause ?? cause)?.kind === 'TransactionWriteConflict'
+/** What PostgreSQL has refused, as Prisma reports it: of an operation, of a statement of our own, or of COMMIT. */
+function kindOf(error: unknown) {
+  const { meta, cause } = error as PrismaError
+  return (meta?.driverAdapterError?.cause ?? cause)?.kind
 }
+
+/** Whether PostgreSQL has rolled a transaction back because of a conflict with another. */
+export const isRolledBack = (error: unknown) =>
+  error instanceof Error && ((error as PrismaError).code === 'P2034' || kindOf(error) === 'TransactionWriteConflict')
+
+/** Whether a row is there already. */
+export const isDuplicate = (error: unknown) => error instanceof Error && kindOf(error) === 'UniqueConstraintViolation'
 
 /** Canceled by a timeout of the server: the connection is good, but the statement has no answer. */
 export const isCanceled = ({ code }: pg.DatabaseError) => code === '57014' || code === '55P03'

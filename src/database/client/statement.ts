@@ -9,6 +9,10 @@ const LOCKS = /\bFOR\s+(?:NO\s+KEY\s+)?UPDATE\b/
 /** The first column that is compared with a parameter. */
 const ROW = /\bWHERE\b[^$]*"\w+"\s*=\s*\$(\d+)/
 
+/** The comment of the last statement of a transaction: COMMIT is sent with it. If it fails, nothing is committed. */
+export const LAST_COMMENT = '/* last */'
+export const isLast = (sql: string): boolean => sql.startsWith(LAST_COMMENT)
+
 /** Whether it may share a connection with others, and may be sent again if its connection was lost. */
 export const isRead = (sql: string): boolean => /^\s*SELECT\b/.test(sql) && !LOCKS.test(sql)
 

@@ -2,17 +2,13 @@ import { EventEmitter } from 'node:events'
 import type pg from 'pg'
 import { isConflict } from './errors.js'
 import type { Lease } from './lease.js'
+import { isLast } from './statement.js'
 
-const NO_ROWS: Pick<pg.QueryArrayResult, 'command' | 'rows' | 'fields' | 'rowCount'> = {
-  command: '',
-  rows: [],
-  fields: [],
-  rowCount: 0,
-}
+const NO_ROWS: pg.QueryResult = { command: '', rows: [], fields: [], rowCount: 0, oid: 0 }
 
 /**
  * The connection of a transaction. It is taken for the first statement after BEGIN, which tells the lane; both are sent
- * together.
+ * together. So are COMMIT and a statement that says it is the last one.
  */
 export class TransactionClient extends EventEmitter {
   readonly #createLease: (first: pg.QueryConfig) => Lease
@@ -20,6 +16,8 @@ export class TransactionClient extends EventEmitter {
   #lease: Lease | undefined
   /** The first error: why PostgreSQL refuses all statements that follow. */
   #error: unknown
+  /** COMMIT, once it was sent with the last statement. */
+  #ended: Promise<pg.QueryResult> | undefined
   #isOver = false
 
   constructor(createLease: (first: pg.QueryConfig) => Lease) {
@@ -30,6 +28,7 @@ export class TransactionClient extends EventEmitter {
   async query(statement: pg.QueryConfig) {
     // An operation that nobody waits for anymore. Its connection may belong to another transaction by now.
     if (this.#isOver) throw new Error('The transaction has ended.')
+    if (this.#ended) return statement.text === 'ROLLBACK' ? this.#ended.catch(() => NO_ROWS) : this.#ended
     if (!this.#lease) {
       if (/^(BEGIN|SET)\b/.test(statement.text)) this.#begin.push(statement)
       if (/^(BEGIN|SET|COMMIT|ROLLBACK)\b/.test(statement.text)) return NO_ROWS
@@ -40,7 +39,17 @@ export class TransactionClient extends EventEmitter {
     const client = await this.#lease.client
     // An error that ends these also ends the statement that follows.
     for (const begin of this.#begin.splice(0)) client.query(begin).catch(() => {})
-    const result = await this.#lease.run(client, statement).catch((error) => {
+    const answer = this.#send(this.#lease, client, statement)
+    if (isLast(statement.text)) {
+      this.#ended = this.#send(this.#lease, client, { text: 'COMMIT' })
+      // Whoever commits or rolls back hears of it.
+      this.#ended.catch(() => {})
+    }
+    return answer
+  }
+
+  async #send(lease: Lease, client: pg.PoolClient, statement: pg.QueryConfig) {
+    const result = await lease.run(client, statement).catch((error) => {
       this.#error ??= error
       throw this.#error
     })
