@@ -144,8 +144,12 @@ function judge(
   }
 }
 
-const hasNull = (value: unknown): boolean =>
-  value === null || (typeof value === 'object' && Object.values(value).some(hasNull))
+/** Whether a value is null or has a null in it. Items of lists are judged by their types alone. */
+function hasNull(value: unknown): boolean {
+  if (typeof value !== 'object' || Array.isArray(value)) return false
+  for (const name in value) if (hasNull((value as Values)[name])) return true
+  return value === null
+}
 
 /**
  * Refuses null where it clears nothing, in arguments of a field that have their types already: also in literals of a
