@@ -5,12 +5,10 @@ import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { StartupError } from '../settings.js'
+import { withSession } from './session.js'
 
 /** Resolved from the package's root, so that src/ and dist/src/ use the same folder. */
 const folder = join(dirname(createRequire(import.meta.url).resolve('#package.json')), 'prisma/migrations')
-
-/** Shorter than the timeouts of usual clients and load balancers, so that they get the gateway's error. */
-const CONNECT_TIMEOUT = 3000
 
 /** How long a server may take to say which migrations it has. */
 const READ_TIMEOUT = 10_000
@@ -37,6 +35,13 @@ const TABLE = `CREATE TABLE IF NOT EXISTS "_prisma_migrations" (
     "started_at" TIMESTAMPTZ NOT NULL DEFAULT now(),
     "applied_steps_count" INTEGER NOT NULL DEFAULT 0
 )`
+
+const sessionOf = (connectionString: string): pg.ClientConfig => ({
+  connectionString,
+  // Shorter than the timeouts of usual clients and load balancers, so that they get the gateway's error.
+  connectionTimeoutMillis: 3_000,
+  application_name: 'petstore migrations',
+})
 
 interface Migration {
   name: string
@@ -138,6 +143,15 @@ async function sessions(client: pg.Client, condition: string): Promise<string> {
 const lockHolders = `pid IN (SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND objid = ${LOCK} AND granted)`
 const openTransactions = `xact_start < now() - interval '${TABLE_WAIT_MS} milliseconds'`
 
+async function assertUtf8(client: pg.Client): Promise<void> {
+  const { rows } = await client.query('SHOW server_encoding')
+  const encoding = rows[0].server_encoding
+  if (encoding !== 'UTF8')
+    throw new StartupError(
+      `its encoding is ${encoding}, which cannot store every text; create it again: CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0`,
+    )
+}
+
 export interface MigrateOptions {
   migrations?: Migration[]
   /** Called with what an operator should know: what a start waits for, and migrations of a newer version. */
@@ -152,42 +166,31 @@ export interface MigrateOptions {
  *
  * @throws StartupError if a migration failed or was edited, or if the wait is over
  */
-export async function migrate(url: string, options: MigrateOptions = {}): Promise<string[]> {
+export function migrate(url: string, options: MigrateOptions = {}): Promise<string[]> {
   const { migrations = readMigrations(), onNotice = () => {}, waitMs = WAIT_MS } = options
-  const client = new pg.Client({
-    connectionString: url,
-    connectionTimeoutMillis: CONNECT_TIMEOUT,
-    application_name: 'petstore migrations',
-  })
-  client.on('error', () => {})
   const deadline = Date.now() + waitMs
-  const missing = async () => pending(await readHistory(client), migrations)
-  /** Repeats an attempt until it returns a value, and says once what it waits for. */
-  async function until<T>(what: string, holders: string, attempt: () => Promise<T | undefined>): Promise<T> {
-    for (let said = false; ; said = true) {
-      const result = await attempt()
-      if (result !== undefined) return result
-      const holder = await sessions(client, holders)
-      if (Date.now() > deadline)
-        throw new StartupError(
-          `after ${waitMs / 1000} seconds, ${what} is still held by ${holder}; if that is no running migration, end it: SELECT pg_terminate_backend(<process>)`,
-        )
-      if (!said) onNotice(`waiting up to ${waitMs / 1000} seconds for ${what}, held by ${holder}`)
-      await sleep(250)
+  return withSession(sessionOf(url), async (client) => {
+    const missing = async () => pending(await readHistory(client), migrations)
+    /** Repeats an attempt until it returns a value, and says once what it waits for. */
+    async function until<T>(what: string, holders: string, attempt: () => Promise<T | undefined>): Promise<T> {
+      for (let said = false; ; said = true) {
+        const result = await attempt()
+        if (result !== undefined) return result
+        const holder = await sessions(client, holders)
+        if (Date.now() > deadline)
+          throw new StartupError(
+            `after ${waitMs / 1000} seconds, ${what} is still held by ${holder}; if that is no running migration, end it: SELECT pg_terminate_backend(<process>)`,
+          )
+        if (!said) onNotice(`waiting up to ${waitMs / 1000} seconds for ${what}, held by ${holder}`)
+        await sleep(250)
+      }
     }
-  }
-  try {
-    await client.connect()
-    const { rows } = await client.query('SHOW server_encoding')
-    const encoding = rows[0].server_encoding
-    if (encoding !== 'UTF8')
-      throw new StartupError(
-        `its encoding is ${encoding}, which cannot store every text; create it again: CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0`,
-      )
-    const history = await readHistory(client)
-    const unknown = history.map(({ name }) => name).filter((name) => !migrations.some((ours) => ours.name === name))
+    await assertUtf8(client)
+    const unknown = (await readHistory(client)).filter(({ name }) => !migrations.some((ours) => ours.name === name))
     if (unknown.length > 0)
-      onNotice(`the database has migrations of a newer version, which it can be served without: ${unknown.join(', ')}`)
+      onNotice(
+        `the database has migrations of a newer version, which it can be served without: ${unknown.map(({ name }) => name).join(', ')}`,
+      )
     const lock = await until('the migration lock', lockHolders, async () => {
       if ((await missing()).length === 0) return 'not needed'
       const { rows } = await client.query('SELECT pg_try_advisory_lock($1) AS locked', [LOCK])
@@ -206,20 +209,12 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
     } finally {
       await client.query('SELECT pg_advisory_unlock($1)', [LOCK]).catch(() => {})
     }
-  } finally {
-    await client.end().catch(() => {})
-  }
+  })
 }
 
 /** Whether a gateway has ever used the database. */
-export async function hasTables(url: string): Promise<boolean> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: CONNECT_TIMEOUT })
-  client.on('error', () => {})
-  try {
-    await client.connect()
+export const hasTables = (url: string): Promise<boolean> =>
+  withSession(sessionOf(url), async (client) => {
     const { rows } = await client.query(`SELECT to_regclass('"ApiKey"') IS NOT NULL AS "exists"`)
     return rows[0].exists
-  } finally {
-    await client.end().catch(() => {})
-  }
-}
+  })

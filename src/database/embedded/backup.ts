@@ -15,6 +15,7 @@ import pg from 'pg'
 import { Prisma } from '../../../prisma/generated/client/client.js'
 import { StartupError } from '../../settings.js'
 import { migrate, readMigrations } from '../migrations.js'
+import { withSession } from '../session.js'
 import { openEmbedded } from './open.js'
 
 // Backups of the embedded database: gzip of JSON lines. The first line is the header, the last one the footer, and each
@@ -41,13 +42,6 @@ const VERSION = 1
 const BATCH = 1000
 const HISTORY = '_prisma_migrations'
 
-async function connect(url: string): Promise<pg.Client> {
-  const client = new pg.Client({ connectionString: url })
-  client.on('error', () => {})
-  await client.connect()
-  return client
-}
-
 const names = async (client: pg.Client, sql: string): Promise<string[]> =>
   (await client.query<{ name: string }>(sql)).rows.map(({ name }) => name)
 
@@ -67,8 +61,7 @@ export async function backUp(dataDir: string, file: string, onNotice: (message: 
   const draft = `${file}.new`
   const database = await openEmbedded({ dataDir, port: 0, join: true })
   try {
-    const client = await connect(database.url)
-    try {
+    return await withSession({ connectionString: database.url }, async (client) => {
       await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY')
       const summary = await readSummary(client, dataDir)
       const tables = await restorable(client, summary.migrations, onNotice)
@@ -79,9 +72,7 @@ export async function backUp(dataDir: string, file: string, onNotice: (message: 
       )
       renameSync(draft, file)
       return summary
-    } finally {
-      await client.end()
-    }
+    })
   } catch (error) {
     rmSync(draft, { force: true })
     throw new StartupError(`${file} cannot be written: ${(error as Error).message}`, { cause: error })
@@ -197,8 +188,7 @@ export async function inspect(file: string): Promise<Summary> {
 export async function restore(file: string, { migrations, demoKeys, sequences }: Summary, dataDir: string) {
   async function fill(url: string): Promise<void> {
     await migrate(url, { migrations: readMigrations().filter(({ name }) => migrations.includes(name)) })
-    const client = await connect(url)
-    try {
+    await withSession({ connectionString: url }, async (client) => {
       await client.query('BEGIN')
       // Rows come back as they were, in any order: no trigger adds others, and foreign keys held when they were read.
       await client.query('SET LOCAL session_replication_role = replica')
@@ -220,9 +210,7 @@ export async function restore(file: string, { migrations, demoKeys, sequences }:
       for (const sequence of sequences)
         await client.query('SELECT setval(quote_ident($1)::regclass, $2::bigint, $3)', sequence)
       await client.query('COMMIT')
-    } finally {
-      await client.end()
-    }
+    })
     await migrate(url)
     if (demoKeys) writeFileSync(join(dataDir, 'demo-keys.json'), demoKeys, { mode: 0o600 })
   }
