@@ -34,8 +34,8 @@ export interface Cost {
   isConstant: boolean
 }
 
-/** The cost of a request that is refused or whose cost is unknown. */
-export const DEFAULT_COST: Cost = { units: 1, fields: 0, objects: 0, isConstant: true }
+/** The cost of an operation on a root that the schema does not have. */
+const UNKNOWN_COST: Cost = { units: 1, fields: 0, objects: 0, isConstant: true }
 
 interface Measured {
   /** What the objects of the selection weigh, each. */
@@ -62,7 +62,7 @@ export function costOf(
   cap = MAX_LIMIT,
 ): Cost {
   const root = selections.root(operation)
-  if (!root.type) return DEFAULT_COST
+  if (!root.type) return UNKNOWN_COST
   let isConstant = true
 
   function read(node: ValueNode | undefined): unknown {
