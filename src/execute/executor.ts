@@ -14,7 +14,7 @@ import { Selections } from './selections.js'
 export { AnswerTooLong } from './complete.js'
 export type { Cancelled } from './plan.js'
 
-// Each combination of the variables in @skip and @include has its own selection; this bounds the memory of a document.
+/** Each combination of the variables in @skip and @include has a plan; this bounds the memory of a document. */
 export const MAX_PLANS = 4
 
 export interface ExecutionRequest {
@@ -30,20 +30,14 @@ export interface ExecutionRequest {
 
 /**
  * Executes the operation. As in graphql-js, errors of fields are part of the result, and the result is a promise only if
- * something in it is asynchronous. Throws or rejects only if cancelled. Unlike graphql-js, leaves no
- * rejection of a field or list item unhandled.
+ * something in it is asynchronous. Throws or rejects only if cancelled. Unlike graphql-js, leaves no rejection of a field
+ * or list item unhandled.
  */
 export type PreparedOperation = (request: ExecutionRequest) => ExecutionResult | Promise<ExecutionResult>
 
-interface PrepareOptions {
-  nulls?: 'keep' | 'omit'
-  /** Those of the document, if others read it, too. */
-  selections?: Selections
-}
-
 /**
- * Prepares an operation of a validated document. The first execution to reach a selection collects its fields, coerces
- * arguments that need no variables, and chooses completers; later executions reuse them.
+ * Prepares an operation of a validated document. The first execution to reach a selection collects its fields and chooses
+ * completers; later executions reuse them.
  *
  * `nulls: 'omit'` leaves out keys whose value is null. Null items stay in their lists, and so do nulls inside scalars.
  */
@@ -51,7 +45,7 @@ export function prepare(
   schema: GraphQLSchema,
   document: DocumentNode,
   operation: OperationDefinitionNode,
-  { nulls = 'keep', selections = new Selections(schema, document) }: PrepareOptions = {},
+  { nulls, selections = new Selections(schema, document) }: { nulls?: 'omit'; selections?: Selections } = {},
 ): PreparedOperation {
   const rootType = schema.getRootType(operation.operation) as GraphQLObjectType
   const conditions = [...selections.conditions]

@@ -12,11 +12,15 @@ import {
 } from 'graphql'
 import { DEFAULT_LIMIT, MAX_LIMIT } from '../../schema/validation.js'
 import type { SelectedField, Selections } from '../execute/selections.js'
+import { operations } from '../rest/operations.js'
 
 export const MAX_OBJECTS = 10_000
 /** The weight of objects that a unit of the quota buys. */
 const OBJECTS_PER_UNIT = 100
 const SCALARS_PER_WEIGHT = 10
+
+const isFree = (field: string) =>
+  field === '__typename' || operations.find(({ name }) => name === field)?.rest.cost === 0
 
 const isLimit = (value: unknown): value is number =>
   Number.isInteger(value) && (value as number) >= 1 && (value as number) <= MAX_LIMIT
@@ -129,13 +133,8 @@ export function costOf(
     return sum
   }
 
-  const isFree = ([field]: SelectedField[]) => {
-    const definition = selections.definitionOf(field as SelectedField)
-    return definition?.name === '__typename' || definition?.extensions.rest?.cost === 0
-  }
-
   const fields = [...measured.expand([root]).values()]
-  const paid = fields.filter((selected) => !isFree(selected))
+  const paid = fields.filter(([field]) => !isFree((field as SelectedField).node.name.value))
   const { objects, weight } = measure(paid)
   const units = Math.max(paid.length, Math.ceil(weight / OBJECTS_PER_UNIT))
   // An empty selection is not free: it costs as much as a selection of one field.

@@ -75,8 +75,10 @@ export function assertWithinLimits(selections: Selections): void {
     return deepest
   }
 
+  // Also those that another one of the same name hides: validation walks them, too.
+  const defined = document.definitions.filter((node) => node.kind === Kind.FRAGMENT_DEFINITION)
+  for (const fragment of [...Object.values(fragments), ...defined]) measureFragment(fragment)
   const operations: Depth[] = []
-  for (const node of document.definitions) if (node.kind === Kind.FRAGMENT_DEFINITION) measureFragment(node)
   for (const node of document.definitions) {
     if (node.kind !== Kind.OPERATION_DEFINITION) continue
     sets.push(node.selectionSet)
