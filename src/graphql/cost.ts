@@ -10,9 +10,9 @@ import {
   type SelectionNode,
   type ValueNode,
 } from 'graphql'
+import { operations } from '../../schema/rest-operations.js'
 import { DEFAULT_LIMIT, MAX_LIMIT } from '../../schema/validation.js'
 import type { SelectedField, Selections } from '../execute/selections.js'
-import { operations } from '../rest/operations.js'
 
 export const MAX_OBJECTS = 10_000
 /** The weight of objects that a unit of the quota buys. */
