@@ -75,6 +75,17 @@ function readEntityTags(text: string | undefined, name: string, methods: string,
   return tags
 }
 
+/** The JSON in a body, or what is wrong with it. It is parsed once, because a large one takes long. */
+type Json = { value: unknown; refusal?: undefined } | { value?: undefined; refusal: unknown }
+
+function parseBody({ request, body }: Source, mediaTypes: string[]): Json {
+  try {
+    return { value: readJson(request, body, mediaTypes) }
+  } catch (refusal) {
+    return { refusal }
+  }
+}
+
 /**
  * Prepares the reading of an operation's requests. The reader that it returns throws one refusal, which names everything
  * that is wrong. Nothing of that costs a request that succeeds.
@@ -98,10 +109,10 @@ export function createReader(operation: Operation): (source: Source) => Input {
   return (source) => {
     const { params, request } = source
     const { 'if-match': ifMatch, 'if-none-match': noneMatch } = request.head.headers
-    /** Parsed once, because a large body takes long. */
-    let json: { value: unknown } | undefined
+    let json: Json | undefined
     const readBody = () => {
-      json ??= { value: readJson(request, source.body, mediaTypes) }
+      json ??= parseBody(source, mediaTypes)
+      if (json.refusal) throw json.refusal
       return json.value
     }
 
