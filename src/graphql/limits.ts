@@ -1,4 +1,12 @@
-import { type FieldNode, type FragmentDefinitionNode, Kind, type SelectionNode, type SelectionSetNode } from 'graphql'
+import {
+  type DefinitionNode,
+  type FieldNode,
+  type FragmentDefinitionNode,
+  Kind,
+  type OperationDefinitionNode,
+  type SelectionNode,
+  type SelectionSetNode,
+} from 'graphql'
 import { DocumentLimitError, type Selections } from '../execute/selections.js'
 
 // The limits of a document. They are checked before its cost is charged and before it is validated, from the document
@@ -29,8 +37,8 @@ const NONE: Depth = { data: 0, introspection: 0 }
 /** @throws ApiError invalid_request, which names the limit and the figure */
 export function assertWithinLimits(selections: Selections): void {
   const { fragments, document } = selections
-  /** All but those of inline fragments, which belong to others. */
-  const sets: SelectionSetNode[] = []
+  /** The selection sets of each definition but those of inline fragments, which belong to others. */
+  const sets = new Map<DefinitionNode, SelectionSetNode[]>()
   const aliases = { all: 0, introspection: 0 }
   let fields = 0
 
@@ -41,21 +49,26 @@ export function assertWithinLimits(selections: Selections): void {
     if (depths.has(fragment))
       throw new DocumentLimitError(`The fragment ${fragment.name.value} contains itself, which would never end.`)
     depths.set(fragment, undefined)
-    sets.push(fragment.selectionSet)
-    const depth = measure(fragment.selectionSet, fragment.typeCondition.name.value.startsWith('__'))
+    const depth = measureDefinition(fragment, fragment.typeCondition.name.value.startsWith('__'))
     depths.set(fragment, depth)
     return depth
   }
 
-  function measureBelow(node: SelectionNode, inIntrospection: boolean): Depth {
+  function measureDefinition(node: OperationDefinitionNode | FragmentDefinitionNode, inIntrospection: boolean): Depth {
+    const own = [node.selectionSet]
+    sets.set(node, own)
+    return measure(node.selectionSet, inIntrospection, own)
+  }
+
+  function measureBelow(node: SelectionNode, inIntrospection: boolean, own: SelectionSetNode[]): Depth {
     if (node.kind !== Kind.FRAGMENT_SPREAD)
-      return node.selectionSet ? measure(node.selectionSet, inIntrospection) : NONE
+      return node.selectionSet ? measure(node.selectionSet, inIntrospection, own) : NONE
     const fragment = fragments[node.name.value]
     return fragment ? measureFragment(fragment) : NONE
   }
 
   /** Returns the depth of a selection, and counts what it has. */
-  function measure(set: SelectionSetNode, inIntrospection: boolean): Depth {
+  function measure(set: SelectionSetNode, inIntrospection: boolean, own: SelectionSetNode[]): Depth {
     const deepest = { ...NONE }
     for (const node of set.selections) {
       const isField = node.kind === Kind.FIELD
@@ -64,9 +77,9 @@ export function assertWithinLimits(selections: Selections): void {
         fields++
         if (node.alias) aliases.all++
         if (node.alias && inIntrospection) aliases.introspection++
-        if (node.selectionSet) sets.push(node.selectionSet)
+        if (node.selectionSet) own.push(node.selectionSet)
       }
-      const { data, introspection } = measureBelow(node, inIntrospection || isIntrospection)
+      const { data, introspection } = measureBelow(node, inIntrospection || isIntrospection, own)
       const level = isField ? 1 : 0
       const around = isIntrospection ? Math.max(data, introspection) + 1 : introspection && introspection + level
       if (!isIntrospection) deepest.data = Math.max(deepest.data, data + level)
@@ -79,11 +92,8 @@ export function assertWithinLimits(selections: Selections): void {
   const defined = document.definitions.filter((node) => node.kind === Kind.FRAGMENT_DEFINITION)
   for (const fragment of [...Object.values(fragments), ...defined]) measureFragment(fragment)
   const operations: Depth[] = []
-  for (const node of document.definitions) {
-    if (node.kind !== Kind.OPERATION_DEFINITION) continue
-    sets.push(node.selectionSet)
-    operations.push(measure(node.selectionSet, false))
-  }
+  for (const node of document.definitions)
+    if (node.kind === Kind.OPERATION_DEFINITION) operations.push(measureDefinition(node, false))
   assertAtMost(MAX_FIELDS, fields, 'fields')
   assertAtMost(MAX_INTROSPECTION_ALIASES, aliases.introspection, 'aliases in introspection')
   assertAtMost(MAX_ALIASES, aliases.all, 'aliases')
@@ -91,7 +101,7 @@ export function assertWithinLimits(selections: Selections): void {
     assertAtMost(MAX_DEPTH, data, 'levels of fields')
     assertAtMost(MAX_INTROSPECTION_DEPTH, introspection, 'levels of fields in introspection')
   }
-  for (const set of sets)
+  for (const set of document.definitions.flatMap((node) => sets.get(node) ?? []))
     for (const [key, repeated] of selections.expand([{ set, type: undefined }]))
       if (repeated.length > MAX_REPETITIONS)
         throw new DocumentLimitError(
