@@ -46,7 +46,7 @@ const COVERED: Record<string, string[]> = {
   'src/auth/lookups.ts': ['keys', 'database-faults'],
   'src/auth/quota.ts': ['quota'],
   'src/auth/usage.ts': ['key-usage'],
-  'src/auth/access.ts': ['access'],
+  'src/auth/caller.ts': ['access'],
   'src/rate-limit/bans.ts': ['limits'],
   'src/rate-limit/decide.lua': ['limits'],
   'src/rate-limit/failover.ts': ['limits', 'redis-away'],
