@@ -31,7 +31,7 @@ import type { Logger } from './log.js'
 import { createMetrics } from './metrics.js'
 import type { Outcome, ReadRequest, Result } from './outcome.js'
 import { type RateLimiter, type RateLimitResult, setRateLimitHeaders } from './rate-limit/index.js'
-import { createRequestLog } from './request-log.js'
+import { logRequest } from './request-log.js'
 import { setDeprecationHeaders } from './rest/deprecation.js'
 import { createRest } from './rest/index.js'
 import type { Route } from './rest/routes.js'
@@ -75,7 +75,6 @@ export async function createApp(dependencies: Dependencies) {
   const uploads = new MemoryRoom(dependencies.uploadRoom ?? Math.max(UPLOAD_ROOM, 16 * maxBodyBytes))
   const unread = new MemoryRoom(MAX_UNREAD)
   const metrics = createMetrics({ rateLimiter, database, admissions, uploads, unread })
-  const logRequest = createRequestLog(log)
   const health = createHealth({ database, rateLimiter, state, metrics: metrics.registry })
   const docs = createDocs({ baseUrl, sunset, schema })
   const authenticate = createAuthentication({ apiKeys, rateLimiter, timeoutMs: database.requestTimeoutMs, seconds })
@@ -171,7 +170,7 @@ export async function createApp(dependencies: Dependencies) {
     setHeaders(request, outcome)
     metrics.observe(request, outcome)
     if (caller) usage.count(caller, outcome.decision?.cost ?? 0, outcome.refusal !== undefined)
-    logRequest(request, outcome)
+    logRequest(log, request, outcome)
     return response
   }
 

@@ -61,16 +61,6 @@ function timestamp(): string {
   return latest.text
 }
 
-/**
- * Writes lines whose fields are JSON text already: `"name":value` with commas between them. Pino takes an object apart for
- * each line, which is too slow for every request.
- */
-export function createLineWriter(log: Logger, message: string) {
-  const stream = Reflect.get(log, pino.symbols.streamSym) as DestinationStream
-  return (level: pino.Level, fields: string) =>
-    stream.write(`{"level":${pino.levels.values[level]}${timestamp()},${fields},"msg":"${message}"}\n`)
-}
-
 function destination(level: string): DestinationStream {
   if (level === 'silent') return { write() {} }
   return process.stderr.isTTY ? terminal : standardError()
