@@ -1,11 +1,7 @@
-import type { Pet } from '../prisma/generated/client/client.js'
 import { builder, columnDescription, graphqlOnly, idArg, inputArg } from './builder.js'
 import { conflict, found, mapPrismaError, notFound } from './errors.js'
-import { keyset, page, pageArgs } from './pagination.js'
-import { pagesOf } from './relations.js'
+import { keyset, list, page, pageArgs } from './pagination.js'
 import { description, given, name } from './validation.js'
-
-const pagesOfPets = pagesOf<Pet>('Pet', 'categoryId')
 
 const Category = builder.prismaObject('Category', {
   fields: (t) => ({
@@ -19,7 +15,7 @@ const Category = builder.prismaObject('Category', {
       ...graphqlOnly,
       args: pageArgs(t.arg),
       query: keyset,
-      resolve: (_query, { id }, page, context) => pagesOfPets(context, id, page),
+      resolve: (_query, { id }, page, { reads }) => reads.page('Pet', list(page, [['categoryId', '=', id]])),
     }),
   }),
 })
@@ -45,21 +41,19 @@ const CategoryUpdate = builder.inputType('CategoryUpdate', {
 })
 
 builder.queryFields((t) => ({
-  categories: t.prismaField({
+  categories: t.field({
     type: [Category],
     description: 'The categories, in ascending order of id.',
     rest: { method: 'GET', path: '/categories', tag: 'Pets', summary: 'List categories' },
     args: pageArgs(t.arg),
-    resolve: (query, _root, args, context) =>
-      page(context, args, 'id', (list) => context.prisma.category.findMany({ ...query, ...list })),
+    resolve: (_root, args, context) => page(context, Category, args),
   }),
-  category: t.prismaField({
+  category: t.field({
     type: Category,
     description: 'One category.',
     rest: { method: 'GET', path: '/categories/{categoryId}', tag: 'Pets', summary: 'Get a category' },
     args: { categoryId: idArg(t.arg, 'Category') },
-    resolve: async (query, _root, { categoryId: id }, { prisma }) =>
-      found(await prisma.category.findUnique({ where: { id }, ...query }), 'category', id),
+    resolve: async (_root, { categoryId: id }, { reads }) => found(await reads.row(Category, 'id', id), 'category', id),
   }),
 }))
 

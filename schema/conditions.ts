@@ -12,7 +12,7 @@ import {
 } from 'graphql'
 import type { Prisma } from '../prisma/generated/client/client.js'
 import { getDatamodel } from '../prisma/generated/pothos.js'
-import type { Context } from './context.js'
+import type { Context, Model, Reads } from './context.js'
 import { ApiError } from './errors.js'
 import { createEtag, type EntityTags, matchesStrongly } from './etag.js'
 import { entityTags } from './validation.js'
@@ -35,15 +35,11 @@ const modelOf = ({ configStore }: Builder, type: string) =>
 const restFields = ({ configStore }: Builder, type: string) =>
   [...configStore.getFields(type, 'Object').values()].filter(
     ({ pothosOptions }) => pothosOptions.subGraphs?.includes('rest') ?? true,
-  ) as (FieldConfig & { pothosOptions: { select?: object } })[]
+  ) as FieldConfig[]
 
-/** The relations that these fields read. */
-const relationsOf = (builder: Builder, type: string) =>
-  Object.fromEntries(
-    restFields(builder, type).flatMap(({ pothosOptions: { select = {} } }) =>
-      Object.keys(select).map((name) => [name, true]),
-    ),
-  )
+/** The relations that a type includes. */
+const relationsOf = ({ configStore }: Builder, type: string) =>
+  Object.keys(configStore.getTypeConfig(type).extensions?.pothosPrismaInclude ?? {})
 
 function serialize(type: GraphQLOutputType, value: unknown): unknown {
   const bare = getNullableType(type)
@@ -76,7 +72,6 @@ export function addEtags(builder: Builder) {
             description:
               'The `ETag` of the REST representation, which changes whenever the representation does. See `ifMatch`.',
             subGraphs: [],
-            select: () => relationsOf(builder, name),
             resolve: (row: Row, _args: object, context: object, info: GraphQLResolveInfo) =>
               etagOf(builder, row, info.parentType, context, info),
           }) as never,
@@ -123,29 +118,28 @@ export type ConditionalResolver = GraphQLFieldResolver<unknown, any, any>
  * transaction that has compared them.
  */
 export function ifMatching(builder: Builder, config: FieldConfig, resolve: ConditionalResolver): ConditionalResolver {
-  const model = modelOf(builder, typeOf(builder, config)) as string
-  const delegate = (model.charAt(0).toLowerCase() + model.slice(1)) as 'pet'
-  const key = keyOf(model) as 'id'
-  const include = relationsOf(builder, typeOf(builder, config))
-  const lock = lockOf(model, Object.keys(include))
+  const model = modelOf(builder, typeOf(builder, config)) as Model & string
+  const key = keyOf(model) as never
+  const lock = lockOf(model, relationsOf(builder, typeOf(builder, config)))
   // The last one in the path names the row.
   const id = /\{(\w+)\}$/.exec(config.extensions?.rest?.path ?? '')?.[1] as string
   return (root, args: Row & { ifMatch?: EntityTags }, context: Context, info) => {
     const { ifMatch } = args
     if (!ifMatch) return resolve(root, args, context, info)
-    const assertMatch = async (prisma: Prisma.TransactionClient) => {
-      const row: Row | null = await prisma[delegate].findUnique({ where: { [key]: args[id] as bigint }, include })
+    const assertMatch = async (reads: Reads) => {
+      const row = (await reads.row(model, key, args[id])) as Row | null
       const type = getNamedType(info.returnType) as GraphQLObjectType
       if (!row || !matchesStrongly(ifMatch, await etagOf(builder, row, type, context, info)))
         throw new ApiError('precondition_failed')
     }
+    const { prisma, reads } = context
     const resolveIfMatching = async (prisma: Prisma.TransactionClient) => {
+      const inside = { ...context, prisma, reads: reads.inside(prisma) }
       await prisma.$queryRawUnsafe(lock, args[id])
-      await assertMatch(prisma)
-      return resolve(root, args, { ...context, prisma }, info)
+      await assertMatch(inside.reads)
+      return resolve(root, args, inside, info)
     }
-    const { prisma } = context
     // If many clients change one row, those with a stale tag do not wait for its lock.
-    return assertMatch(prisma).then(() => prisma.$transaction(resolveIfMatching))
+    return assertMatch(reads).then(() => prisma.$transaction(resolveIfMatching))
   }
 }

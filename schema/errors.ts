@@ -119,6 +119,16 @@ export function found<Row>(row: Row | null, resource: string, id: bigint): Row {
   return row
 }
 
+/** The row of a nested field is gone: deleted by another request, or by this mutation. */
+export const deletedMeanwhile = () =>
+  new ApiError('not_found', 'The resource was deleted while the request was running.')
+
+/** The row that another row refers to. @throws ApiError not_found */
+export function related<Row>(row: Row | null): Row {
+  if (row === null) throw deletedMeanwhile()
+  return row
+}
+
 export const unknownReference = (field: string, id: bigint | null | undefined) =>
   new ApiError('unknown_reference', `${field} ${id} does not exist.`)
 

@@ -1,22 +1,22 @@
 import { builder, graphqlOnly, idArg, inputArg } from './builder.js'
-import { found, notFound } from './errors.js'
+import { found, notFound, related } from './errors.js'
 import { page, pageArgs } from './pagination.js'
 import { PetStatus } from './pet.js'
 import { stock } from './validation.js'
 
 const InventoryItem = builder.prismaObject('InventoryItem', {
+  include: { pet: { select: { status: true } } },
   fields: (t) => ({
     petId: t.expose('petId', { type: 'Int64' }),
     quantity: t.exposeInt('quantity', { example: 3 }),
     status: t.field({
       type: PetStatus,
       description: 'Sales status of the tracked animal.',
-      select: { pet: { select: { status: true } } },
       resolve: ({ pet }) => pet.status,
     }),
     pet: t.relation('pet', {
       ...graphqlOnly,
-      resolve: (_query, { petId: id }, _args, { prisma }) => prisma.pet.findUniqueOrThrow({ where: { id } }),
+      resolve: async (_query, { petId }, _args, { reads }) => related(await reads.row('Pet', 'id', petId)),
     }),
   }),
 })
@@ -27,7 +27,7 @@ const InventoryUpdate = builder.inputType('InventoryUpdate', {
 })
 
 builder.queryFields((t) => ({
-  inventory: t.prismaField({
+  inventory: t.field({
     type: [InventoryItem],
     description: 'The inventory entries, in ascending order of petId.',
     rest: { method: 'GET', path: '/inventory', tag: 'Store', summary: 'List inventory' },
@@ -35,28 +35,21 @@ builder.queryFields((t) => ({
       ...pageArgs(t.arg, 'petId'),
       status: t.arg({ type: PetStatus, description: 'Only entries of animals with this status.' }),
     },
-    resolve: (query, _root, { status, ...args }, context) =>
-      page(context, args, 'petId', ({ where: { id: petId }, take }) =>
-        context.prisma.inventoryItem.findMany({
-          ...query,
-          where: { petId, pet: status ? { status } : undefined },
-          orderBy: { petId: 'asc' },
-          take,
-        }),
-      ),
+    resolve: (_root, { status, ...args }, context) =>
+      page(context, InventoryItem, args, [['pet.status', '=', status]], 'petId'),
   }),
-  inventoryItem: t.prismaField({
+  inventoryItem: t.field({
     type: InventoryItem,
     description: 'The inventory entry of one animal.',
     rest: { method: 'GET', path: '/inventory/{petId}', tag: 'Store', summary: 'Get the stock of a pet' },
     args: { petId: idArg(t.arg, 'InventoryItem', 'petId') },
-    resolve: async (query, _root, { petId }, { prisma }) =>
-      found(await prisma.inventoryItem.findUnique({ where: { petId }, ...query }), 'inventory entry for pet', petId),
+    resolve: async (_root, { petId }, { reads }) =>
+      found(await reads.row(InventoryItem, 'petId', petId), 'inventory entry for pet', petId),
   }),
 }))
 
 builder.mutationFields((t) => ({
-  updateInventory: t.prismaField({
+  updateInventory: t.field({
     type: InventoryItem,
     description: 'Sets the stock count of an animal.',
     rest: {
@@ -68,16 +61,13 @@ builder.mutationFields((t) => ({
     },
     args: { petId: idArg(t.arg, 'InventoryItem', 'petId'), input: inputArg(t.arg, InventoryUpdate, 'What changes.') },
     // One statement writes the entry and reads the status of its pet, for which Prisma's own update would need a
-    // transaction of three. What GraphQL selects beyond that is read afterwards.
-    resolve: async (query, _root, { petId, input: { quantity } }, { prisma }) => {
+    // transaction of three.
+    resolve: async (_root, { petId, input: { quantity } }, { prisma }) => {
       const [pet] = await prisma.$queryRaw<{ status: typeof PetStatus.$inferType }[]>`
         UPDATE "InventoryItem" SET "quantity" = ${quantity} FROM "Pet"
         WHERE "InventoryItem"."petId" = ${petId} AND "Pet"."id" = ${petId} RETURNING "Pet"."status"::text AS "status"`
       if (!pet) throw notFound('inventory entry for pet', petId)
-      const { select } = (query as { include?: { pet?: { select?: object } } }).include?.pet ?? {}
-      if (select && Object.keys(select).join() === 'status') return { petId, quantity, pet }
-      const item = await prisma.inventoryItem.findUnique({ where: { petId }, ...query })
-      return { ...found(item, 'inventory entry for pet', petId), quantity }
+      return { petId, quantity, pet }
     },
   }),
 }))

@@ -1,5 +1,5 @@
 import { builder, columnDescription, graphqlOnly, idArg, inputArg } from './builder.js'
-import { conflict, found, mapPrismaError, notFound, unknownReference } from './errors.js'
+import { conflict, found, mapPrismaError, notFound, related, unknownReference } from './errors.js'
 import { page, pageArgs } from './pagination.js'
 import { given, orderQuantity } from './validation.js'
 
@@ -12,7 +12,7 @@ const Order = builder.prismaObject('Order', {
     complete: t.exposeBoolean('complete'),
     pet: t.relation('pet', {
       ...graphqlOnly,
-      resolve: (_query, { petId: id }, _args, { prisma }) => prisma.pet.findUniqueOrThrow({ where: { id } }),
+      resolve: async (_query, { petId }, _args, { reads }) => related(await reads.row('Pet', 'id', petId)),
     }),
   }),
 })
@@ -42,7 +42,7 @@ const OrderUpdate = builder.inputType('OrderUpdate', {
 })
 
 builder.queryFields((t) => ({
-  orders: t.prismaField({
+  orders: t.field({
     type: [Order],
     description: 'The orders, in ascending order of id.',
     rest: {
@@ -57,18 +57,18 @@ builder.queryFields((t) => ({
       petId: t.arg({ type: 'Int64', description: 'Only orders for this animal.', example: 10 }),
       complete: t.arg.boolean({ description: 'Only orders that have been fulfilled, or only those that have not.' }),
     },
-    resolve: (query, _root, { petId, complete, ...args }, context) =>
-      page(context, args, 'id', ({ where, ...list }) =>
-        context.prisma.order.findMany({ where: given({ id: where.id, petId, complete }), ...list, ...query }),
-      ),
+    resolve: (_root, { petId, complete, ...args }, context) =>
+      page(context, Order, args, [
+        ['petId', '=', petId],
+        ['complete', '=', complete],
+      ]),
   }),
-  order: t.prismaField({
+  order: t.field({
     type: Order,
     description: 'One order.',
     rest: { method: 'GET', path: '/store/orders/{orderId}', tag: 'Store', summary: 'Get an order' },
     args: { orderId: idArg(t.arg, 'Order') },
-    resolve: async (query, _root, { orderId: id }, { prisma }) =>
-      found(await prisma.order.findUnique({ where: { id }, ...query }), 'order', id),
+    resolve: async (_root, { orderId: id }, { reads }) => found(await reads.row(Order, 'id', id), 'order', id),
   }),
 }))
 
@@ -119,10 +119,10 @@ builder.mutationFields((t) => ({
     args: { orderId: idArg(t.arg, 'Order') },
     example: { id: 5, petId: 8, quantity: 1, complete: false },
     // One statement checks and deletes, so that no order completed in between is lost.
-    resolve: (query, _root, { orderId: id }, { prisma }) =>
+    resolve: (query, _root, { orderId: id }, { prisma, reads }) =>
       prisma.order.delete({ where: { id, complete: false }, ...query }).catch(
         mapPrismaError('P2025', async () => {
-          const order = await prisma.order.findUnique({ where: { id } })
+          const order = await reads.row('Order', 'id', id)
           return order ? conflict(`Order ${id} is complete and cannot be deleted.`) : notFound('order', id)
         }),
       ),

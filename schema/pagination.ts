@@ -1,5 +1,5 @@
 import type { ArgBuilder } from './builder.js'
-import type { Context } from './context.js'
+import type { Condition, Context, Model, RowOf } from './context.js'
 import { DEFAULT_LIMIT, limit, MAX_LIMIT } from './validation.js'
 
 // Lists are in ascending order of id and paged by keyset: `after` names the last item seen. A late page
@@ -27,27 +27,40 @@ export interface Page {
   after?: bigint | null
 }
 
+/** A list below a row that a mutation returns, for Prisma, which reads both together. */
 export const keyset = ({ limit, after }: Page) => ({
   where: { id: { gt: after ?? undefined } },
   orderBy: { id: 'asc' as const },
   take: limit ?? DEFAULT_LIMIT,
 })
 
+/** Before every id. With it, the first page and the others are one statement. */
+const FIRST = -(2n ** 63n)
+
+/** A list in ascending order of one column. */
+export const list = ({ limit, after }: Page, conditions: readonly Condition[], cursor = 'id') => ({
+  conditions,
+  order: [cursor],
+  after: [after ?? FIRST],
+  limit: limit ?? DEFAULT_LIMIT,
+})
+
 /**
- * A root list. Fetches one row more than the limit, to learn whether another page follows.
+ * A root list. Reads one row more than the limit, to learn whether another page follows.
  *
  * @param cursor the column that the list is ordered by
  */
-export async function page<Column extends string, Row extends Record<Column, bigint>>(
+export async function page<M extends Model>(
   context: Context,
+  model: M,
   { limit, after }: Page,
-  cursor: Column,
-  find: (list: ReturnType<typeof keyset>) => Promise<Row[]>,
-): Promise<Row[]> {
+  conditions: readonly Condition[] = [],
+  cursor = 'id',
+): Promise<RowOf<M>[]> {
   const size = limit ?? DEFAULT_LIMIT
-  const rows = await find(keyset({ limit: size + 1, after }))
+  const rows = await context.reads.page(model, list({ limit: size + 1, after }, conditions, cursor))
   if (rows.length <= size) return rows
   rows.length = size
-  context.nextCursor = rows.at(-1)?.[cursor]
+  context.nextCursor = rows.at(-1)?.[cursor as keyof RowOf<M>] as bigint
   return rows
 }

@@ -1,8 +1,6 @@
-import type { Order } from '../prisma/generated/client/client.js'
 import { builder, columnDescription, graphqlOnly, idArg, inputArg } from './builder.js'
-import { conflict, found, mapPrismaError, notFound, unknownReference } from './errors.js'
-import { afterArg, keyset, page, pageArgs } from './pagination.js'
-import { pagesOf } from './relations.js'
+import { conflict, found, mapPrismaError, notFound, related, unknownReference } from './errors.js'
+import { afterArg, keyset, list, page, pageArgs } from './pagination.js'
 import { DEFAULT_LIMIT, given, ids, limit, MAX_LIMIT, name } from './validation.js'
 
 export const PetStatus = builder.enumType('PetStatus', {
@@ -15,8 +13,6 @@ export const PetStatus = builder.enumType('PetStatus', {
   } as const,
 })
 
-const pagesOfOrders = pagesOf<Order>('Order', 'petId')
-
 const Pet = builder.prismaObject('Pet', {
   fields: (t) => ({
     id: t.expose('id', { type: 'Int64' }),
@@ -25,14 +21,20 @@ const Pet = builder.prismaObject('Pet', {
     status: t.expose('status', { type: PetStatus }),
     category: t.relation('category', {
       ...graphqlOnly,
-      resolve: (_query, { categoryId: id }, _args, { prisma }) => prisma.category.findUniqueOrThrow({ where: { id } }),
+      resolve: async (_query, { categoryId }, _args, { reads }) =>
+        related(await reads.row('Category', 'id', categoryId)),
     }),
-    inventory: t.relation('inventory', { ...graphqlOnly, nullable: false, onNull: 'error' }),
+    inventory: t.relation('inventory', {
+      ...graphqlOnly,
+      nullable: false,
+      onNull: 'error',
+      resolve: async (_query, { id }, _args, { reads }) => related(await reads.row('InventoryItem', 'petId', id)),
+    }),
     orders: t.relation('orders', {
       ...graphqlOnly,
       args: pageArgs(t.arg),
       query: keyset,
-      resolve: (_query, { id }, page, context) => pagesOfOrders(context, id, page),
+      resolve: (_query, { id }, page, { reads }) => reads.page('Order', list(page, [['petId', '=', id]])),
     }),
   }),
 })
@@ -56,7 +58,7 @@ const PetUpdate = builder.inputType('PetUpdate', {
 })
 
 builder.queryFields((t) => ({
-  pets: t.prismaField({
+  pets: t.field({
     type: [Pet],
     description: 'The pets, in ascending order of id.',
     rest: { method: 'GET', path: '/pets', tag: 'Pets', summary: 'List pets' },
@@ -76,16 +78,14 @@ builder.queryFields((t) => ({
       status: t.arg({ type: PetStatus, description: 'Only pets with this status.' }),
       categoryId: t.arg({ type: 'Int64', description: 'Only pets of this category.', example: 2 }),
     },
-    resolve: (query, _root, { limit, after, id, status, categoryId }, context) =>
-      page(context, { limit: limit ?? (id ? MAX_LIMIT : undefined), after }, 'id', ({ where, ...list }) =>
-        context.prisma.pet.findMany({
-          where: given({ id: { ...where.id, ...given({ in: id }) }, status, categoryId }),
-          ...list,
-          ...query,
-        }),
-      ),
+    resolve: (_root, { limit, after, id, status, categoryId }, context) =>
+      page(context, Pet, { limit: limit ?? (id ? MAX_LIMIT : undefined), after }, [
+        ['id', '= ANY', id],
+        ['status', '=', status],
+        ['categoryId', '=', categoryId],
+      ]),
   }),
-  pet: t.prismaField({
+  pet: t.field({
     type: Pet,
     description: 'One pet.',
     rest: {
@@ -100,8 +100,7 @@ builder.queryFields((t) => ({
       },
     },
     args: { petId: idArg(t.arg, 'Pet') },
-    resolve: async (query, _root, { petId: id }, { prisma }) =>
-      found(await prisma.pet.findUnique({ where: { id }, ...query }), 'pet', id),
+    resolve: async (_root, { petId: id }, { reads }) => found(await reads.row(Pet, 'id', id), 'pet', id),
   }),
 }))
 

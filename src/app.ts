@@ -13,7 +13,7 @@ import {
 } from './auth/index.js'
 import type { Database } from './database/index.js'
 import { createDocs } from './docs/index.js'
-import { gatherReads } from './execute/gather.js'
+import { createReads } from './execute/reads.js'
 import { resolverContexts } from './execute/resolver-context.js'
 import { createGraphql } from './graphql/index.js'
 import { createHealth } from './health.js'
@@ -42,7 +42,7 @@ export interface Dependencies {
     Settings,
     'ADMIN_PORT' | 'BASE_URL' | 'TRUST_PROXY' | 'CORS_ORIGINS' | 'MAX_BODY_BYTES' | 'PET_BY_ID_SUNSET'
   >
-  database: Pick<Database, 'prisma' | 'ping' | 'pool' | 'requestTimeoutMs'>
+  database: Pick<Database, 'prisma' | 'query' | 'ping' | 'pool' | 'requestTimeoutMs'>
   rateLimiter: RateLimiter
   log: Logger
   /** How long a key's row is trusted (see ApiKeyCache). */
@@ -67,9 +67,9 @@ export async function createApp(dependencies: Dependencies) {
   const { BASE_URL: baseUrl, PET_BY_ID_SUNSET: sunset, MAX_BODY_BYTES: maxBodyBytes } = settings
   const basePath = new URL(baseUrl).pathname.replace(/\/$/, '')
   const state = { draining: false }
-  const prisma = gatherReads(database.prisma)
+  const reads = createReads(database, schema)
 
-  const apiKeys = new ApiKeyCache({ prisma, log, ttlMs: keyTtlMs })
+  const apiKeys = new ApiKeyCache({ prisma: database.prisma, reads, log, ttlMs: keyTtlMs })
   const usage = new KeyUsage({ prisma: database.prisma, log })
   const admissions = new Admissions(limits)
   const uploads = new MemoryRoom(dependencies.uploadRoom ?? Math.max(UPLOAD_ROOM, 16 * maxBodyBytes))
@@ -80,7 +80,7 @@ export async function createApp(dependencies: Dependencies) {
   const authenticate = createAuthentication({ apiKeys, rateLimiter, timeoutMs: database.requestTimeoutMs, seconds })
   const takeQuota = createQuota({ apiKeys, rateLimiter })
   const idempotency = createIdempotency({ database, log })
-  const surface = { createContext: resolverContexts(prisma, database.requestTimeoutMs), idempotency }
+  const surface = { createContext: resolverContexts(database.prisma, reads, database.requestTimeoutMs), idempotency }
   const rest = await createRest({ ...surface, baseUrl, sunset, hasPage: docs.has })
   const graphql = createGraphql({ ...surface, schema, log, deadlineMs })
 

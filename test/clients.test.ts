@@ -5,7 +5,9 @@ import axiosRetry from 'axios-retry'
 import got from 'got'
 import ky from 'ky'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { schema } from '../schema/index.js'
 import { ApiKeyCache } from '../src/auth/index.js'
+import { createReads } from '../src/execute/reads.js'
 import { createLog } from '../src/log.js'
 import { openTestDatabase, type TestDatabase } from './support/database.js'
 import { type Gateway, openGateway } from './support/gateway.js'
@@ -191,7 +193,12 @@ test.concurrent('a banned client works again after the ban is cleared from its r
 
 test.concurrent('a key that is read while its ban is written stays in the cache', async () => {
   const { key, row } = await gateway.createKey()
-  const ring = new ApiKeyCache({ prisma: database.prisma, log: createLog('silent'), ttlMs: 1 })
+  const ring = new ApiKeyCache({
+    prisma: database.prisma,
+    reads: createReads(database, schema),
+    log: createLog('silent'),
+    ttlMs: 1,
+  })
   for (let i = 0; i < 20; i++) {
     const banning = ring.ban(row, Date.now())
     expect(await ring.find(key)).toMatchObject({ id: row.id })

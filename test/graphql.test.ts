@@ -16,7 +16,7 @@ beforeAll(async () => {
   const watching = watched(database)
   statements = watching.statements
   const close = () => watching.prisma.$disconnect().then(() => database.close())
-  gateway = await openGateway({ database: { ...database, prisma: watching.prisma, close } })
+  gateway = await openGateway({ database: { ...database, ...watching, close } })
 })
 afterAll(() => gateway.close())
 

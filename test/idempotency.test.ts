@@ -3,7 +3,7 @@ import { type IncomingMessage, request } from 'node:http'
 import { json } from 'node:stream/consumers'
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { createRequestClient } from '../src/execute/request-client.js'
+import { createDeadline, createRequestClient } from '../src/execute/request-client.js'
 import { resetStore } from './support/calls.js'
 import { type Answer, type Call, type Gateway, openGateway, useGateway } from './support/gateway.js'
 import { testDatabaseUrl } from './support/postgres.js'
@@ -42,7 +42,7 @@ describe('a transaction', () => {
 
   test('that PostgreSQL rolls back because of a conflict is repeated, also if its work has caught the error', async () => {
     let attempts = 0
-    const result = await createRequestClient(gateway.prisma, 10_000).$transaction(async (tx) => {
+    const result = await createRequestClient(gateway.prisma, createDeadline(10_000)).$transaction(async (tx) => {
       if (attempts++ === 0) {
         await tx.$executeRawUnsafe(conflict).catch(() => {})
         await expect(tx.category.count()).rejects.toThrow('write conflict')
@@ -54,7 +54,7 @@ describe('a transaction', () => {
 
   test('is repeated as a whole: a conflict cannot be undone up to a savepoint', async () => {
     let attempts = 0
-    const result = await createRequestClient(gateway.prisma, 10_000).$transaction(async (tx) => {
+    const result = await createRequestClient(gateway.prisma, createDeadline(10_000)).$transaction(async (tx) => {
       if (attempts++ === 0) await tx.$transaction((inner) => inner.$executeRawUnsafe(conflict)).catch(() => {})
       return attempts
     })
@@ -63,7 +63,7 @@ describe('a transaction', () => {
 
   test('is not repeated because of any other error', async () => {
     let attempts = 0
-    const refused = createRequestClient(gateway.prisma, 10_000).$transaction(async (tx) => {
+    const refused = createRequestClient(gateway.prisma, createDeadline(10_000)).$transaction(async (tx) => {
       attempts++
       await tx.$queryRaw`SELECT 1 / 0`
     })

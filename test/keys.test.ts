@@ -2,7 +2,9 @@ import { createHash } from 'node:crypto'
 import { request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { schema } from '../schema/index.js'
 import { ApiKeyCache, createSecret } from '../src/auth/index.js'
+import { createReads } from '../src/execute/reads.js'
 import { createLog } from '../src/log.js'
 import { openTestDatabase, type TestDatabase } from './support/database.js'
 import { type Gateway, openGateway } from './support/gateway.js'
@@ -17,7 +19,7 @@ beforeAll(async () => {
   const watching = watched(database)
   statements = watching.statements
   const close = () => watching.prisma.$disconnect().then(() => database.close())
-  gateway = await openGateway({ database: { ...database, prisma: watching.prisma, close }, keyTtlMs: TTL })
+  gateway = await openGateway({ database: { ...database, ...watching, close }, keyTtlMs: TTL })
 })
 afterAll(() => gateway.close())
 
@@ -205,8 +207,8 @@ describe('a change in the row takes effect within the TTL of the cache', () => {
 describe('database reads', () => {
   /** A cache with a TTL of a minute, and the statements that it sends. */
   const open = () => {
-    const { prisma } = gateway
-    return new ApiKeyCache({ prisma, log: createLog('silent'), ttlMs: 60_000 })
+    const { database, prisma } = gateway
+    return new ApiKeyCache({ prisma, reads: createReads(database, schema), log: createLog('silent'), ttlMs: 60_000 })
   }
   const counted = async (work: () => Promise<unknown>) => {
     const before = statements.length

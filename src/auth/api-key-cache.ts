@@ -1,13 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
 import type { ApiKey, PrismaClient } from '../../prisma/generated/client/client.js'
+import type { Reads } from '../../schema/context.js'
 import type { Logger } from '../log.js'
 import { hashSecret, isSecret } from './api-key.js'
 import { writeKeys } from './history.js'
 
 export interface ApiKeyCacheOptions {
-  /** Reads of single keys that arrive together should share a query. */
   prisma: PrismaClient
+  reads: Pick<Reads, 'row'>
   log: Logger
   /** How long a row is trusted, in milliseconds. A change in the database takes effect on every gateway after this. */
   ttlMs?: number
@@ -38,17 +39,19 @@ const usable = (row: Found): Found => (row && !isOver(row.revokedAt) && !isOver(
 /** The keys that this gateway has seen recently, by their secrets: at most one database read per key in `ttlMs`. */
 export class ApiKeyCache {
   readonly #prisma: PrismaClient
+  readonly #reads: Pick<Reads, 'row'>
   readonly #log: Logger
   readonly #ttlMs: number
   readonly #rows = new LRUCache<string, Known>({ max: MAX_ROWS })
   // A separate cache, so that a flood of invented keys cannot evict the real ones.
   readonly #unknown: LRUCache<string, true>
-  readonly #reads = new Map<string, Promise<Found>>()
+  readonly #reading = new Map<string, Promise<Found>>()
   /** While rows cannot be read: when to try again. */
   #retryAt: number | undefined
 
-  constructor({ prisma, log, ttlMs = 4_000 }: ApiKeyCacheOptions) {
+  constructor({ prisma, reads, log, ttlMs = 4_000 }: ApiKeyCacheOptions) {
     this.#prisma = prisma
+    this.#reads = reads
     this.#log = log
     this.#ttlMs = ttlMs
     this.#unknown = new LRUCache({ max: MAX_ROWS, ttl: ttlMs })
@@ -81,10 +84,10 @@ export class ApiKeyCache {
 
   /** Reads a row. Requests that ask for the same one at the same time share the read. */
   #read(secret: string): Promise<Found> {
-    let read = this.#reads.get(secret)
+    let read = this.#reading.get(secret)
     if (!read) {
-      read = this.#query(secret).finally(() => this.#reads.delete(secret))
-      this.#reads.set(secret, read)
+      read = this.#query(secret).finally(() => this.#reading.delete(secret))
+      this.#reading.set(secret, read)
     }
     return read
   }
@@ -93,7 +96,7 @@ export class ApiKeyCache {
     const readAt = Date.now()
     const overdue = setTimeout(() => this.#unreadable(), PATIENCE_MS).unref()
     try {
-      const row = await this.#prisma.apiKey.findUnique({ where: { hash: hashSecret(secret) } })
+      const row = await this.#reads.row('ApiKey', 'hash', hashSecret(secret))
       this.#retryAt = undefined
       // A ban may have been written since the read began.
       if (row && (this.#rows.peek(secret)?.readAt ?? 0) <= readAt) this.#rows.set(secret, { row, readAt })

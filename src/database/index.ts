@@ -1,11 +1,13 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { PrismaPg } from '@prisma/adapter-pg'
+import type pg from 'pg'
 import { PrismaClient } from '../../prisma/generated/client/client.js'
 import type { Logger } from '../log.js'
 import { type Settings, StartupError } from '../settings.js'
 import { ConnectionPool } from './client/pool.js'
 import { Probe } from './client/probe.js'
+import { valuesOfPrisma } from './client/values.js'
 import { type Embedded, openEmbedded } from './embedded/open.js'
 import { hasTables, migrate } from './migrations.js'
 
@@ -17,6 +19,8 @@ export { backUp, inspect, restore, type Summary } from './embedded/backup.js'
 
 export interface Database {
   readonly prisma: PrismaClient
+  /** A statement of our own, outside of transactions. It gets the values and the names of columns that Prisma would return. */
+  query(text: string, values: unknown[]): Promise<Record<string, unknown>[]>
   readonly url: string
   /** Names the database in messages; without the password. */
   readonly name: string
@@ -123,6 +127,11 @@ export function connect(
   let closed: Promise<void> | undefined
   return {
     prisma,
+    async query(text, values) {
+      const statement: pg.QueryConfig = { name: pool.statementName(text), text, values, types: valuesOfPrisma }
+      const { rows }: pg.QueryResult = await pool.query(statement)
+      return rows
+    },
     url,
     name,
     embedded: embedded !== undefined,

@@ -7,11 +7,11 @@ import { unavailable } from '../http/errors.js'
 type Operation = () => PromiseLike<unknown>
 
 /**
- * The client of one request. Once the request has waited for the database for `ms`, its operations fail with
+ * Runs the operations of one request. Once the request has waited for the database for `ms`, its operations fail with
  * `unavailable`; a GraphQL operation keeps the fields that were answered before. What PostgreSQL rolls back because of a
  * conflict is repeated: single statements by the pool of connections, and operations and transactions of several here.
  */
-export function createRequestClient(prisma: PrismaClient, ms: number): PrismaClient {
+export function createDeadline(ms: number) {
   const deadline = performance.now() + ms
 
   async function repeat(operation: Operation, error: unknown, repeats = 0): Promise<unknown> {
@@ -20,7 +20,7 @@ export function createRequestClient(prisma: PrismaClient, ms: number): PrismaCli
     return operation().then(undefined, (next) => repeat(operation, next, repeats + 1))
   }
 
-  function run(operation: Operation): Promise<unknown> {
+  return function run(operation: Operation): Promise<unknown> {
     const left = deadline - performance.now()
     if (left <= 0) return Promise.reject(unavailable())
     return inTime(
@@ -29,7 +29,10 @@ export function createRequestClient(prisma: PrismaClient, ms: number): PrismaCli
       unavailable,
     )
   }
+}
 
+/** The client of one request, whose operations are run by `run`. */
+export function createRequestClient(prisma: PrismaClient, run: ReturnType<typeof createDeadline>): PrismaClient {
   // One for the client and its models: a request needs both.
   const handler: ProxyHandler<object> = {
     get(target, name) {

@@ -1,9 +1,9 @@
 import { initContextCache } from '@pothos/core'
 import type { PrismaClient } from '../../prisma/generated/client/client.js'
-import type { Context } from '../../schema/context.js'
+import type { Context, Reads } from '../../schema/context.js'
 import { type Caller, readQuota } from '../auth/index.js'
 import type { RateLimitResult } from '../rate-limit/index.js'
-import { createRequestClient } from './request-client.js'
+import { createDeadline, createRequestClient } from './request-client.js'
 
 /** Creates what the resolvers of one request share; `transaction` is set if all they do is part of one. */
 export type CreateResolverContext = (
@@ -14,9 +14,17 @@ export type CreateResolverContext = (
 
 /** @param timeoutMs how long a request may wait for the database, its key included, in milliseconds */
 export const resolverContexts =
-  (prisma: PrismaClient, timeoutMs: number): CreateResolverContext =>
-  (caller, decision, transaction) =>
-    Object.assign(initContextCache(), {
-      prisma: transaction ?? createRequestClient(prisma, timeoutMs - caller.waitedMs),
+  (prisma: PrismaClient, reads: Reads, timeoutMs: number): CreateResolverContext =>
+  (caller, decision, transaction) => {
+    const run = createDeadline(timeoutMs - caller.waitedMs)
+    const ownReads: Reads = {
+      row: (...args) => run(() => reads.row(...args)) as never,
+      page: (...args) => run(() => reads.page(...args)) as never,
+      inside: reads.inside,
+    }
+    return Object.assign(initContextCache(), {
+      prisma: transaction ?? createRequestClient(prisma, run),
+      reads: transaction ? reads.inside(transaction) : ownReads,
       quota: async () => readQuota(caller, decision),
     })
+  }

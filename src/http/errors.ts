@@ -1,5 +1,5 @@
 import { GraphQLError } from 'graphql'
-import { ApiError, InvalidValue } from '../../schema/errors.js'
+import { ApiError, deletedMeanwhile, InvalidValue } from '../../schema/errors.js'
 import type { Logger } from '../log.js'
 import { namesType } from './negotiation.js'
 import type { HttpRequest } from './request.js'
@@ -87,9 +87,7 @@ export function toApiError(error: unknown, log: Logger, requestId?: string): Api
     log.debug({ err: error, requestId }, 'the database did not answer')
     return unavailable()
   }
-  // The row of a nested field is gone: deleted by another request, or by this mutation.
-  if ((error as { code?: string } | null)?.code === 'P2025')
-    return new ApiError('not_found', 'The resource was deleted while the request was running.')
+  if ((error as { code?: string } | null)?.code === 'P2025') return deletedMeanwhile()
   log.error({ err: error, requestId }, 'unexpected error')
   return new ApiError('internal')
 }
