@@ -12,7 +12,7 @@ import {
 } from 'graphql'
 import type { Prisma } from '../prisma/generated/client/client.js'
 import { getDatamodel } from '../prisma/generated/pothos.js'
-import type { Context, Model, Reads } from './context.js'
+import type { Context, Model } from './context.js'
 import { ApiError } from './errors.js'
 import { createEtag, type EntityTags, matchesStrongly } from './etag.js'
 import { entityTags } from './validation.js'
@@ -36,10 +36,6 @@ const restFields = ({ configStore }: Builder, type: string) =>
   [...configStore.getFields(type, 'Object').values()].filter(
     ({ pothosOptions }) => pothosOptions.subGraphs?.includes('rest') ?? true,
   ) as FieldConfig[]
-
-/** The relations that a type includes. */
-const relationsOf = ({ configStore }: Builder, type: string) =>
-  Object.keys(configStore.getTypeConfig(type).extensions?.pothosPrismaInclude ?? {})
 
 function serialize(type: GraphQLOutputType, value: unknown): unknown {
   const bare = getNullableType(type)
@@ -81,19 +77,6 @@ export function addEtags(builder: Builder) {
 
 const keyOf = (model: string) => models[model]?.fields.find(({ isId }) => isId)?.name
 
-/**
- * The statement that locks a row until the transaction ends, and what its representation takes from other rows: these
- * first, as deletes that cascade do.
- */
-function lockOf(model: string, relations: string[]) {
-  const parents = (models[model]?.fields ?? []).flatMap(({ name, type, isRequired, relationFromFields = [] }) =>
-    isRequired && relations.includes(name) ? relationFromFields.map((column) => ({ name, type, column })) : [],
-  )
-  const tables = [...parents.map(({ name, type }) => `"${type}" "${name}"`), `"${model}" "row"`]
-  const joins = parents.map(({ name, type, column }) => ` AND "${name}"."${keyOf(type)}" = "row"."${column}"`)
-  return `SELECT 1 FROM ${tables.join(' CROSS JOIN ')} WHERE "row"."${keyOf(model)}" = $1${joins.join('')} FOR NO KEY UPDATE`
-}
-
 const typeOf = ({ configStore }: Builder, { type }: FieldConfig) =>
   type.kind === 'Object' ? configStore.getTypeConfig(type.ref).name : ''
 
@@ -120,26 +103,26 @@ export type ConditionalResolver = GraphQLFieldResolver<unknown, any, any>
 export function ifMatching(builder: Builder, config: FieldConfig, resolve: ConditionalResolver): ConditionalResolver {
   const model = modelOf(builder, typeOf(builder, config)) as Model & string
   const key = keyOf(model) as never
-  const lock = lockOf(model, relationsOf(builder, typeOf(builder, config)))
   // The last one in the path names the row.
   const id = /\{(\w+)\}$/.exec(config.extensions?.rest?.path ?? '')?.[1] as string
   return (root, args: Row & { ifMatch?: EntityTags }, context: Context, info) => {
     const { ifMatch } = args
     if (!ifMatch) return resolve(root, args, context, info)
-    const assertMatch = async (reads: Reads) => {
-      const row = (await reads.row(model, key, args[id])) as Row | null
+    const assertMatch = async (row: object | null) => {
       const type = getNamedType(info.returnType) as GraphQLObjectType
-      if (!row || !matchesStrongly(ifMatch, await etagOf(builder, row, type, context, info)))
+      if (!row || !matchesStrongly(ifMatch, await etagOf(builder, row as Row, type, context, info)))
         throw new ApiError('precondition_failed')
     }
     const { prisma, reads } = context
     const resolveIfMatching = async (prisma: Prisma.TransactionClient) => {
       const inside = { ...context, prisma, reads: reads.inside(prisma) }
-      await prisma.$queryRawUnsafe(lock, args[id])
-      await assertMatch(inside.reads)
+      await assertMatch(await inside.reads.lock(model, key, args[id]))
       return resolve(root, args, inside, info)
     }
     // If many clients change one row, those with a stale tag do not wait for its lock.
-    return assertMatch(reads).then(() => prisma.$transaction(resolveIfMatching))
+    return reads
+      .row(model, key, args[id])
+      .then(assertMatch)
+      .then(() => prisma.$transaction(resolveIfMatching))
   }
 }

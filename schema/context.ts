@@ -34,6 +34,8 @@ export interface PageRead {
 export interface Reads {
   /** The row with this value in a unique column. */
   row<M extends Model>(model: M, column: keyof RowOf<M> & string, value: unknown): Promise<RowOf<M> | null>
+  /** As `row`. Locks the row and what its type includes until the transaction ends. */
+  lock<M extends Model>(model: M, column: keyof RowOf<M> & string, value: unknown): Promise<RowOf<M> | null>
   page<M extends Model>(model: M, page: PageRead): Promise<RowOf<M>[]>
   /** The same reads as a part of a transaction. */
   inside(transaction: Context['prisma']): Reads

@@ -446,9 +446,9 @@ describe.skipIf(!testDatabaseUrl)('PostgreSQL', () => {
 describe('forged keys', () => {
   test('rarely reach the database, and valid keys behind the same address are served', async () => {
     const database = await openTestDatabase()
-    const { prisma, statements } = watched(database)
-    const close = () => prisma.$disconnect().then(() => database.close())
-    const gateway = await openGateway({ database: { ...database, prisma, close }, keyTtlMs: 100 })
+    const { statements, ...watching } = watched(database)
+    const close = () => watching.prisma.$disconnect().then(() => database.close())
+    const gateway = await openGateway({ database: { ...database, ...watching, close }, keyTtlMs: 100 })
     onTestFinished(() => gateway.close())
     const { key: unseen } = await gateway.createKey()
     expect((await gateway.get('/quota')).status).toBe(200)

@@ -13,13 +13,15 @@ const model = `
 /// A company that supplies pets.
 model Supplier {
   /// Unique identifier assigned by the service on creation.
-  id   BigInt @id @default(autoincrement())
+  id   BigInt @id @default(autoincrement()) @map("number")
   /// The supplier's name.
   name String
+
+  @@map("suppliers")
 }
 `
 
-const migration = 'CREATE TABLE "Supplier" ("id" BIGSERIAL PRIMARY KEY, "name" TEXT NOT NULL);'
+const migration = 'CREATE TABLE "suppliers" ("number" BIGSERIAL PRIMARY KEY, "name" TEXT NOT NULL);'
 
 const resource = `
 import { builder, columnDescription, idArg } from './builder.js'
@@ -40,21 +42,19 @@ const NewSupplier = builder.inputType('NewSupplier', {
 })
 
 builder.queryFields((t) => ({
-  suppliers: t.prismaField({
+  suppliers: t.field({
     type: [Supplier],
     description: 'The suppliers.',
     rest: { method: 'GET', path: '/suppliers', tag: 'Store', summary: 'List suppliers' },
     args: pageArgs(t.arg),
-    resolve: (query, _root, args, context) =>
-      page(context, args, 'id', (list) => context.prisma.supplier.findMany({ ...query, ...list })),
+    resolve: (_root, args, context) => page(context, Supplier, args),
   }),
-  supplier: t.prismaField({
+  supplier: t.field({
     type: Supplier,
     description: 'One supplier.',
     rest: { method: 'GET', path: '/suppliers/{supplierId}', tag: 'Store', summary: 'Get a supplier', stability: 'beta' },
     args: { supplierId: idArg(t.arg, 'Supplier') },
-    resolve: async (query, _root, { supplierId: id }, { prisma }) =>
-      found(await prisma.supplier.findUnique({ ...query, where: { id } }), 'supplier', id),
+    resolve: async (_root, { supplierId: id }, { reads }) => found(await reads.row(Supplier, 'id', id), 'supplier', id),
   }),
 }))
 

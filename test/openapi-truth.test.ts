@@ -100,12 +100,12 @@ beforeAll(async () => {
   flooded = await openGateway({ database: shared })
   for (let i = 0; i < 60; i++) await flooded.get('/pets', { key: null })
 
-  const { prisma } = watched({ url: 'postgresql://127.0.0.1:1/nowhere' })
+  const nowhere = watched({ url: 'postgresql://127.0.0.1:1/nowhere' })
   const { config, limits } = gateway
   const app = await createApp({
     settings: config,
     rateLimiter: limits,
-    database: { ...database, prisma },
+    database: { ...database, ...nowhere },
     log: createLog('silent'),
   })
   away = new Gateway({ ...gateway, app })

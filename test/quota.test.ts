@@ -348,11 +348,11 @@ describe('every response', () => {
       'an unreachable database',
       503,
       async () => {
-        const { prisma } = watched({ url: 'postgresql://127.0.0.1:1/nowhere' })
+        const nowhere = watched({ url: 'postgresql://127.0.0.1:1/nowhere' })
         const { config, limits } = gateway
         const app = await createApp({
           settings: config,
-          database: { ...database, prisma },
+          database: { ...database, ...nowhere },
           rateLimiter: limits,
           log: createLog('silent'),
         })

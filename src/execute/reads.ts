@@ -1,7 +1,7 @@
 import type { GraphQLSchema } from 'graphql'
 import type { Model, Reads } from '../../schema/context.js'
 import type { Database } from '../database/index.js'
-import { createStatements, type Statement } from './statements.js'
+import { createStatements, type RowStatement, type Statement } from './statements.js'
 
 // Rows and pages are read by statements of our own, without Prisma, which takes several times as long for them. What is
 // read in one turn of the event loop shares statements. Collect, then ask: a read may share a statement that begins after
@@ -63,26 +63,22 @@ function include(row: Row, paths: string[]): Row {
 
 export function createReads({ prisma, query }: Pick<Database, 'prisma' | 'query'>, schema: GraphQLSchema): Reads {
   const statements = createStatements(schema, prisma)
-  const known = new Map<string, Statement & { column: string }>()
+  const known = new Map<string, Statement>()
 
-  function statementFor(key: string, create: () => Statement, column = '') {
-    let statement = known.get(key)
-    if (!statement) {
-      statement = { ...create(), column }
-      known.set(key, statement)
-    }
+  /** The statement of this key, which is built once. */
+  function prepared<S extends Statement>(key: string, build: () => S): S {
+    const statement = (known.get(key) as S | undefined) ?? build()
+    known.set(key, statement)
     return statement
   }
 
   function readsBy(send: Send): Reads {
-    const askRows = gather(
-      async ({ one, many = '', included, column }: Statement & { column: string }, values: unknown[]) => {
-        const distinct = [...new Set(values)]
-        const rows = distinct.length === 1 ? await send(one, distinct) : await send(many, [distinct])
-        const found = new Map(rows.map((row) => [row[column], include(row, included)]))
-        return values.map((value) => found.get(value) ?? null)
-      },
-    )
+    const askRows = gather(async ({ one, many, included, column }: RowStatement, values: unknown[]) => {
+      const distinct = [...new Set(values)]
+      const rows = distinct.length === 1 ? await send(one, distinct) : await send(many, [distinct])
+      const found = new Map(rows.map((row) => [row[column], include(row, included)]))
+      return values.map((value) => found.get(value) ?? null)
+    })
 
     const askPages = gather(async ({ one, many, included }: Statement, pages: unknown[][]) => {
       if (pages.length === 1 || !many)
@@ -93,20 +89,21 @@ export function createReads({ prisma, query }: Pick<Database, 'prisma' | 'query'
       return answers
     })
 
+    const row = (model: Model, column: string, value: unknown, lock?: 'lock') => {
+      const name = nameOf(model)
+      const statement = prepared(`${name}.${column} ${lock}`, () => statements.rows(name, column, lock))
+      return askRows(statement, value) as Promise<never>
+    }
+
     return {
-      row(model, column, value) {
-        const name = nameOf(model)
-        return askRows(
-          statementFor(`${name}.${column}`, () => statements.rows(name, column), column),
-          value,
-        ) as never
-      },
+      row,
+      lock: (model, column, value) => row(model, column, value, 'lock'),
       page(model, { conditions, order, after = [], limit }) {
         const name = nameOf(model)
         const given = conditions.filter(([, , value]) => value !== undefined && value !== null)
         const key = `${name}: ${given.map(([column, operator]) => column + operator)}, ${after.length} of ${order}`
-        const statement = statementFor(key, () => statements.page(name, given, order, after.length > 0))
-        return askPages(statement, [...given.map(([, , value]) => value), ...after, limit]) as never
+        const statement = prepared(key, () => statements.page(name, given, order, after.length > 0))
+        return askPages(statement, [...given.map(([, , value]) => value), ...after, limit]) as Promise<never>
       },
       inside: (transaction) => readsBy((text, values) => transaction.$queryRawUnsafe(text, ...values)),
     }

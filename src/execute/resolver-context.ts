@@ -19,6 +19,7 @@ export const resolverContexts =
     const run = createDeadline(timeoutMs - caller.waitedMs)
     const ownReads: Reads = {
       row: (...args) => run(() => reads.row(...args)) as never,
+      lock: (...args) => run(() => reads.lock(...args)) as never,
       page: (...args) => run(() => reads.page(...args)) as never,
       inside: reads.inside,
     }

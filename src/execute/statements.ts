@@ -13,6 +13,11 @@ export interface Statement {
   included: string[]
 }
 
+export interface RowStatement extends Statement {
+  many: string
+  column: string
+}
+
 /** By Prisma's name of a column's type. Pages with other conditions are not read together. */
 const ARRAYS: Record<string, string> = { BigInt: 'bigint[]', Int: 'integer[]' }
 
@@ -53,24 +58,29 @@ export function createStatements(schema: GraphQLSchema, prisma: PrismaClient) {
     )
     const own = fieldsOf(model).flatMap(({ kind, name }) => (kind === 'object' ? [] : name))
     const columns = [...own, ...included].map((path) => `${columnOf(model, path).sql} AS "${path}"`)
+    // These first: where rows are locked, it is in the order in which deletes that cascade lock them.
+    const others = Object.keys(include).map((relation) => `${tableOf(fieldOf(model, relation).type)} "${relation}"`)
     const joins = Object.keys(include).map((relation) => {
       const { type, relationFromFields: [reference = ''] = [] } = fieldOf(model, relation)
-      const key = columnOf(model, `${relation}.${fieldsOf(type).find(({ isId }) => isId)?.name}`)
-      return ` JOIN ${tableOf(type)} "${relation}" ON ${key.sql} = ${columnOf(model, reference).sql}`
+      const key = fieldsOf(type).find(({ isId }) => isId)?.name
+      return `${columnOf(model, `${relation}.${key}`).sql} = ${columnOf(model, reference).sql}`
     })
-    return { select: `SELECT ${columns.join(', ')} FROM ${tableOf(model)} "row"${joins.join('')}`, included }
+    const from = [...others, `${tableOf(model)} "row"`].join(' CROSS JOIN ')
+    return { select: `SELECT ${columns.join(', ')} FROM ${from}`, joins, included }
   }
 
   /** Reads rows by a unique column. */
-  function rows(model: string, column: string): Statement {
-    const { select, included } = rowsOf(model)
+  function rows(model: string, column: string, lock?: 'lock'): RowStatement {
+    const { select, joins, included } = rowsOf(model)
     const { sql } = columnOf(model, column)
-    return { one: `${select} WHERE ${sql} = $1`, many: `${select} WHERE ${sql} = ANY ($1)`, included }
+    const where = (condition: string) =>
+      `${select} WHERE ${[condition, ...joins].join(' AND ')}${lock ? ' FOR NO KEY UPDATE' : ''}`
+    return { one: where(`${sql} = $1`), many: where(`${sql} = ANY ($1)`), included, column }
   }
 
   /** Reads a page. Its parameters: the values of the conditions, those of the cursor if there is one, the limit. */
   function page(model: string, conditions: Condition[], order: readonly string[], hasCursor: boolean): Statement {
-    const { select, included } = rowsOf(model)
+    const { select, joins, included } = rowsOf(model)
     const filters = conditions.map(([path, operator]) => ({ ...columnOf(model, path), operator }))
     const sorted = order.map((path) => columnOf(model, path))
     const cursor = hasCursor ? sorted : []
@@ -79,14 +89,14 @@ export function createStatements(schema: GraphQLSchema, prisma: PrismaClient) {
     function list(parameter: (index: number) => string) {
       let index = 0
       const next = () => parameter(index++)
-      const where = filters.map(({ sql, operator }) => `${sql} ${operator} (${next()})`)
+      const where = [...filters.map(({ sql, operator }) => `${sql} ${operator} (${next()})`), ...joins]
       if (hasCursor) where.push(`(${sqlOf(cursor)}) > (${cursor.map(next).join(', ')})`)
       const which = where.length > 0 ? `WHERE ${where.join(' AND ')} ` : ''
       return `${select} ${which}ORDER BY ${sqlOf(sorted)} LIMIT ${next()}`
     }
 
     const one = list((index) => `$${index + 1}`)
-    const parameters = [...filters.map(({ operator, array }) => (operator === '=' ? array : undefined))]
+    const parameters = filters.map(({ operator, array }) => (operator === '=' ? array : undefined))
     parameters.push(...cursor.map(({ array }) => array), 'integer[]')
     if (parameters.includes(undefined)) return { one, included }
     const many = `

@@ -1,0 +1,179 @@
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Condition, Model, PageRead, Reads } from '../schema/context.js'
+import { schema } from '../schema/index.js'
+import { createReads } from '../src/execute/reads.js'
+import { openTestDatabase, type TestDatabase } from './support/database.js'
+
+// Our own reads return what Prisma returns: over random rows, conditions and cursors, on the pool and inside a transaction.
+
+let database: TestDatabase
+let reads: Reads
+beforeAll(async () => {
+  database = await openTestDatabase()
+  reads = createReads(database, schema)
+})
+afterAll(() => database.close())
+
+const statuses = ['available', 'pending', 'sold'] as const
+const PETS = 12
+const name = fc
+  .string({ unit: 'grapheme', minLength: 1, maxLength: 30 })
+  .map((text) => `n${text.replaceAll('\0', '')}n`)
+const moment = fc.date({ min: new Date(0), max: new Date('9999-12-31T23:59:59.999Z'), noInvalidDate: true })
+const orNull = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: null })
+const quantity = fc.integer({ min: 1, max: 2_147_483_647 })
+const store = fc.record({
+  categories: fc.array(fc.record({ name, description: orNull(name) }), { minLength: 3, maxLength: 3 }),
+  pets: fc.array(fc.record({ name, categoryId: fc.bigInt(1n, 3n), status: fc.constantFrom(...statuses), quantity }), {
+    minLength: PETS,
+    maxLength: PETS,
+  }),
+  orders: fc.array(
+    fc.record({ petId: fc.bigInt(1n, BigInt(PETS)), quantity, shipDate: orNull(moment), complete: fc.boolean() }),
+    { maxLength: 40 },
+  ),
+})
+type Store = typeof store extends fc.Arbitrary<infer Value> ? Value : never
+
+async function fill({ categories, pets, orders }: Store) {
+  const { prisma } = database
+  await prisma.$executeRaw`TRUNCATE "Order", "InventoryItem", "Pet", "Category" RESTART IDENTITY`
+  await prisma.category.createMany({ data: categories })
+  await prisma.pet.createMany({ data: pets.map(({ quantity: _, ...pet }) => pet) })
+  for (const [i, { quantity }] of pets.entries())
+    await prisma.inventoryItem.update({ where: { petId: BigInt(i + 1) }, data: { quantity } })
+  await prisma.order.createMany({ data: orders })
+}
+
+const id = fc.oneof(fc.bigInt(0n, 45n), fc.constantFrom(2n ** 53n, 2n ** 63n - 1n, 1n - 2n ** 63n))
+const optional = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined })
+const filters = {
+  Category: {},
+  Pet: { id: fc.array(id, { minLength: 1, maxLength: 100 }), status: fc.constantFrom(...statuses), categoryId: id },
+  Order: { petId: id, complete: fc.boolean() },
+  InventoryItem: { 'pet.status': fc.constantFrom(...statuses) },
+} as const
+const include = { pet: { select: { status: true } } }
+const key = (model: string) => (model === 'InventoryItem' ? 'petId' : 'id')
+
+interface Question {
+  model: keyof typeof filters
+  where: Record<string, unknown>
+  after?: bigint
+  limit: number
+}
+
+const question = fc.constantFrom(...(Object.keys(filters) as (keyof typeof filters)[])).chain(
+  (model): fc.Arbitrary<Question> =>
+    fc.record({
+      model: fc.constant(model),
+      where: fc.record(
+        Object.fromEntries(Object.entries(filters[model]).map(([name, value]) => [name, optional(value)])),
+      ),
+      after: optional(id),
+      limit: fc.integer({ min: 1, max: 101 }),
+    }),
+)
+
+/** As our own reads are asked. */
+function pageOf({ model, where, after, limit }: Question): PageRead {
+  const conditions = Object.entries(where).map(
+    ([column, value]): Condition => [column, Array.isArray(value) ? '= ANY' : '=', value],
+  )
+  return { conditions, order: [key(model)], after: after === undefined ? undefined : [after], limit }
+}
+
+/** As Prisma is asked. */
+function findMany({ model, where, after, limit }: Question): Promise<unknown[]> {
+  const conditions = Object.entries(where).map(([path, value]) => {
+    const [column = '', relation] = path.split('.').reverse()
+    const condition = { [column]: Array.isArray(value) ? { in: value } : value }
+    return relation && value !== undefined ? { [relation]: condition } : relation ? {} : condition
+  })
+  const name = (model.charAt(0).toLowerCase() + model.slice(1)) as 'pet'
+  return database.prisma[name].findMany({
+    where: { AND: [...conditions, { [key(model)]: { gt: after } }] },
+    orderBy: { [key(model)]: 'asc' },
+    take: limit,
+    ...(model === 'InventoryItem' && { include: include as object }),
+  })
+}
+
+const row = (reads: Reads, model: Model & string, value: bigint) => reads.row(model, key(model) as never, value)
+
+describe('rows and pages', () => {
+  test('are those of Prisma, however many are asked for together', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        store,
+        fc.array(question, { minLength: 1, maxLength: 12 }),
+        fc.array(id, { minLength: 1, maxLength: 12 }),
+        async (store, questions, ids) => {
+          await fill(store)
+          const models = Object.keys(filters) as Question['model'][]
+          const expectedPages = await Promise.all(questions.map(findMany))
+          const expectedRows = await Promise.all(
+            models.flatMap((model) =>
+              ids.map(async (id) => (await findMany({ model, where: {}, after: id - 1n, limit: 1 }))[0]),
+            ),
+          )
+          const compare = async (own: Reads) => {
+            const [pages, rows] = await Promise.all([
+              Promise.all(questions.map((question) => own.page(question.model, pageOf(question)))),
+              Promise.all(models.flatMap((model) => ids.map((id) => row(own, model, id)))),
+            ])
+            expect(pages).toEqual(expectedPages)
+            const keyed = models.flatMap((model) => ids.map((id) => [key(model), id] as const))
+            const existing = expectedRows.map((row, i) => {
+              const [name, id] = keyed[i] as [string, bigint]
+              return (row as Record<string, unknown>)?.[name] === id ? row : null
+            })
+            expect(rows).toEqual(existing)
+          }
+          await compare(reads)
+          await database.prisma.$transaction(async (tx) => compare(reads.inside(tx)))
+        },
+      ),
+      { numRuns: 30 },
+    )
+  }, 120_000)
+})
+
+describe('a read of our own', () => {
+  test('finds a row by any unique column, with moments and enums as Prisma has them', async () => {
+    const data = {
+      name: 'Ada',
+      prefix: 'petstore_00000001',
+      hash: '0'.repeat(64),
+      expiresAt: new Date('2031-02-03T04:05:06.789Z'),
+    }
+    const created = await database.prisma.apiKey.create({ data })
+    expect(await reads.row('ApiKey', 'hash', data.hash)).toEqual(created)
+    expect(await reads.row('ApiKey', 'prefix', data.prefix)).toEqual(created)
+    expect(await reads.row('ApiKey', 'id', created.id)).toEqual(created)
+    expect(await reads.row('ApiKey', 'hash', `' OR 1 = 1 --`)).toBeNull()
+  })
+
+  test('orders by several columns, and continues after their values', async () => {
+    const all = await database.prisma.pet.findMany({ orderBy: [{ status: 'asc' }, { id: 'asc' }] })
+    const order = ['status', 'id']
+    const seen: unknown[] = []
+    for (let after: unknown[] | undefined; seen.length < all.length; ) {
+      const rows = await reads.page('Pet', { conditions: [], order, after, limit: 5 })
+      seen.push(...rows)
+      after = [rows.at(-1)?.status, rows.at(-1)?.id]
+    }
+    expect(seen).toEqual(all)
+  })
+
+  test('survives a migration that changes its table', async () => {
+    const { prisma } = database
+    const read = () => Promise.all([1n, 2n].map((id) => reads.row('Category', 'id', id)))
+    const before = await read()
+    await prisma.$executeRaw`ALTER TABLE "Category" ADD COLUMN "added" TEXT DEFAULT 'x'`
+    expect(await read()).toEqual(before)
+    await prisma.$executeRaw`ALTER TABLE "Category" DROP COLUMN "added"`
+    expect(await read()).toEqual(before)
+  })
+})
