@@ -140,7 +140,11 @@ export function connect(
     ping: () => probe.ping(),
     close() {
       probe.close()
-      closed ??= prisma.$disconnect().finally(() => embedded?.close())
+      // A client that has sent nothing does not end the pool.
+      closed ??= prisma
+        .$disconnect()
+        .then(() => (pool.ending ? undefined : pool.end()))
+        .finally(() => embedded?.close())
       return closed
     },
   }

@@ -15,40 +15,27 @@ type Send = (text: string, values: unknown[]) => Promise<Row[]>
 /** The most that is read by one statement. It bounds what one slow statement can delay. */
 const MAX_TOGETHER = 100
 
-interface Pending<Question, Answer> {
-  question: Question
-  resolve: (answer: Answer) => void
-  reject: (error: unknown) => void
-}
-
 /** Collects what is asked until the end of the event loop's turn. */
-function gather<Subject, Question, Answer>(
-  ask: (subject: Subject, questions: Question[]) => Promise<Answer[]>,
-): (subject: Subject, question: Question) => Promise<Answer> {
-  const open = new Map<Subject, Pending<Question, Answer>[]>()
+function gather<Subject, Question, Answer>(ask: (subject: Subject, questions: Question[]) => Promise<Answer[]>) {
+  const open = new Map<Subject, { questions: Question[]; answers: Promise<Answer[]> }>()
 
-  async function answer(subject: Subject, batch: Pending<Question, Answer>[]) {
-    if (open.get(subject) === batch) open.delete(subject)
-    try {
-      const answers = await ask(
-        subject,
-        batch.map(({ question }) => question),
-      )
-      for (const [i, { resolve }] of batch.entries()) resolve(answers[i] as Answer)
-    } catch (error) {
-      for (const { reject } of batch) reject(error)
-    }
+  function begin(subject: Subject) {
+    const questions: Question[] = []
+    const answers = new Promise((resolve) => setImmediate(resolve)).then(() => {
+      if (open.get(subject) === batch) open.delete(subject)
+      return ask(subject, questions)
+    })
+    const batch = { questions, answers }
+    open.set(subject, batch)
+    return batch
   }
 
-  return (subject, question) =>
-    new Promise((resolve, reject) => {
-      const pending = { question, resolve, reject }
-      const batch = open.get(subject)
-      if (batch && batch.length < MAX_TOGETHER) return void batch.push(pending)
-      const opened = [pending]
-      open.set(subject, opened)
-      setImmediate(answer, subject, opened)
-    })
+  return (subject: Subject, question: Question): Promise<Answer> => {
+    const waiting = open.get(subject)
+    const { questions, answers } = waiting && waiting.questions.length < MAX_TOGETHER ? waiting : begin(subject)
+    const index = questions.push(question) - 1
+    return answers.then((all) => all[index] as Answer)
+  }
 }
 
 /** Moves the columns of other rows into objects, where Prisma has them. */

@@ -53,20 +53,26 @@ export function createStatements(schema: GraphQLSchema, prisma: PrismaClient) {
   /** Selects all rows of a model with what its type includes, which are columns of rows that always exist. */
   function rowsOf(model: string) {
     const include = (schema.getType(model)?.extensions.pothosPrismaInclude ?? {}) as Record<string, { select: object }>
-    const included = Object.entries(include).flatMap(([relation, { select }]) =>
-      Object.keys(select).map((column) => `${relation}.${column}`),
-    )
-    const own = fieldsOf(model).flatMap(({ kind, name }) => (kind === 'object' ? [] : name))
-    const columns = [...own, ...included].map((path) => `${columnOf(model, path).sql} AS "${path}"`)
-    // These first: where rows are locked, it is in the order in which deletes that cascade lock them.
-    const others = Object.keys(include).map((relation) => `${tableOf(fieldOf(model, relation).type)} "${relation}"`)
-    const joins = Object.keys(include).map((relation) => {
+    const others = Object.entries(include).map(([relation, { select }]) => {
       const { type, relationFromFields: [reference = ''] = [] } = fieldOf(model, relation)
-      const key = fieldsOf(type).find(({ isId }) => isId)?.name
-      return `${columnOf(model, `${relation}.${key}`).sql} = ${columnOf(model, reference).sql}`
+      const key = `${relation}.${fieldsOf(type).find(({ isId }) => isId)?.name}`
+      return {
+        table: `${tableOf(type)} "${relation}"`,
+        join: `${columnOf(model, key).sql} = ${columnOf(model, reference).sql}`,
+        columns: Object.keys(select).map((column) => `${relation}.${column}`),
+      }
     })
-    const from = [...others, `${tableOf(model)} "row"`].join(' CROSS JOIN ')
-    return { select: `SELECT ${columns.join(', ')} FROM ${from}`, joins, included }
+    const own = fieldsOf(model).filter(({ kind }) => kind !== 'object')
+    const strange = own.find(({ isList, type }) => isList || ['Decimal', 'Bytes'].includes(type))
+    if (strange) throw new Error(`Read ${model} with Prisma: pg has another value for ${strange.name}.`)
+    const included = others.flatMap(({ columns }) => columns)
+    const columns = [...own.map(({ name }) => name), ...included].map(
+      (path) => `${columnOf(model, path).sql} AS "${path}"`,
+    )
+    // The others first: where rows are locked, it is in the order in which deletes that cascade lock them.
+    const tables = [...others.map(({ table }) => table), `${tableOf(model)} "row"`]
+    const select = `SELECT ${columns.join(', ')} FROM ${tables.join(' CROSS JOIN ')}`
+    return { select, joins: others.map(({ join }) => join), included }
   }
 
   /** Reads rows by a unique column. */

@@ -12,7 +12,7 @@ import { readSettings, type Settings } from '../../src/settings.js'
 import { type Contract, contractOf, withContract } from './contract.js'
 import { openTestDatabase, type TestDatabase } from './database.js'
 
-// A resolver that forgets Pothos' `query` would load nested fields one by one. Here it fails; in production the check
+// A mutation that forgets Pothos' `query` would load nested fields one by one. Here it fails; in production the check
 // would cost every request.
 Object.assign(builder.options.prisma, { onUnusedQuery: 'error' })
 

@@ -32,6 +32,8 @@ const COVERED: Record<string, string[]> = {
   'src/database/client/statement.ts': ['pool', 'write-order', 'database-faults'],
   'src/database/client/transaction.ts': ['idempotency', 'database-faults', 'etag'],
   'src/database/client/errors.ts': ['pool', 'idempotency', 'database-faults'],
+  'src/execute/reads.ts': ['reads', 'gathered-reads'],
+  'src/execute/statements.ts': ['reads', 'gathered-reads', 'etag'],
   'schema/conditions.ts': ['etag'],
   'schema/etag.ts': ['etag'],
   'src/admission/queue.ts': ['overload'],
