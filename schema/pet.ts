@@ -28,7 +28,11 @@ const Pet = builder.prismaObject('Pet', {
       ...graphqlOnly,
       nullable: false,
       onNull: 'error',
-      resolve: async (_query, { id }, _args, { reads }) => related(await reads.row('InventoryItem', 'petId', id)),
+      // The entry has a part of its pet, which Pothos would take for all of it where the pet is selected again.
+      resolve: async (_query, pet, _args, { reads }) => ({
+        ...related(await reads.row('InventoryItem', 'petId', pet.id)),
+        pet,
+      }),
     }),
     orders: t.relation('orders', {
       ...graphqlOnly,

@@ -109,6 +109,34 @@ describe('the graph', () => {
     })
   })
 
+  test('leads from every resource to every other and back, to whole rows', async () => {
+    const { id: categoryId, pets } = await createCategory(1, 1)
+    const petId = Number(pets[0]?.id)
+    const all: Record<string, string> = {
+      category: 'id name',
+      pet: 'id name status categoryId',
+      pets: 'id name status categoryId',
+      orders: 'id petId quantity complete',
+      inventory: 'petId quantity status',
+    }
+    const next: Record<string, string[]> = {
+      category: ['pets'],
+      pet: ['category', 'inventory', 'orders'],
+      pets: ['category', 'inventory', 'orders'],
+      orders: ['pet'],
+      inventory: ['pet'],
+    }
+    const lists = ['pets', 'orders']
+    const select = (name: string, depth: number): string =>
+      `{ ${all[name]} ${depth > 0 ? next[name]?.map((below) => `${below}${lists.includes(below) ? '(limit: 2)' : ''} ${select(below, depth - 1)}`).join(' ') : ''} }`
+    const roots = { category: `category(categoryId: ${categoryId})`, pets: `pets(id: [${petId}])` }
+    for (const [name, field] of Object.entries(roots)) await data(`{ ${field} ${select(name, 4)} }`)
+    await data(`{ pet(petId: ${petId}) ${select('pet', 4)} inventoryItem(petId: ${petId}) ${select('inventory', 4)} }`)
+    await data(
+      `{ orders(petId: ${petId}, limit: 2) ${select('orders', 4)} inventory(limit: 1) ${select('inventory', 4)} }`,
+    )
+  })
+
   test('nested lists have the same pagination as root lists: 20 by default, starting after the given id', async () => {
     const category = await createCategory(22, 0)
     const ids = category.pets.map(({ id }) => ({ id: Number(id) }))
