@@ -1,13 +1,11 @@
 import {
   type DocumentNode,
-  type GraphQLError,
   type GraphQLSchema,
   getOperationAST,
   Kind,
   type OperationDefinitionNode,
   parse,
   type Token,
-  validate,
 } from 'graphql'
 import { LRUCache } from 'lru-cache'
 import { ApiError } from '../../schema/errors.js'
@@ -17,13 +15,12 @@ import { type ExecutionRequest, MAX_PLANS, prepare } from '../execute/executor.j
 import { DocumentLimitError, Selections } from '../execute/selections.js'
 import { type Cost, costOf, fittingLimit, type Variables } from './cost.js'
 import { assertWithinLimits, MAX_BYTES, MAX_TOKENS } from './limits.js'
+import { type Validation, validateDocument } from './validate.js'
 import { createVariables } from './variables.js'
 
 /** Errors in longer documents name no lines: each is found by a walk over all lines before it. */
 const MAX_LOCATED_LINES = 1_000
 
-/** The most errors of one document. Each may cost a search for what the client could have meant. */
-const MAX_ERRORS = 10
 /** Names of operations that an error lists. */
 const MAX_NAMES = 10
 
@@ -72,9 +69,7 @@ export class KnownDocument {
   readonly node: DocumentNode
   readonly selections: Selections
   readonly #operations = new Map<string | undefined, KnownOperation>()
-  #errors?: readonly GraphQLError[]
-  /** Selections of a valid document with its fragments expanded. */
-  #expanded = 0
+  #validation?: Validation
 
   /** @throws ApiError invalid_request (a limit), GraphQLError (a syntax error) */
   constructor(schema: GraphQLSchema, source: string) {
@@ -83,22 +78,14 @@ export class KnownDocument {
     assertWithinLimits(this.selections)
   }
 
-  /** Validation errors; empty for a valid document. */
-  get errors(): readonly GraphQLError[] {
-    this.#errors ??= this.#validate()
-    return this.#errors
+  get #validated(): Validation {
+    this.#validation ??= validateDocument(this.selections)
+    return this.#validation
   }
 
-  #validate(): readonly GraphQLError[] {
-    const errors = validate(this.selections.schema, this.node, undefined, { maxErrors: MAX_ERRORS })
-    if (errors.length > 0) return errors
-    try {
-      this.#expanded = this.selections.count()
-      return []
-    } catch (error) {
-      if (error instanceof DocumentLimitError) return [error]
-      throw error
-    }
+  /** Validation errors; empty for a valid document. */
+  get errors() {
+    return this.#validated.errors
   }
 
   /**
@@ -113,8 +100,7 @@ export class KnownDocument {
     const text = 2 * (loc?.source.body.length ?? 0)
     const operations = definitions.filter(({ kind }) => kind === Kind.OPERATION_DEFINITION).length
     const plans = operations * (this.selections.conditions.size > 0 ? MAX_PLANS : 1)
-    const planned = this.errors.length > 0 ? 0 : plans * this.#expanded
-    return BYTES_PER_DOCUMENT + text + BYTES_PER_TOKEN * tokens + BYTES_PER_SELECTION * planned
+    return BYTES_PER_DOCUMENT + text + BYTES_PER_TOKEN * tokens + BYTES_PER_SELECTION * plans * this.#validated.expanded
   }
 
   /** @throws ApiError invalid_request (the name is wrong, or missing among several) */

@@ -58,6 +58,7 @@ const COVERED: Record<string, string[]> = {
   'src/rate-limit/result.ts': ['limits', 'quota'],
   'src/graphql/cost.ts': ['documents'],
   'src/graphql/limits.ts': ['documents'],
+  'src/graphql/validate.ts': ['documents', 'hostile-documents'],
   'src/execute/selections.ts': ['documents', 'hostile-documents', 'executor'],
 }
 
