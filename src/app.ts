@@ -57,8 +57,8 @@ export interface Dependencies {
   deadlineMs?: number
 }
 
-/** What the steps up to the response have found. */
-type Answer = Omit<Outcome, 'surface'>
+/** The outcome, without what follows from the request alone. */
+type Found = Omit<Outcome, 'surface'>
 
 /** The gateway. It neither listens nor reads the environment. */
 export async function createApp(dependencies: Dependencies) {
@@ -85,21 +85,21 @@ export async function createApp(dependencies: Dependencies) {
   const graphql = createGraphql({ ...surface, schema, log, deadlineMs })
 
   /** The steps of a request. Never rejects. */
-  async function answer(request: HttpRequest): Promise<Outcome> {
+  async function outcomeOf(request: HttpRequest): Promise<Outcome> {
     const route = rest.find(request)
-    const outcome = await respond(request, route).catch((error): Answer => refuse(error, request))
+    const outcome = await respond(request, route).catch((error): Found => refuse(error, request))
     const operationName = outcome.operationName ?? route?.operation.operationId
     // A refusal has the headers of its operation, too.
     if (route) setDeprecationHeaders(outcome.response.headers, route.operation, route.params, { baseUrl, sunset })
     return { ...outcome, surface: isGraphql(request) ? 'graphql' : route ? 'rest' : 'other', operationName }
   }
 
-  async function respond(request: HttpRequest, route: Route | undefined): Promise<Answer> {
+  async function respond(request: HttpRequest, route: Route | undefined): Promise<Found> {
     if (request.malformed) throw notHttp(request.malformed)
     if (!route) {
       const status = settings.ADMIN_PORT ? undefined : health(request)
       if (status) return { response: await status, isOperational: true }
-      const open = preflight(request) ?? docs.answer(request)
+      const open = preflight(request) ?? docs.respond(request)
       if (open) return { response: await open }
     }
     const { caller, refusal, decision } = await authenticate(request)
@@ -107,7 +107,7 @@ export async function createApp(dependencies: Dependencies) {
   }
 
   /** The steps of a request with a valid key: body, operation, room, quota. Room comes before quota, which it may need. */
-  async function serve(request: HttpRequest, caller: Caller, route: Route | undefined): Promise<Answer> {
+  async function serve(request: HttpRequest, caller: Caller, route: Route | undefined): Promise<Found> {
     const { id } = caller.subject
     let slot: Slot | undefined
     let read: ReadRequest | undefined
@@ -143,7 +143,7 @@ export async function createApp(dependencies: Dependencies) {
   }
 
   /** The steps of a request to ADMIN_PORT. */
-  async function answerOperator(request: HttpRequest): Promise<Outcome> {
+  async function operatorOutcomeOf(request: HttpRequest): Promise<Outcome> {
     const about = { surface: 'other' as const, isOperational: true }
     try {
       if (request.malformed) throw notHttp(request.malformed)
@@ -163,36 +163,39 @@ export async function createApp(dependencies: Dependencies) {
 
   /** The last step: what every response has, refusals included. */
   async function complete(request: HttpRequest, outcome: Outcome): Promise<HttpResponse> {
-    const { caller, response, isOperational } = outcome
-    // A request that was not counted shows its key's windows, or the window of its address.
-    if (!isOperational)
-      outcome.decision ??= await rateLimiter.consume(caller?.subject ?? addressSubject(request.address, seconds), 0)
-    setHeaders(request, outcome)
+    const { caller, response, decision, refusal } = outcome
+    setHeaders(request, outcome, decision ?? (await readWindows(request, outcome)))
     metrics.observe(request, outcome)
-    if (caller) usage.count(caller, outcome.decision?.cost ?? 0, outcome.refusal !== undefined)
+    if (caller) usage.count(caller, decision?.cost ?? 0, refusal !== undefined)
     logRequest(log, request, outcome)
     return response
   }
 
-  function setHeaders(request: HttpRequest, { response: { headers, status }, caller, decision }: Outcome): void {
+  /** What a request shows that was not counted: its key's windows, or the window of its address. */
+  async function readWindows({ address }: HttpRequest, { caller, isOperational }: Outcome) {
+    if (!isOperational) return rateLimiter.consume(caller?.subject ?? addressSubject(address, seconds), 0)
+  }
+
+  function setHeaders(request: HttpRequest, { response, caller }: Outcome, shown: RateLimitResult | undefined): void {
+    const { headers, status } = response
     headers['x-request-id'] = request.id
     if (request.trace) headers.traceparent = traceparent(request.trace)
-    if (!decision) return
-    if (caller) admissions.note(caller, decision)
+    if (!shown) return
+    if (caller) admissions.note(caller, shown)
     setCorsHeaders(headers, request, settings.CORS_ORIGINS)
     // A banned key that reads its quota is not refused: it gets no Retry-After.
-    setRateLimitHeaders(headers, decision, status === 429)
+    setRateLimitHeaders(headers, shown, status === 429)
     headers['cache-control'] ??= 'private, no-cache'
     headers['x-content-type-options'] ??= 'nosniff'
   }
 
   /** The request handlers of one port. */
-  function handlers(answer: (request: HttpRequest) => Promise<Outcome>, below?: string): Handlers {
+  function handlers(outcomeOf: (request: HttpRequest) => Promise<Outcome>, below?: string): Handlers {
     const read = (head: RequestHead) => new HttpRequest(head, { trustProxy: settings.TRUST_PROXY, basePath: below })
     return {
       async handle(req: IncomingMessage, res: ServerResponse): Promise<void> {
         const request = read(req)
-        const outcome = await answer(request)
+        const outcome = await outcomeOf(request)
         const sending = send(res, await complete(request, outcome))
         if (sending) await sending
         // Nearly all have left the process by then.
@@ -209,9 +212,9 @@ export async function createApp(dependencies: Dependencies) {
   }
 
   return {
-    ...handlers(answer, basePath),
+    ...handlers(outcomeOf, basePath),
     /** Handles requests on ADMIN_PORT. */
-    admin: handlers(answerOperator),
+    admin: handlers(operatorOutcomeOf),
     /** From now on /readyz returns 503, so that load balancers send nothing new. */
     drain: () => {
       state.draining = true

@@ -326,8 +326,9 @@ describe('the limits of a document', () => {
       '{ pets { orders { pet { orders { pet { orders { id } } } } } } }',
       'return 176820 objects',
     ],
-  ])('%s return 400 before anything runs', async (_, query, message) => {
-    const { status, body } = await gateway.graphql(query)
+  ])('%s return 400 before anything runs, and cost one unit', async (_, query, message) => {
+    const { status, body, headers } = await gateway.graphql(query)
+    expect(headers.get('x-ratelimit-cost')).toBe('1')
     expect(body).toEqual({
       errors: [{ message: expect.stringContaining(message), extensions: { code: 'invalid_request', status: 400 } }],
     })

@@ -1,5 +1,5 @@
 import type { Access, ApiKey, Prisma } from '../../prisma/generated/client/client.js'
-import { createSecret, keySubject, writeKeys } from '../auth/index.js'
+import { createSecret, isOver, keySubject, writeKeys } from '../auth/index.js'
 import type { Database } from '../database/index.js'
 import { type Settings, StartupError } from '../settings.js'
 import { MAX_INT } from './arguments.js'
@@ -41,7 +41,6 @@ function limitsFor(plan: ApiKey['plan'], { minuteLimit, dayLimit }: Options) {
   return { minuteLimit: null, dayLimit: null }
 }
 
-const isOver = (end: Date | null) => end !== null && end.getTime() <= Date.now()
 const inSeconds = (seconds: number) => new Date(Date.now() + seconds * 1000)
 
 export const bannedUntil = ({ bannedUntil: until }: ApiKey) => (isOver(until) ? null : until)

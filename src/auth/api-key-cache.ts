@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache'
 import type { ApiKey, PrismaClient } from '../../prisma/generated/client/client.js'
 import type { Reads } from '../../schema/context.js'
 import type { Logger } from '../log.js'
-import { hashSecret, isSecret } from './api-key.js'
+import { hashSecret, isOver, isSecret } from './api-key.js'
 import { writeKeys } from './history.js'
 
 export interface ApiKeyCacheOptions {
@@ -30,8 +30,6 @@ interface Known {
   /** When the read began. */
   readAt: number
 }
-
-const isOver = (end: Date | null) => end !== null && end.getTime() <= Date.now()
 
 /** The row, if its key may be used now. */
 const usable = (row: Found): Found => (row && !isOver(row.revokedAt) && !isOver(row.expiresAt) ? row : undefined)

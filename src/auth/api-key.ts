@@ -28,6 +28,9 @@ export const hashSecret = (secret: string) => hash('sha256', secret, 'hex')
 export const isSecret = (text: string) =>
   /^petstore_[0-9a-f]{48}$/.test(text) && checksum(text.slice(0, -8)) === text.slice(-8)
 
+/** Whether the moment of a key's row has come: its revocation, or the end of the key or of its ban. */
+export const isOver = (end: Date | null) => end !== null && end.getTime() <= Date.now()
+
 /** The subject and windows of a key's requests. */
 export function keySubject({ id, plan, minuteLimit, dayLimit }: ApiKey, seconds = windowSeconds): Subject {
   const limits = plans[plan] ?? { minute: minuteLimit ?? 0, day: dayLimit ?? 0 }

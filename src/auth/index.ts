@@ -1,4 +1,4 @@
-export { addressSubject, createSecret, keySubject, storedSecret, windowSeconds } from './api-key.js'
+export { addressSubject, createSecret, isOver, keySubject, storedSecret, windowSeconds } from './api-key.js'
 export { ApiKeyCache } from './api-key-cache.js'
 export { createAuthentication } from './authenticate.js'
 export { type Caller, requireWriteAccess } from './caller.js'

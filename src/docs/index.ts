@@ -139,7 +139,7 @@ export function createDocs({ baseUrl, sunset, schema }: DocumentsOptions) {
     return created
   }
 
-  function respond({ type, etag, headers: own, bodies }: Page, request: HttpRequest): HttpResponse {
+  function responseOf({ type, etag, headers: own, bodies }: Page, request: HttpRequest): HttpResponse {
     const { head, search } = request
     const headers: Record<string, string> = { ...own, etag, vary: 'Accept, Accept-Encoding' }
     // During an upgrade, an old gateway may be asked for assets of a new one. It serves its own, uncached.
@@ -166,7 +166,7 @@ export function createDocs({ baseUrl, sunset, schema }: DocumentsOptions) {
      *
      * @throws ApiError not_found, for a path below /docs/ that is not an asset
      */
-    answer(request: HttpRequest): HttpResponse | Promise<HttpResponse> | undefined {
+    respond(request: HttpRequest): HttpResponse | Promise<HttpResponse> | undefined {
       const { path, method } = request
       if (path === null) return
       const create = creators.get(path)
@@ -175,7 +175,7 @@ export function createDocs({ baseUrl, sunset, schema }: DocumentsOptions) {
       if (method !== 'GET') return
       if (path === '/') return { status: 302, headers: { location: `${baseUrl}/docs` } }
       if (!create || (path === '/graphql' && !namesType(request, 'text/html'))) return
-      return createOnce(path, create).then((page) => respond(page, request))
+      return createOnce(path, create).then((page) => responseOf(page, request))
     },
   }
 }

@@ -26,9 +26,9 @@ import type { Cancelled, Complete, Data, Execution, Field, Path, PlannedField, S
 const MAX_LOCATIONS = 10
 
 /** The result is longer than the request allows. */
-export class AnswerTooLong extends ApiError {
+export class ResponseTooLong extends ApiError {
   constructor() {
-    super('invalid_request', 'The answer is too long. Ask for smaller pages or fewer fields.')
+    super('invalid_request', 'The response is too long. Select fewer fields or smaller pages.')
   }
 }
 
@@ -67,7 +67,7 @@ function fail(execution: Execution, { type, nodes }: Slot, path: Path, error: un
 
 function setKey(execution: Execution, result: Data, key: string, value: unknown) {
   execution.room -= typeof value === 'string' ? key.length + value.length : key.length
-  if (execution.room < 0) throw new AnswerTooLong()
+  if (execution.room < 0) throw new ResponseTooLong()
   if (value !== null || !execution.omitNulls) result[key] = value
   else if (key in result) delete result[key] // the placeholder of an asynchronous value
 }

@@ -11,7 +11,7 @@ import { addError, completerOf, executeFields, isPromise, ResultObject, throwIfC
 import { type Cancelled, type Data, type Execution, Plan, type PlannedField } from './plan.js'
 import { Selections } from './selections.js'
 
-export { AnswerTooLong } from './complete.js'
+export { ResponseTooLong } from './complete.js'
 export type { Cancelled } from './plan.js'
 
 /** Each combination of the variables in @skip and @include has a plan; this bounds the memory of a document. */
@@ -24,7 +24,7 @@ export interface ExecutionRequest {
   rootValue?: unknown
   /** Ends the execution from outside: then no further resolver is called. */
   cancelled?: Cancelled
-  /** The most characters of the keys and texts of the result. What comes after them fails with AnswerTooLong. */
+  /** The most characters of the keys and texts of the result. What comes after them fails with ResponseTooLong. */
   maxLength?: number
 }
 

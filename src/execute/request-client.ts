@@ -4,7 +4,7 @@ import { conflictDelay, isRolledBack, MAX_REPEATS } from '../database/index.js'
 import { inTime } from '../deadline.js'
 import { unavailable } from '../http/errors.js'
 
-type Operation = () => PromiseLike<unknown>
+type Operation<T> = () => PromiseLike<T>
 
 /**
  * Runs the operations of one request. Once the request has waited for the database for `ms`, its operations fail with
@@ -14,13 +14,13 @@ type Operation = () => PromiseLike<unknown>
 export function createDeadline(ms: number) {
   const deadline = performance.now() + ms
 
-  async function repeat(operation: Operation, error: unknown, repeats = 0): Promise<unknown> {
+  async function repeat<T>(operation: Operation<T>, error: unknown, repeats = 0): Promise<T> {
     if (!isRolledBack(error) || repeats === MAX_REPEATS || performance.now() > deadline) throw error
     await sleep(conflictDelay(repeats + 1))
     return operation().then(undefined, (next) => repeat(operation, next, repeats + 1))
   }
 
-  return function run(operation: Operation): Promise<unknown> {
+  return function run<T>(operation: Operation<T>): Promise<T> {
     const left = deadline - performance.now()
     if (left <= 0) return Promise.reject(unavailable())
     return inTime(
@@ -38,7 +38,7 @@ export function createRequestClient(prisma: PrismaClient, run: ReturnType<typeof
     get(target, name) {
       const value = Reflect.get(target, name)
       if (typeof value === 'object' && value !== null) return new Proxy(value, handler)
-      return typeof value === 'function' ? (...args: unknown[]) => run(() => value.apply(target, args)) : value
+      return typeof value === 'function' ? (...args: unknown[]) => run<unknown>(() => value.apply(target, args)) : value
     },
   }
   return new Proxy(prisma, handler) as PrismaClient

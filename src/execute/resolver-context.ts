@@ -16,16 +16,16 @@ export type CreateResolverContext = (
 export const resolverContexts =
   (prisma: PrismaClient, reads: Reads, timeoutMs: number): CreateResolverContext =>
   (caller, decision, transaction) => {
+    const quota = async () => readQuota(caller, decision)
+    // A transaction has a deadline of its own.
+    if (transaction)
+      return Object.assign(initContextCache(), { prisma: transaction, reads: reads.inside(transaction), quota })
     const run = createDeadline(timeoutMs - caller.waitedMs)
     const ownReads: Reads = {
-      row: (...args) => run(() => reads.row(...args)) as never,
-      lock: (...args) => run(() => reads.lock(...args)) as never,
-      page: (...args) => run(() => reads.page(...args)) as never,
+      row: (...args) => run(() => reads.row(...args)),
+      lock: (...args) => run(() => reads.lock(...args)),
+      page: (...args) => run(() => reads.page(...args)),
       inside: reads.inside,
     }
-    return Object.assign(initContextCache(), {
-      prisma: transaction ?? createRequestClient(prisma, run),
-      reads: transaction ? reads.inside(transaction) : ownReads,
-      quota: async () => readQuota(caller, decision),
-    })
+    return Object.assign(initContextCache(), { prisma: createRequestClient(prisma, run), reads: ownReads, quota })
   }

@@ -3,7 +3,7 @@ import { createYoga, type Plugin } from 'graphql-yoga'
 import type { Context } from '../../schema/context.js'
 import { ApiError, type ErrorCode } from '../../schema/errors.js'
 import { type Caller, requireWriteAccess } from '../auth/index.js'
-import { AnswerTooLong, type Cancelled } from '../execute/executor.js'
+import { type Cancelled, ResponseTooLong } from '../execute/executor.js'
 import type { CreateResolverContext } from '../execute/resolver-context.js'
 import { DocumentLimitError } from '../execute/selections.js'
 import type { Body } from '../http/body.js'
@@ -142,7 +142,7 @@ export function createGraphql(options: GraphqlOptions) {
     const { request } = call
     if (isMutation(call)) return mutate(call, admitted)
     const executed = await execute(call, admitted)
-    if (executed.errors?.some(({ originalError }) => originalError instanceof AnswerTooLong)) throw responseTooLong()
+    if (executed.errors?.some(({ originalError }) => originalError instanceof ResponseTooLong)) throw responseTooLong()
     const result = resultOf(executed, request)
     const bytes = Buffer.byteLength(result.response.body as string)
     if (bytes > MAX_RESPONSE) throw responseTooLong(` (it has ${bytes})`)

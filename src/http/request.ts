@@ -117,7 +117,7 @@ function malformation(head: RequestHead, host: string | undefined, path: string 
   return isTarget ? undefined : 'its target is neither a path nor an http URL'
 }
 
-/** The path counts as it was sent: with `..` resolved, it could lead to where a proxy in front lets nobody go. */
+/** The path counts as it was sent: with `..` resolved, it could name a path that a proxy in front denies. */
 function pathBelow(basePath: string, path: string): string | null {
   if (!path.startsWith(basePath)) return null
   const below = path.slice(basePath.length)

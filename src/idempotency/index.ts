@@ -3,7 +3,7 @@ import { Prisma } from '../../prisma/generated/client/client.js'
 import { ApiError, catalogue } from '../../schema/errors.js'
 import type { Caller } from '../auth/index.js'
 import { type Database, isDuplicate, LAST_COMMENT, laneComment, sweepRegularly } from '../database/index.js'
-import { createDeadline, createRequestClient } from '../execute/request-client.js'
+import { createDeadline } from '../execute/request-client.js'
 import type { Body } from '../http/body.js'
 import { errorResponse, toApiError } from '../http/errors.js'
 import type { HttpRequest } from '../http/request.js'
@@ -162,9 +162,8 @@ export function createIdempotency({ database: { prisma, requestTimeoutMs }, log 
       }
 
       try {
-        return await createRequestClient(prisma, createDeadline(requestTimeoutMs - caller.waitedMs)).$transaction(
-          attempt,
-        )
+        const run = createDeadline(requestTimeoutMs - caller.waitedMs)
+        return await run(() => prisma.$transaction(attempt))
       } catch (error) {
         if (unkept) return unkept
         throw error

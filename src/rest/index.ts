@@ -99,7 +99,6 @@ export async function createRest({ createContext, idempotency, baseUrl, sunset, 
       if (route)
         return {
           units: route.operation.rest.cost ?? 1,
-          operationName: route.operation.operationId,
           run: (caller, decision) => run(request, route, body, caller, decision),
         }
       return { units: 1, run: async () => Promise.reject(routes.refusalOf(request)) }

@@ -26,7 +26,7 @@ export class TransactionClient extends EventEmitter {
   }
 
   async query(statement: pg.QueryConfig) {
-    // An operation that nobody waits for anymore. Its connection may belong to another transaction by now.
+    // Nothing waits for this operation anymore. Its connection may belong to another transaction by now.
     if (this.#isOver) throw new Error('The transaction has ended.')
     if (this.#ended) return statement.text === 'ROLLBACK' ? this.#ended.catch(() => NO_ROWS) : this.#ended
     if (!this.#lease) {
