@@ -20,7 +20,7 @@ export const builder = new SchemaBuilder<{
   PrismaTypes: PrismaTypes
   Context: Context
   DefaultFieldNullability: false
-  SubGraphs: 'rest'
+  SubGraphs: 'rest' | 'graphql'
   Scalars: {
     Int64: { Input: bigint; Output: bigint | number }
     DateTime: { Input: Date; Output: Date }
@@ -34,7 +34,7 @@ export const builder = new SchemaBuilder<{
     exposeDescriptions: true,
   },
   // REST sees every type, without the fields that lead from one resource to another (see graphqlOnly).
-  subGraphs: { defaultForTypes: ['rest'], fieldsInheritFromTypes: true },
+  subGraphs: { defaultForTypes: ['rest', 'graphql'], fieldsInheritFromTypes: true },
   validation: {
     validationError: ({ issues }, args) => {
       const sentences = issues.map(({ path = [], message }) => {
@@ -57,8 +57,9 @@ export const idArg = (arg: ArgBuilder, model: keyof PrismaTypes, column = 'id') 
 export const inputArg = <Shape>(arg: ArgBuilder, type: InputRef<Shape>, description: string) =>
   arg({ type, required: true, description })
 
-/** The option of a field that exists in GraphQL only. */
-export const graphqlOnly = { subGraphs: [] }
+/** The option of a type, field or argument that exists on one surface only. */
+export const graphqlOnly = { subGraphs: ['graphql' as const] }
+export const restOnly = { subGraphs: ['rest' as const] }
 
 builder.queryType({
   description:

@@ -1,9 +1,10 @@
-import { builder, columnDescription, graphqlOnly, idArg, inputArg } from './builder.js'
+import { builder, columnDescription, idArg, inputArg } from './builder.js'
 import { conflict, found, mapPrismaError, notFound } from './errors.js'
-import { keyset, list, page, pageArgs } from './pagination.js'
+import { beginsWith, type List } from './list-arguments.js'
+import { addList } from './lists.js'
 import { description, given, name } from './validation.js'
 
-const Category = builder.prismaObject('Category', {
+export const Category = builder.prismaObject('Category', {
   fields: (t) => ({
     id: t.expose('id', { type: 'Int64' }),
     name: t.exposeString('name', { example: 'Dogs' }),
@@ -11,14 +12,25 @@ const Category = builder.prismaObject('Category', {
       nullable: true,
       example: 'Companions of every size, from lapdogs to livestock guardians.',
     }),
-    pets: t.relation('pets', {
-      ...graphqlOnly,
-      args: pageArgs(t.arg),
-      query: keyset,
-      resolve: (_query, { id }, page, { reads }) => reads.page('Pet', list(page, [['categoryId', '=', id]])),
-    }),
   }),
 })
+
+const categories: List<'Category'> = {
+  model: 'Category',
+  type: Category,
+  name: 'categories',
+  key: 'id',
+  filters: {
+    search: beginsWith('name', {
+      type: 'String',
+      validate: name,
+      description: 'Only categories whose name begins with this, whatever the case.',
+      example: 'Re',
+    }),
+  },
+  sorts: ['name'],
+  indexes: [[], ['name']],
+}
 
 const NewCategory = builder.inputType('NewCategory', {
   description: 'A category to create.',
@@ -40,20 +52,19 @@ const CategoryUpdate = builder.inputType('CategoryUpdate', {
   }),
 })
 
+addList(categories, {
+  description: 'The categories',
+  rest: { method: 'GET', path: '/categories', tag: 'Pets', summary: 'List categories' },
+})
+
 builder.queryFields((t) => ({
-  categories: t.field({
-    type: [Category],
-    description: 'The categories, in ascending order of id.',
-    rest: { method: 'GET', path: '/categories', tag: 'Pets', summary: 'List categories' },
-    args: pageArgs(t.arg),
-    resolve: (_root, args, context) => page(context, Category, args),
-  }),
   category: t.field({
     type: Category,
     description: 'One category.',
     rest: { method: 'GET', path: '/categories/{categoryId}', tag: 'Pets', summary: 'Get a category' },
     args: { categoryId: idArg(t.arg, 'Category') },
-    resolve: async (_root, { categoryId: id }, { reads }) => found(await reads.row(Category, 'id', id), 'category', id),
+    resolve: async (_root, { categoryId: id }, { reads }) =>
+      found(await reads.row('Category', 'id', id), 'category', id),
   }),
 }))
 

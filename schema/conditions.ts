@@ -67,7 +67,7 @@ export function addEtags(builder: Builder) {
             type: 'String',
             description:
               'The `ETag` of the REST representation, which changes whenever the representation does. See `ifMatch`.',
-            subGraphs: [],
+            subGraphs: ['graphql'],
             resolve: (row: Row, _args: object, context: object, info: GraphQLResolveInfo) =>
               etagOf(builder, row, info.parentType, context, info),
           }) as never,

@@ -5,38 +5,44 @@ import type { Plan } from './plans.js'
 /** `reset` is in Unix seconds. */
 export type Quota = { plan: Plan } & Record<'minute' | 'day', { limit: number; remaining: number; reset: number }>
 
-/** A model, by its name or by the type that shows it; then a row has what the type includes, too. */
-export type Model = keyof PrismaTypes | { readonly name: string; readonly $inferType: object }
+export type Model = keyof PrismaTypes & string
 
-export type RowOf<M extends Model> = (M extends keyof PrismaTypes ? PrismaTypes[M] : M) extends
-  | { Shape: infer Row }
-  | { $inferType: infer Row }
-  ? Row
-  : never
+type RowOf<M extends Model> = PrismaTypes[M]['Shape']
 
-/**
- * What a list is filtered by: a column, or one of a row that its type includes (`pet.status`). Without a value, it is no
- * condition.
- */
-export type Condition = readonly [column: string, operator: '=' | '= ANY', value: unknown]
+export type Operator = '=' | '= ANY' | '>=' | '<=' | '<' | 'begins with'
+
+/** What a list is filtered by. Text is compared and searched as it is sorted: see `order`. */
+export type Condition = readonly [column: string, operator: Operator, value: unknown]
+
+/** What a list has, and in which order. */
+export interface ListRead {
+  conditions: readonly Condition[]
+  /**
+   * The columns that it is ordered by. The last one is unique. Text is ordered in lower case, then by its code points. A
+   * moment that is missing comes after all others.
+   */
+  order: readonly string[]
+  direction: 'asc' | 'desc'
+  /** Columns of an enum or of Booleans with which the index begins, but no condition: each of their values is read apart. */
+  apart?: readonly string[]
+}
 
 /** A page of a list. */
-export interface PageRead {
-  conditions: readonly Condition[]
-  /** The columns that the list is ordered by, ascending. The last one is unique. */
-  order: readonly string[]
-  /** Their values in the last row of the page before. */
-  after?: readonly unknown[]
+export interface PageRead extends ListRead {
+  /** The values of the columns of `order` in the row that the page comes after; `inclusive` begins with that row itself. */
+  after?: { values: readonly unknown[]; inclusive?: boolean }
   limit: number
 }
 
-/** Reads all columns of rows, and what their type includes. What is read in one turn of the event loop shares statements. */
+/** Reads all columns of rows. What is read in one turn of the event loop shares statements. */
 export interface Reads {
   /** The row with this value in a unique column. */
   row<M extends Model>(model: M, column: keyof RowOf<M> & string, value: unknown): Promise<RowOf<M> | null>
-  /** As `row`. Locks the row and what its type includes until the transaction ends. */
+  /** As `row`. Locks the row until the transaction ends. */
   lock<M extends Model>(model: M, column: keyof RowOf<M> & string, value: unknown): Promise<RowOf<M> | null>
   page<M extends Model>(model: M, page: PageRead): Promise<RowOf<M>[]>
+  /** How many rows a list has; null if more than MAX_TOTAL. */
+  total(model: Model, list: ListRead): Promise<number | null>
   /** The same reads as a part of a transaction. */
   inside(transaction: Context['prisma']): Reads
 }
@@ -49,6 +55,8 @@ export interface Context {
   reads: Reads
   /** The quota of the calling key, after this request. */
   quota(): Promise<Quota>
-  /** The `after` of the next page, if a root list has one. REST sends it as a Link. */
-  nextCursor?: bigint
+  /** If a list has another page: the parameters that lead to it, and those that do not (undefined). REST sends a Link. */
+  next?: Record<string, string | undefined>
+  /** The total of a list, if REST asked for it and it is known. */
+  total?: number
 }

@@ -10,7 +10,7 @@ import './quota.js'
 addEtags(builder)
 
 /** What GraphQL serves. */
-export const schema = builder.toSchema({ sortSchema: false })
+export const schema = builder.toSchema({ sortSchema: false, subGraph: 'graphql' })
 
 /** The same resolvers without the fields that lead from one resource to another: what REST is generated from. */
 export const restSchema = builder.toSchema({ sortSchema: false, subGraph: 'rest' })

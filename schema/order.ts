@@ -1,6 +1,8 @@
 import { builder, columnDescription, graphqlOnly, idArg, inputArg } from './builder.js'
 import { conflict, found, mapPrismaError, notFound, related, unknownReference } from './errors.js'
-import { page, pageArgs } from './pagination.js'
+import { atLeast, below, equals, type List } from './list-arguments.js'
+import { addList, addListBelow } from './lists.js'
+import { Pet } from './pet.js'
 import { given, orderQuantity } from './validation.js'
 
 const Order = builder.prismaObject('Order', {
@@ -41,34 +43,59 @@ const OrderUpdate = builder.inputType('OrderUpdate', {
   }),
 })
 
+const orders: List<'Order'> = {
+  model: 'Order',
+  type: Order,
+  name: 'orders',
+  key: 'id',
+  filters: {
+    petId: equals('petId', { type: 'Int64', description: 'Only orders for this animal.', example: 10 }),
+    complete: equals('complete', {
+      type: 'Boolean',
+      description: 'Only orders that have been fulfilled, or only those that have not.',
+      example: false,
+    }),
+    shipDateFrom: atLeast('shipDate', {
+      type: 'DateTime',
+      description: 'Only orders with a ship date at this moment or later.',
+      example: '2026-12-01T00:00:00Z',
+    }),
+    shipDateBefore: below('shipDate', {
+      type: 'DateTime',
+      description: 'Only orders with a ship date before this.',
+      example: '2027-01-01T00:00:00Z',
+    }),
+  },
+  sorts: ['shipDate'],
+  indexes: [
+    [],
+    ['petId'],
+    ['complete'],
+    ['petId', 'complete'],
+    ['complete', 'shipDate'],
+    ['petId', 'complete', 'shipDate'],
+  ],
+}
+
+addList(orders, {
+  description: 'The orders',
+  rest: {
+    method: 'GET',
+    path: '/store/orders',
+    tag: 'Store',
+    summary: 'List orders',
+    noTryIt: 'Trying this operation in the reference is turned off. It works as described in your own code.',
+  },
+})
+addListBelow(orders, Pet, 'petId', 'The orders for the animal')
+
 builder.queryFields((t) => ({
-  orders: t.field({
-    type: [Order],
-    description: 'The orders, in ascending order of id.',
-    rest: {
-      method: 'GET',
-      path: '/store/orders',
-      tag: 'Store',
-      summary: 'List orders',
-      noTryIt: 'Trying this operation in the reference is turned off. It works as described in your own code.',
-    },
-    args: {
-      ...pageArgs(t.arg),
-      petId: t.arg({ type: 'Int64', description: 'Only orders for this animal.', example: 10 }),
-      complete: t.arg.boolean({ description: 'Only orders that have been fulfilled, or only those that have not.' }),
-    },
-    resolve: (_root, { petId, complete, ...args }, context) =>
-      page(context, Order, args, [
-        ['petId', '=', petId],
-        ['complete', '=', complete],
-      ]),
-  }),
   order: t.field({
     type: Order,
     description: 'One order.',
     rest: { method: 'GET', path: '/store/orders/{orderId}', tag: 'Store', summary: 'Get an order' },
     args: { orderId: idArg(t.arg, 'Order') },
-    resolve: async (_root, { orderId: id }, { reads }) => found(await reads.row(Order, 'id', id), 'order', id),
+    resolve: async (_root, { orderId: id }, { reads }) => found(await reads.row('Order', 'id', id), 'order', id),
   }),
 }))
 

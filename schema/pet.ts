@@ -1,7 +1,9 @@
 import { builder, columnDescription, graphqlOnly, idArg, inputArg } from './builder.js'
+import { Category } from './category.js'
 import { conflict, found, mapPrismaError, notFound, related, unknownReference } from './errors.js'
-import { afterArg, keyset, list, page, pageArgs } from './pagination.js'
-import { DEFAULT_LIMIT, given, ids, limit, MAX_LIMIT, name } from './validation.js'
+import { beginsWith, equals, type List } from './list-arguments.js'
+import { addList, addListBelow } from './lists.js'
+import { given, name } from './validation.js'
 
 export const PetStatus = builder.enumType('PetStatus', {
   description:
@@ -13,7 +15,7 @@ export const PetStatus = builder.enumType('PetStatus', {
   } as const,
 })
 
-const Pet = builder.prismaObject('Pet', {
+export const Pet = builder.prismaObject('Pet', {
   fields: (t) => ({
     id: t.expose('id', { type: 'Int64' }),
     name: t.exposeString('name', { example: 'Rex' }),
@@ -28,20 +30,36 @@ const Pet = builder.prismaObject('Pet', {
       ...graphqlOnly,
       nullable: false,
       onNull: 'error',
-      // The entry has a part of its pet, which Pothos would take for all of it where the pet is selected again.
-      resolve: async (_query, pet, _args, { reads }) => ({
-        ...related(await reads.row('InventoryItem', 'petId', pet.id)),
-        pet,
-      }),
-    }),
-    orders: t.relation('orders', {
-      ...graphqlOnly,
-      args: pageArgs(t.arg),
-      query: keyset,
-      resolve: (_query, { id }, page, { reads }) => reads.page('Order', list(page, [['petId', '=', id]])),
+      resolve: async (_query, { id }, _args, { reads }) => related(await reads.row('InventoryItem', 'petId', id)),
     }),
   }),
 })
+
+const pets: List<'Pet'> = {
+  model: 'Pet',
+  type: Pet,
+  name: 'pets',
+  key: 'id',
+  filters: {
+    status: equals('status', { type: PetStatus, description: 'Only pets with this status.', example: 'available' }),
+    categoryId: equals('categoryId', { type: 'Int64', description: 'Only pets of this category.', example: 2 }),
+    search: beginsWith('name', {
+      type: 'String',
+      validate: name,
+      description: 'Only pets whose name begins with this, whatever the case.',
+      example: 'Lu',
+    }),
+  },
+  sorts: ['name'],
+  indexes: [
+    [],
+    ['status'],
+    ['categoryId'],
+    ['status', 'categoryId'],
+    ['status', 'name'],
+    ['categoryId', 'status', 'name'],
+  ],
+}
 
 const NewPet = builder.inputType('NewPet', {
   description: 'A pet to create.',
@@ -61,34 +79,13 @@ const PetUpdate = builder.inputType('PetUpdate', {
   }),
 })
 
+addList(pets, {
+  description: 'The pets',
+  rest: { method: 'GET', path: '/pets', tag: 'Pets', summary: 'List pets' },
+})
+addListBelow(pets, Category, 'categoryId', 'The pets of the category')
+
 builder.queryFields((t) => ({
-  pets: t.field({
-    type: [Pet],
-    description: 'The pets, in ascending order of id.',
-    rest: { method: 'GET', path: '/pets', tag: 'Pets', summary: 'List pets' },
-    args: {
-      limit: t.arg.int({
-        description: `The maximum number of items on a page, 1 to ${MAX_LIMIT}. Default: ${DEFAULT_LIMIT}, or ${MAX_LIMIT} if \`id\` is given. A page with fewer items is the last one.`,
-        validate: limit,
-        example: DEFAULT_LIMIT,
-      }),
-      after: afterArg(t.arg),
-      id: t.arg({
-        type: ['Int64'],
-        validate: ids,
-        description: `Only the pets with these ids, at most ${MAX_LIMIT}.`,
-        example: [4, 5],
-      }),
-      status: t.arg({ type: PetStatus, description: 'Only pets with this status.' }),
-      categoryId: t.arg({ type: 'Int64', description: 'Only pets of this category.', example: 2 }),
-    },
-    resolve: (_root, { limit, after, id, status, categoryId }, context) =>
-      page(context, Pet, { limit: limit ?? (id ? MAX_LIMIT : undefined), after }, [
-        ['id', '= ANY', id],
-        ['status', '=', status],
-        ['categoryId', '=', categoryId],
-      ]),
-  }),
   pet: t.field({
     type: Pet,
     description: 'One pet.',
@@ -104,7 +101,7 @@ builder.queryFields((t) => ({
       },
     },
     args: { petId: idArg(t.arg, 'Pet') },
-    resolve: async (_root, { petId: id }, { reads }) => found(await reads.row(Pet, 'id', id), 'pet', id),
+    resolve: async (_root, { petId: id }, { reads }) => found(await reads.row('Pet', 'id', id), 'pet', id),
   }),
 }))
 

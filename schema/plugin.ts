@@ -19,6 +19,14 @@ type Tag = keyof typeof tags
 
 const defaultStatus = { GET: 200, POST: 201, PATCH: 200, DELETE: 204 } as const
 
+/** What the cost of a list depends on. */
+export interface ListCost {
+  /** The argument with the ids of its items. */
+  ids: string
+  /** It is a connection: `first` or `last` is its limit. */
+  isConnection?: true
+}
+
 /** The REST operation of a root field, declared where the field is. Everything in REST derives from it. */
 export interface Rest {
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
@@ -64,6 +72,8 @@ declare global {
     export interface InputFieldOptions {
       /** An explicit null clears the stored value. Without this option, null is refused on both surfaces. */
       nullable?: true
+      /** What a request costs more that sets it to true. */
+      units?: 1
       /** A value for examples, as in a response. Default: the example of the type. */
       example?: unknown
     }
@@ -73,6 +83,8 @@ declare global {
        * sample data that no other example uses.
        */
       example?: unknown
+      /** What its cost depends on. */
+      list?: ListCost
     }
   }
 }
@@ -80,6 +92,7 @@ declare global {
 declare module 'graphql' {
   interface GraphQLFieldExtensions<_TSource, _TContext, _TArgs> {
     rest?: Rest
+    list?: ListCost
     example?: unknown
   }
   interface GraphQLInputFieldExtensions {
@@ -87,6 +100,9 @@ declare module 'graphql' {
     example?: unknown
   }
   interface GraphQLArgumentExtensions {
+    units?: 1
+    /** On some surfaces only. */
+    subGraphs?: string[]
     example?: unknown
   }
 }
@@ -97,12 +113,12 @@ declare module 'graphql' {
  */
 class GatewayPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
   override onInputFieldConfig(config: PothosInputFieldConfig<Types>) {
-    const { nullable, example } = config.pothosOptions
-    return { ...config, extensions: { ...config.extensions, nullable, example } }
+    const { nullable, units, example } = config.pothosOptions
+    return { ...config, extensions: { ...config.extensions, nullable, units, example } }
   }
 
   override onOutputFieldConfig(config: PothosOutputFieldConfig<Types>) {
-    const { rest, example } = config.pothosOptions as { rest?: Rest | false; example?: unknown }
+    const { rest, list, example } = config.pothosOptions as { rest?: Rest | false; list?: ListCost; example?: unknown }
     const args = rest ? { ...config.args, ...conditionArgs(this.builder, config, rest.method) } : config.args
     const { argMappers, extensions, kind, name, parentType, type } = config
     const checkNulls = (values: Values, _context: object, info: object) => {
@@ -118,6 +134,7 @@ class GatewayPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
       extensions: {
         ...extensions,
         rest: rest ? { ...rest, status: rest.status ?? defaultStatus[rest.method] } : undefined,
+        list,
         example,
       },
       argMappers: Object.keys(args).length > 0 ? [checkNulls, ...argMappers] : argMappers,

@@ -1,5 +1,5 @@
 import { Kind } from 'graphql'
-import { z } from 'zod'
+import * as z from 'zod'
 import { builder } from './builder.js'
 import { InvalidValue } from './errors.js'
 

@@ -1,10 +1,10 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { MALFORMED, parseEntityTags } from './etag.js'
 
 // Bounds of values, enforced on both surfaces and written into the OpenAPI document from here.
 
 /** Text that PostgreSQL can hold. JavaScript strings can carry U+0000 and lone surrogates; UTF-8 columns cannot. */
-const storable = z
+export const storable = z
   .string()
   .refine((text) => text.isWellFormed() && !text.includes('\0'), 'must not contain U+0000 or a lone surrogate')
 
@@ -35,12 +35,20 @@ const whole = (min: number, max: number) =>
     .max(max, `must be at most ${max}`)
 
 export const MAX_INT = 2_147_483_647
+export const int = whole(-MAX_INT - 1, MAX_INT)
 export const orderQuantity = whole(1, MAX_INT)
 export const stock = whole(0, MAX_INT)
 
 export const MAX_LIMIT = 100
 export const DEFAULT_LIMIT = 20
 export const limit = whole(1, MAX_LIMIT)
+/** The most that a total counts. */
+export const MAX_TOTAL = 10_000
+const MAX_CURSOR = 1_024
+export const cursor = z
+  .string()
+  .min(1, 'must not be empty')
+  .max(MAX_CURSOR, `must have at most ${MAX_CURSOR} characters`)
 export const ids = z
   .array(z.any())
   .min(1, 'must name at least 1 id')

@@ -1,22 +1,21 @@
 import { initContextCache } from '@pothos/core'
 import type { PrismaClient } from '../../prisma/generated/client/client.js'
 import type { Context, Reads } from '../../schema/context.js'
-import { type Caller, readQuota } from '../auth/index.js'
-import type { RateLimitResult } from '../rate-limit/index.js'
+import { type Caller, type QuotaDecision, readQuota } from '../auth/index.js'
 import { createDeadline, createRequestClient } from './request-client.js'
 
 /** Creates what the resolvers of one request share; `transaction` is set if all they do is part of one. */
 export type CreateResolverContext = (
   caller: Caller,
-  decision: RateLimitResult,
+  quota: Promise<QuotaDecision>,
   transaction?: Context['prisma'],
 ) => Context
 
 /** @param timeoutMs how long a request may wait for the database, its key included, in milliseconds */
 export const resolverContexts =
   (prisma: PrismaClient, reads: Reads, timeoutMs: number): CreateResolverContext =>
-  (caller, decision, transaction) => {
-    const quota = async () => readQuota(caller, decision)
+  (caller, deciding, transaction) => {
+    const quota = async () => readQuota(caller, (await deciding).decision)
     // A transaction has a deadline of its own.
     if (transaction)
       return Object.assign(initContextCache(), { prisma: transaction, reads: reads.inside(transaction), quota })
@@ -25,6 +24,7 @@ export const resolverContexts =
       row: (...args) => run(() => reads.row(...args)),
       lock: (...args) => run(() => reads.lock(...args)),
       page: (...args) => run(() => reads.page(...args)),
+      total: (...args) => run(() => reads.total(...args)),
       inside: reads.inside,
     }
     return Object.assign(initContextCache(), { prisma: createRequestClient(prisma, run), reads: ownReads, quota })

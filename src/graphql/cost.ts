@@ -1,23 +1,24 @@
 import {
   type FieldNode,
-  type GraphQLField,
   getNamedType,
-  getNullableType,
   isCompositeType,
-  isListType,
   Kind,
   type OperationDefinitionNode,
   type SelectionNode,
   type ValueNode,
 } from 'graphql'
+import type { ListCost } from '../../schema/plugin.js'
 import { operations } from '../../schema/rest-operations.js'
 import { DEFAULT_LIMIT, MAX_LIMIT } from '../../schema/validation.js'
-import type { SelectedField, Selections } from '../execute/selections.js'
+import type { Fields, SelectedField, Selections } from '../execute/selections.js'
 
 export const MAX_OBJECTS = 10_000
+export const MAX_TOTALS = 100
 /** The weight of objects that a unit of the quota buys. */
 const OBJECTS_PER_UNIT = 100
 const SCALARS_PER_WEIGHT = 10
+/** A total may have to count a whole index. */
+const WEIGHT_OF_TOTAL = 100
 
 const isFree = (field: string) =>
   field === '__typename' || operations.find(({ name }) => name === field)?.rest.cost === 0
@@ -34,20 +35,44 @@ export interface Cost {
   fields: number
   /** The objects that it may return. */
   objects: number
+  /** The totals of connections that it asks for. */
+  totals: number
   /** Whether it is the same for all variables. */
   isConstant: boolean
 }
 
 /** The cost of an operation on a root that the schema does not have. */
-const UNKNOWN_COST: Cost = { units: 1, fields: 0, objects: 0, isConstant: true }
+const UNKNOWN_COST: Cost = { units: 1, fields: 0, objects: 0, totals: 0, isConstant: true }
 
 interface Measured {
-  /** What the objects of the selection weigh, each. */
-  own: number
-  /** Objects below each object, and their weight. */
+  /** Scalar fields of each object of the selection. */
+  scalars: number
+  /** Objects below each object, their weight, and totals. */
   objects: number
   weight: number
+  totals: number
 }
+
+const NOTHING: Measured = { scalars: 0, objects: 0, weight: 0, totals: 0 }
+
+const sum = (parts: Measured[]): Measured =>
+  parts.reduce(
+    (all, part) => ({
+      scalars: all.scalars + part.scalars,
+      objects: all.objects + part.objects,
+      weight: all.weight + part.weight,
+      totals: all.totals + part.totals,
+    }),
+    NOTHING,
+  )
+
+/** Objects of which each is measured. */
+const times = (size: number, { scalars, objects, weight, totals }: Measured): Measured => ({
+  scalars: 0,
+  objects: size * (1 + objects),
+  weight: size * (Math.max(1, Math.ceil(scalars / SCALARS_PER_WEIGHT)) + weight),
+  totals: size * totals,
+})
 
 /**
  * What an operation costs: its distinct root response keys, or a hundredth of the weight of the objects that it may return,
@@ -100,46 +125,50 @@ export function costOf(
     )
 
   /** How many items a list may return. */
-  function pageSize(definition: GraphQLField<unknown, unknown>, node: FieldNode) {
-    const [limit, id] = [argument(node, 'limit'), argument(node, 'id')]
-    const ids = id == null ? undefined : Array.isArray(id) ? id.length : 1
-    const standard = definition.args.find(({ name }) => name === 'limit')?.defaultValue ?? DEFAULT_LIMIT
-    const asked = limit === undefined ? standard : limit
+  function pageSize(node: FieldNode, { ids: name, isConnection }: ListCost) {
+    const ids = argument(node, name)
+    const given = isConnection ? (argument(node, 'first') ?? argument(node, 'last')) : argument(node, 'limit')
+    const asked = given === undefined || (isConnection && given === null) ? DEFAULT_LIMIT : given
     const size = isLimit(asked) ? asked : MAX_LIMIT
-    return Math.max(1, Math.min(ids ?? size, cap))
+    return Math.max(1, Math.min(ids == null ? size : Array.isArray(ids) ? ids.length : 1, cap))
   }
 
-  const measured = selections.fold((fields) => measure(fields.values()), includes)
+  const measured = selections.fold((fields) => measure(fields), includes)
 
-  function measure(fields: Iterable<SelectedField[]>): Measured {
-    const sum = { own: 1, objects: 0, weight: 0 }
-    let scalars = 0
-    for (const selected of fields) {
-      const [field] = selected as [SelectedField]
-      const definition = selections.definitionOf(field)
-      if (!definition || !isCompositeType(getNamedType(definition.type))) {
-        scalars++
-        continue
-      }
-      // The objects of introspection are not counted: its limits bound them.
-      if (definition.name.startsWith('__')) continue
-      const isList = isListType(getNullableType(definition.type))
-      const size = isList ? pageSize(definition, field.node) : 1
-      const below = measured.of(selections.below(selected))
-      sum.objects += size * (1 + below.objects)
-      sum.weight += size * (below.own + below.weight)
-    }
-    sum.own = Math.max(1, Math.ceil(scalars / SCALARS_PER_WEIGHT))
-    return sum
+  const below = (selected: SelectedField[]) => [...measured.expand(selections.below(selected)).values()]
+  const named = (fields: SelectedField[][], name: string) => fields.filter(([field]) => field?.node.name.value === name)
+
+  /** A connection counts as its list: its items once, however many ways lead to them; and totals. */
+  function measureConnection(selected: SelectedField[], size: number): Measured {
+    const fields = below(selected)
+    const [edges, nodes, totals] = [named(fields, 'edges'), named(fields, 'nodes'), named(fields, 'totalCount').length]
+    const items = [...edges.flatMap((edge) => named(below(edge), 'node')), ...nodes]
+    const counted = { scalars: 0, objects: 0, weight: WEIGHT_OF_TOTAL * totals, totals }
+    if (edges.length + nodes.length + named(fields, 'pageInfo').length === 0) return counted
+    return sum([times(size, sum(items.map((fields) => measured.of(selections.below(fields))))), counted])
   }
+
+  function measureField(selected: SelectedField[]): Measured {
+    const [field] = selected as [SelectedField]
+    const definition = selections.definitionOf(field)
+    if (!definition || !isCompositeType(getNamedType(definition.type))) return { ...NOTHING, scalars: 1 }
+    // The objects of introspection are not counted: its limits bound them.
+    if (definition.name.startsWith('__')) return NOTHING
+    const { list } = definition.extensions
+    const size = list ? pageSize(field.node, list) : 1
+    if (list?.isConnection) return measureConnection(selected, size)
+    return times(size, measured.of(selections.below(selected)))
+  }
+
+  const measure = (fields: Fields | SelectedField[][]): Measured => sum(Array.from(fields.values(), measureField))
 
   const fields = [...measured.expand([root]).values()]
   const paid = fields.filter(([field]) => !isFree((field as SelectedField).node.name.value))
-  const { objects, weight } = measure(paid)
+  const { objects, weight, totals } = measure(paid)
   const units = Math.max(paid.length, Math.ceil(weight / OBJECTS_PER_UNIT))
   // An empty selection is not free: it costs as much as a selection of one field.
   const least = paid.length === 0 && fields.length > 0 ? 0 : 1
-  return { units: Math.max(least, units), fields: paid.length, objects, isConstant }
+  return { units: Math.max(least, units), fields: paid.length, objects, totals, isConstant }
 }
 
 /** Which `limit` in every list makes an operation fit, as a sentence. */
@@ -151,6 +180,6 @@ export function fittingLimit(fits: (limit: number) => boolean): string {
     else over = limit
   }
   return fitting > 0
-    ? `It would fit with a limit of ${fitting} in every list.`
+    ? `It would fit with a limit of ${fitting} in every list (in connections: first or last).`
     : 'It would not fit with any limit of its lists: select fewer fields.'
 }

@@ -1,8 +1,9 @@
+import { trace } from '@opentelemetry/api'
 import { type ExecutionResult, GraphQLError, type GraphQLFormattedError, type GraphQLSchema } from 'graphql'
 import { createYoga, type Plugin } from 'graphql-yoga'
 import type { Context } from '../../schema/context.js'
 import { ApiError, type ErrorCode } from '../../schema/errors.js'
-import { type Caller, requireWriteAccess } from '../auth/index.js'
+import { type Caller, type QuotaDecision, requireWriteAccess } from '../auth/index.js'
 import { type Cancelled, ResponseTooLong } from '../execute/executor.js'
 import type { CreateResolverContext } from '../execute/resolver-context.js'
 import { DocumentLimitError } from '../execute/selections.js'
@@ -13,8 +14,8 @@ import { jsonResponse } from '../http/response.js'
 import { type Idempotency, readIdempotencyKey } from '../idempotency/index.js'
 import type { Logger } from '../log.js'
 import type { ReadRequest, Result } from '../outcome.js'
-import type { RateLimitResult } from '../rate-limit/index.js'
-import { MAX_OBJECTS, type Variables } from './cost.js'
+import { inSpan } from '../tracing.js'
+import { MAX_OBJECTS, MAX_TOTALS, type Variables } from './cost.js'
 import { createDocumentCache, KnownDocument, type KnownOperation } from './documents.js'
 import { type GraphqlParameters, readParameters } from './parameters.js'
 
@@ -51,10 +52,10 @@ interface Call {
   operation: KnownOperation
 }
 
-/** Who calls, and what the quota has decided. */
+/** Who calls, and what the quota decides. */
 interface Admitted {
   caller: Caller
-  decision: RateLimitResult
+  quota: Promise<QuotaDecision>
 }
 
 /** An error that is not about the values of a request, but about the request itself: it comes before the quota. */
@@ -69,11 +70,13 @@ const useKnownDocuments: Plugin<Context & { call: Call; cancelled: Cancelled }> 
   onValidate: ({ context: { call }, setResult }) => setResult(call.document.errors),
   onExecute: ({ context: { call, cancelled }, setExecuteFn }) =>
     setExecuteFn(({ contextValue, variableValues }) =>
-      call.operation.execute(variableValues as Variables, {
-        contextValue,
-        cancelled,
-        maxLength: isMutation(call) ? MAX_MUTATION_RESPONSE : MAX_RESPONSE,
-      }),
+      inSpan('execute', () =>
+        call.operation.execute(variableValues as Variables, {
+          contextValue,
+          cancelled,
+          maxLength: isMutation(call) ? MAX_MUTATION_RESPONSE : MAX_RESPONSE,
+        }),
+      ),
     ),
 }
 
@@ -108,8 +111,13 @@ export function createGraphql(options: GraphqlOptions) {
       const call = readCall(request, body)
       const { document, operation, parameters } = call
       operationName = operation.name
+      trace.getActiveSpan()?.setAttribute('graphql.operation.type', operation.definition.operation)
       const { variables } = parameters
-      const { units, objects } = operation.cost(variables)
+      const { units, objects, totals } = operation.cost(variables)
+      if (totals > MAX_TOTALS)
+        throw new DocumentLimitError(
+          `The operation asks for ${totals} totals of connections; at most ${MAX_TOTALS} are allowed. Ask for totalCount below fewer objects.`,
+        )
       if (objects > MAX_OBJECTS) {
         const fitting = operation.fittingLimit(variables, (cost) => cost.objects <= MAX_OBJECTS)
         throw new DocumentLimitError(
@@ -121,10 +129,12 @@ export function createGraphql(options: GraphqlOptions) {
         // Only what can run is free.
         units: units === 0 && document.errors.length > 0 ? 1 : units,
         advice: (most) => operation.fittingLimit(variables, (cost) => cost.units <= most),
-        run(caller, decision) {
+        isRead: !isMutation(call),
+        run(caller, quota) {
           const { query } = parameters
-          if (units > 0 && document.errors.length === 0 && !documents.has(query)) documents.set(query, document)
-          return run(call, { caller, decision })
+          const isValid = inSpan('validate', () => document.errors.length === 0)
+          if (units > 0 && isValid && !documents.has(query)) documents.set(query, document)
+          return run(call, { caller, quota })
         },
       }
     } catch (error) {
@@ -179,7 +189,7 @@ export function createGraphql(options: GraphqlOptions) {
   }
 
   /** Executes until the deadline, or until the client disconnects. */
-  async function execute(call: Call, { caller, decision }: Admitted, transaction?: Context['prisma']) {
+  async function execute(call: Call, { caller, quota }: Admitted, transaction?: Context['prisma']) {
     const end = performance.now() + deadlineMs
     const cancelled: Cancelled = () =>
       call.request.head.socket.destroyed
@@ -192,7 +202,7 @@ export function createGraphql(options: GraphqlOptions) {
     const result = await yoga.getResultForParams(
       // No plugin in use reads Yoga's own request.
       { params: call.parameters, request: undefined as unknown as Request },
-      Object.assign(createContext(caller, decision, transaction), { call, cancelled }),
+      Object.assign(createContext(caller, quota, transaction), { call, cancelled }),
     )
     return result as ExecutionResult
   }

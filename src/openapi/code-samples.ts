@@ -1,16 +1,19 @@
 import { inspect } from 'node:util'
 import { getNamedType } from 'graphql'
 import { fill, type Operation } from '../../schema/rest-operations.js'
-import { sampleArgument, sampleBody, sampleParams } from './samples.js'
+import { sampleBody, sampleParams } from './samples.js'
 
 type Call = ReturnType<typeof sampleCall>
 
-/** The call that an operation's samples make: its examples, but of the query only what does not name single rows. */
+/** The call that an operation's samples make: its examples, but of the query neither single rows nor a later page. */
 function sampleCall(operation: Operation, baseUrl: string) {
-  const { rest, field } = operation
+  const { rest } = operation
   const query = new URLSearchParams()
-  for (const arg of operation.queryArguments)
-    if (getNamedType(arg.type).name !== 'Int64') query.append(arg.name, String(sampleArgument(arg, field)))
+  for (const arg of operation.queryArguments) {
+    const { example, subGraphs } = arg.extensions
+    if (example !== undefined && !subGraphs && getNamedType(arg.type).name !== 'Int64')
+      query.append(arg.name, String(example))
+  }
   const path = fill(rest.path, sampleParams(operation))
   return {
     method: rest.method,

@@ -1,7 +1,7 @@
 import { createEtag } from '../../schema/etag.js'
 import { EXAMPLE_TIME, exampleWindows } from '../../schema/quota.js'
 import { fill, type Operation } from '../../schema/rest-operations.js'
-import { MAX_INT } from '../../schema/validation.js'
+import { MAX_INT, MAX_TOTAL } from '../../schema/validation.js'
 import { EXPOSED } from '../http/cors.js'
 import { setRateLimitHeaders } from '../rate-limit/index.js'
 import { setDeprecationHeaders } from '../rest/deprecation.js'
@@ -67,7 +67,7 @@ export function createCommonHeaders(): Record<string, Header> {
     ),
     traceparent: optional(
       text(
-        'The span of this request, in the trace of the `traceparent` that it sent (W3C Trace Context). Absent if it sent none.',
+        'The span of this request, in the trace of the `traceparent` that it sent (W3C Trace Context). Absent if it sent none and the service collects no traces.',
         '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01',
         { pattern: '^00-[\\da-f]{32}-[\\da-f]{16}-[\\da-f]{2}$', minLength: 55, maxLength: 55 },
       ),
@@ -100,6 +100,9 @@ export const createSharedHeaders = (): Record<string, Header> => ({
     maxLength: 29,
   }),
   'Retry-After': retryAfter(),
+  'X-Total-Count': optional(
+    integer('How many items match, whatever the page, if `count=true` was sent. Absent above 10000.', 12, 0, MAX_TOTAL),
+  ),
   'WWW-Authenticate': constant('How to authenticate (RFC 9110).', 'Bearer'),
 })
 

@@ -18,7 +18,11 @@ const parameters = ({ field, pathArguments, queryArguments }: Operation, generat
     if (!parameter) return []
     const type = getNullableType(arg.type)
     // The description belongs to the parameter, not to the schema of its values.
-    const { description: _, ...schema } = isEnumType(type) ? schemaRef(type.name) : parameter.schema
+    const { description: _, ...plain } = parameter.schema
+    // A reference has no default beside it.
+    const named =
+      isEnumType(type) && (arg.defaultValue === undefined ? schemaRef(type.name) : { allOf: [schemaRef(type.name)] })
+    const schema = named || plain
     return {
       name: arg.name,
       in: parameter.in,

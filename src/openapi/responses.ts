@@ -67,10 +67,18 @@ function errorResponses(codes: ErrorCode[]): Response[] {
   })
 }
 
-const notModified = (): Response => [
+/** @param counted whether the operation can say how many items a list has */
+const notModified = (counted: string[] = []): Response => [
   304,
-  { description: '`If-None-Match` has the `ETag` of what a 200 would return.', headers: headerRefs('ETag') },
+  {
+    description: '`If-None-Match` has the `ETag` of what a 200 would return.',
+    headers: headerRefs('ETag', ...counted),
+  },
 ]
+
+/** The headers of a list. */
+const countHeaders = ({ queryArguments }: Operation) =>
+  queryArguments.some(({ name }) => name === 'count') ? ['X-Total-Count'] : []
 
 function success(operation: Operation, baseUrl: string): ResponseObject {
   const { rest, field, hasEtag } = operation
@@ -78,7 +86,7 @@ function success(operation: Operation, baseUrl: string): ResponseObject {
   const list = listName(operation)
   const { name } = resultOf(operation)
   const example = sample(field.type) as Record<string, unknown>
-  const headers = hasEtag ? headerRefs('ETag') : {}
+  const headers = headerRefs(...(hasEtag ? ['ETag'] : []), ...countHeaders(operation))
   if (rest.location) headers.Location = locationHeader(rest.location, baseUrl, example)
   if (list) headers.Link = nextPageHeader(rest.path, baseUrl)
   const description = list ? 'One page of the list.' : `The ${rest.status === 201 ? 'created ' : ''}${name}.`
@@ -117,7 +125,7 @@ export function createResponses(
 ) {
   const { status = 200, method, cost } = operation.rest
   const own: Response[] = [[status, success(operation, options.baseUrl)]]
-  if (method === 'GET' && operation.hasEtag) own.push(notModified())
+  if (method === 'GET' && operation.hasEtag) own.push(notModified(countHeaders(operation)))
   const deprecation = deprecationHeaders(operation, options)
   const responses: Record<string, ResponseObject | OpenAPIV3.ReferenceObject> = {}
   for (const [status, response] of [...own, ...errorResponses(errorCodes(operation))]) {

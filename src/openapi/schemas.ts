@@ -10,7 +10,7 @@ import {
   isListType,
   isObjectType,
 } from 'graphql'
-import { z } from 'zod'
+import * as z from 'zod'
 import { catalogue, MAX_MESSAGE } from '../../schema/errors.js'
 import { restSchema } from '../../schema/index.js'
 import { type Operation, operations } from '../../schema/rest-operations.js'

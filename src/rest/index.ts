@@ -4,7 +4,7 @@ import { ApiError } from '../../schema/errors.js'
 import { createEtag, matchesWeakly } from '../../schema/etag.js'
 import { restSchema } from '../../schema/index.js'
 import { fill, type Operation } from '../../schema/rest-operations.js'
-import { type Caller, requireWriteAccess } from '../auth/index.js'
+import { type Caller, type QuotaDecision, requireWriteAccess } from '../auth/index.js'
 import { type PreparedOperation, prepare } from '../execute/executor.js'
 import type { CreateResolverContext } from '../execute/resolver-context.js'
 import type { Body } from '../http/body.js'
@@ -12,7 +12,7 @@ import type { HttpRequest } from '../http/request.js'
 import { type HttpResponse, jsonResponse } from '../http/response.js'
 import type { Idempotency } from '../idempotency/index.js'
 import type { ReadRequest, Result } from '../outcome.js'
-import type { RateLimitResult } from '../rate-limit/index.js'
+import { inSpan } from '../tracing.js'
 import { createReader, type Input, type Source } from './input.js'
 import { createRoutes, type Route } from './routes.js'
 import { readDocuments } from './sofa.js'
@@ -44,51 +44,69 @@ async function prepareOperations(): Promise<Map<Operation, PreparedRest>> {
   return prepared
 }
 
+/** The cost of an operation, and of the arguments that cost more: they count where they are true, whatever else is wrong. */
+function unitsOf({ rest, queryArguments }: Operation, { search }: HttpRequest): number {
+  const { cost = 1 } = rest
+  const dear = search ? queryArguments.filter(({ extensions }) => extensions.units) : []
+  if (dear.length === 0) return cost
+  const query = new URLSearchParams(search)
+  return cost + dear.filter(({ name }) => query.getAll(name).includes('true')).length
+}
+
 /** The REST surface: an operation's arguments are read, its prepared document is executed, its result is written. */
 export async function createRest({ createContext, idempotency, baseUrl, sunset, hasPage }: RestOptions) {
   const routes = createRoutes(hasPage)
   const prepared = await prepareOperations()
 
-  function responseOf({ operation }: Route, request: HttpRequest, result: unknown, nextCursor?: bigint): HttpResponse {
+  function responseOf(
+    { operation }: Route,
+    request: HttpRequest,
+    result: unknown,
+    { next, total }: Context,
+  ): HttpResponse {
     const { rest, hasEtag } = operation
     if (rest.status === 204) return { status: 204, headers: {} }
     const body = JSON.stringify(result)
     const response = jsonResponse(body, rest.status)
     if (rest.location) response.headers.location = baseUrl + fill(rest.location, result as Record<string, unknown>)
-    if (nextCursor !== undefined) {
-      const next = new URLSearchParams(request.search)
-      next.set('after', String(nextCursor))
-      response.headers.link = `<${baseUrl}${request.path}?${next}>; rel="next"`
+    if (next) {
+      const query = new URLSearchParams(request.search)
+      for (const [name, value] of Object.entries(next))
+        value === undefined ? query.delete(name) : query.set(name, value)
+      response.headers.link = `<${baseUrl}${request.path}?${query}>; rel="next"`
     }
-    // The last page of a list changes also when another follows.
-    if (hasEtag) response.headers.etag = createEtag(nextCursor === undefined ? body : `${body}+`)
+    if (total !== undefined) response.headers['x-total-count'] = String(total)
+    // A list changes also when a page follows its last one, or when its total changes.
+    if (hasEtag)
+      response.headers.etag = createEtag(`${body}${next ? '+' : ''}${total === undefined ? '' : ` of ${total}`}`)
     return response
   }
 
-  async function run(request: HttpRequest, route: Route, body: Body, caller: Caller, decision: RateLimitResult) {
+  async function run(request: HttpRequest, route: Route, body: Body, caller: Caller, quota: Promise<QuotaDecision>) {
     const { operation } = route
     const { rest, name, type } = operation
     if (type === 'Mutation') requireWriteAccess(caller)
     if (rest.deprecation && Date.now() >= sunset.getTime()) throw new ApiError('gone')
 
     const { read, execute } = prepared.get(operation) as PreparedRest
-    const { args: variables, ifNoneMatch, idempotencyKey, refusalOf } = read({ request, params: route.params, body })
+    const { args, ifNoneMatch, idempotencyKey, refusalOf } = inSpan('validate', () =>
+      read({ request, params: route.params, body }),
+    )
 
     async function perform(transaction?: Context['prisma']): Promise<Result> {
-      const contextValue = createContext(caller, decision, transaction)
-      const { data, errors } = await execute({ contextValue, variables })
+      const contextValue = createContext(caller, quota, transaction)
+      const { data, errors } = await inSpan('execute', () => execute({ contextValue, variables: args }))
       if (errors?.[0]) throw refusalOf(errors[0])
-      return { response: responseOf(route, request, data?.[name], contextValue.nextCursor) }
+      return { response: responseOf(route, request, data?.[name], contextValue) }
     }
     if (idempotencyKey !== undefined) {
       const keyed = { request, caller, body, operationName: operation.operationId }
       return idempotency.once(keyed, idempotencyKey, perform)
     }
     const result = await perform()
-    const { etag } = result.response.headers
-    return ifNoneMatch && etag && matchesWeakly(ifNoneMatch, etag)
-      ? { response: { status: 304, headers: { etag } } }
-      : result
+    const { etag, 'x-total-count': total } = result.response.headers
+    if (!ifNoneMatch || !etag || !matchesWeakly(ifNoneMatch, etag)) return result
+    return { response: { status: 304, headers: { etag, ...(total && { 'x-total-count': total }) } } }
   }
 
   return {
@@ -98,8 +116,9 @@ export async function createRest({ createContext, idempotency, baseUrl, sunset, 
     read(request: HttpRequest, route: Route | undefined, body: Body): ReadRequest {
       if (route)
         return {
-          units: route.operation.rest.cost ?? 1,
-          run: (caller, decision) => run(request, route, body, caller, decision),
+          units: unitsOf(route.operation, request),
+          isRead: route.operation.type === 'Query',
+          run: (caller, quota) => run(request, route, body, caller, quota),
         }
       return { units: 1, run: async () => Promise.reject(routes.refusalOf(request)) }
     },

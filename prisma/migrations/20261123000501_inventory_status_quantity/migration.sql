@@ -1,0 +1,1 @@
+CREATE INDEX CONCURRENTLY "InventoryItem_status_quantity_petId_idx" ON "InventoryItem"("status", "quantity", "petId");

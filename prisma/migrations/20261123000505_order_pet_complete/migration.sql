@@ -1,0 +1,1 @@
+CREATE INDEX CONCURRENTLY "Order_petId_complete_id_idx" ON "Order"("petId", "complete", "id");

@@ -1,0 +1,1 @@
+CREATE INDEX CONCURRENTLY "Order_complete_shipDate_id_idx" ON "Order"("complete", coalesce("shipDate", 'infinity'), "id");

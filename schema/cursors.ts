@@ -1,0 +1,104 @@
+import { createHash } from 'node:crypto'
+import * as z from 'zod'
+import type { Model } from './context.js'
+import { ApiError } from './errors.js'
+import { columnOf, type Question, type Questions } from './list-questions.js'
+import { MAX_ID } from './scalars.js'
+import { int, storable } from './validation.js'
+
+// A cursor names a place in an order: the values of its last item that the list is ordered by. It grants nothing, so that
+// it is not signed. Its checksum finds what was cut or changed on the way.
+
+/** Part of the checksum, so that a later version can have other cursors. */
+const VERSION = 1
+
+const checksumOf = (payload: string) =>
+  createHash('sha256').update(`${VERSION} ${payload}`).digest('base64url').slice(0, 8)
+
+/** A column in a cursor: how it is written, and how it is read. */
+const columns: Record<string, { write(value: never): unknown; read: z.ZodType }> = {
+  BigInt: {
+    write: String,
+    read: z
+      .string()
+      .regex(/^\d{1,16}$/)
+      .transform(BigInt)
+      .refine((id) => id <= MAX_ID),
+  },
+  Int: { write: (value: number) => value, read: int },
+  String: { write: (value: string) => value, read: storable },
+  DateTime: {
+    write: (value: Date | null) => value?.toISOString(),
+    read: z.iso
+      .datetime()
+      .transform((text) => new Date(text))
+      .nullable(),
+  },
+}
+
+const columnsOf = (model: Model, order: readonly string[]) =>
+  order.map((name) => {
+    const { type } = columnOf(model, name)
+    const column = columns[type]
+    if (!column) throw new Error(`No list can be sorted by ${model}.${name}`)
+    return { name, ...column }
+  })
+
+/** The cursor of a row of a list. */
+export function cursorOf(
+  { model }: Questions,
+  { order, sort, direction }: Pick<Question, 'order' | 'sort' | 'direction'>,
+  row: Record<string, unknown>,
+): string {
+  const values = columnsOf(model, order).map(({ name, write }) => write(row[name] as never))
+  const payload = Buffer.from(JSON.stringify([model, sort, direction, ...values])).toString('base64url')
+  return `${payload}.${checksumOf(payload)}`
+}
+
+const invalid = (name: string, what: string) =>
+  new ApiError(
+    'invalid_request',
+    `${name} ${what} Send a cursor as you got it, or leave it out to begin with the first page.`,
+  )
+
+/**
+ * The values in a cursor.
+ *
+ * @param name of the argument
+ * @throws ApiError invalid_request (it is altered, or of another type, order or direction)
+ */
+export function readCursor(
+  name: string,
+  text: string,
+  { model }: Questions,
+  { order, sort, direction }: Question,
+): unknown[] {
+  const altered = invalid(name, 'is no cursor of this service, or was altered.')
+  const [payload = '', checksum] = text.split('.')
+  if (checksum !== checksumOf(payload) || text !== `${payload}.${checksum}`) throw altered
+  const parsed = z
+    .tuple([z.string(), z.string(), z.string()], z.unknown())
+    .safeParse(parse(Buffer.from(payload, 'base64url').toString()))
+  if (!parsed.success) throw altered
+  const [ofModel, ofSort, ofDirection, ...values] = parsed.data
+  if (ofModel !== model) throw invalid(name, `is the cursor of another list.`)
+  if (ofSort !== sort || ofDirection !== direction)
+    throw invalid(
+      name,
+      `is of a list with sort=${shownSort(ofSort)} and direction=${ofDirection === 'desc' ? 'desc' : 'asc'}; this one has sort=${sort} and direction=${direction}.`,
+    )
+  const read = columnsOf(model, order).map(({ read }, i) => read.safeParse(values[i]))
+  if (values.length !== order.length || read.some(({ success }) => !success)) throw altered
+  return read.map(({ data }) => data)
+}
+
+/** Of a cursor that somebody made. */
+const shownSort = (sort: string) => (/^\w{1,50}$/.test(sort) ? sort : 'another column')
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,159 @@
+import type { ObjectRef } from '@pothos/core'
+import type { z } from 'zod'
+import { type ArgBuilder, builder, columnDescription, restOnly } from './builder.js'
+import type { Model, Operator } from './context.js'
+import { cursorOf } from './cursors.js'
+import { columnOf, isRange, type Questions } from './list-questions.js'
+import { cursor, DEFAULT_LIMIT, ids, limit, MAX_LIMIT, MAX_TOTAL } from './validation.js'
+
+// What a list is declared by, and the arguments that follow from it.
+
+// biome-ignore lint/suspicious/noExplicitAny: the arguments follow from a declaration, which types know nothing of
+export type Any = any
+
+/** What can be asked of a list by an argument of its own. */
+interface Filter {
+  column: string
+  operator: Operator
+  arg: FilterArg
+}
+
+interface FilterArg {
+  type: Any
+  description: string
+  validate?: z.ZodType
+  example?: unknown
+}
+
+export interface List<M extends Model = Model> extends Questions {
+  model: M
+  type: ObjectRef<Any, Any>
+  /** The name of its field: `pets`. */
+  name: string
+  filters: Record<string, Filter>
+}
+
+/** A filter by the value of a column. */
+export const equals = (column: string, arg: FilterArg): Filter => ({ column, operator: '=', arg })
+export const atLeast = (column: string, arg: FilterArg): Filter => ({ column, operator: '>=', arg })
+export const atMost = (column: string, arg: FilterArg): Filter => ({ column, operator: '<=', arg })
+export const below = (column: string, arg: FilterArg): Filter => ({ column, operator: '<', arg })
+export const beginsWith = (column: string, arg: FilterArg): Filter => ({ column, operator: 'begins with', arg })
+
+const Direction = builder.enumType('SortDirection', {
+  description: 'The direction of an order.',
+  values: {
+    asc: { description: 'Ascending. The default.' },
+    desc: { description: 'Descending.' },
+  } as const,
+})
+
+/** The columns that a list can be sorted by, as an enum. */
+const sortTypes = new Map<List, Any>()
+
+function sortTypeOf(list: List) {
+  const { model, name, key, sorts } = list
+  const known = sortTypes.get(list)
+  if (known) return known
+  const values = [key, ...sorts].map((column) => [column, { description: columnDescription(model, column) }])
+  const type = builder.enumType(`${model}Sort`, {
+    description: `What ${name} can be sorted by. Names are compared in lower case, then by their code points. Items without a value come last.`,
+    values: Object.fromEntries(values),
+  })
+  sortTypes.set(list, type)
+  return type
+}
+
+/** The arguments that lists and connections share. @param parent the column that a list below a row is filtered by already */
+const commonArgs = (arg: ArgBuilder, list: List, parent?: string) => ({
+  [list.key]: arg({
+    type: ['Int64'],
+    validate: ids,
+    description: `Only the items with these ids, at most ${MAX_LIMIT}.`,
+    example: [4, 5],
+  }),
+  ...Object.fromEntries(
+    Object.entries(list.filters)
+      // A list below a row has one order, which answers no other range.
+      .filter(([, { column, operator }]) => !parent || (column !== parent && operator === '='))
+      .map(([name, filter]) => {
+        const needs = isRange(filter) ? ` Needs \`sort\` = ${filter.column}, unless \`${list.key}\` is given.` : ''
+        return [name, arg({ ...filter.arg, description: filter.arg.description + needs })]
+      }),
+  ),
+  ...(!parent && {
+    sort: arg({
+      type: sortTypeOf(list),
+      defaultValue: list.key,
+      description: 'What the list is sorted by.',
+      example: list.sorts[0] ?? list.key,
+    }),
+  }),
+  direction: arg({
+    type: Direction,
+    defaultValue: 'asc',
+    description: `The direction of the order${parent ? '' : `, also of the ${list.key} of items that are equal in it`}.`,
+  }),
+})
+
+export const listArgs = (arg: ArgBuilder, list: List, parent?: string) => ({
+  limit: arg.int({
+    description: `The maximum number of items on a page, 1 to ${MAX_LIMIT}. Default: ${DEFAULT_LIMIT}, or ${MAX_LIMIT} if \`${list.key}\` is given. A page with fewer items is the last one.`,
+    validate: limit,
+    example: DEFAULT_LIMIT,
+  }),
+  after: arg({
+    type: 'Int64',
+    description: `Returns the items after this ${list.key}. Send the ${list.key} of the last item of the previous page.${parent ? '' : ` Only in order of ${list.key}.`}`,
+  }),
+  ...commonArgs(arg, list, parent),
+})
+
+/** Values of a row, by type. */
+const examples: Record<string, unknown> = {
+  BigInt: 1n,
+  Int: 3,
+  String: 'Max',
+  DateTime: new Date('2026-12-01T10:00:00Z'),
+}
+
+/** The place after a row in the order of the other examples. */
+function exampleCursor(list: List): string {
+  const [sort = list.key] = list.sorts
+  const order = sort === list.key ? [sort] : [sort, list.key]
+  const row = Object.fromEntries(order.map((name) => [name, examples[columnOf(list.model, name).type]]))
+  return cursorOf(list, { sort, order, direction: 'asc' }, row)
+}
+
+export const restArgs = (arg: ArgBuilder, list: List) => ({
+  cursor: arg.string({
+    ...restOnly,
+    validate: cursor,
+    description:
+      'Returns the items after this place in any order. It is in the `Link` of the previous page; send it with the same `sort` and `direction`.',
+    example: exampleCursor(list),
+  }),
+  count: arg.boolean({
+    ...restOnly,
+    units: 1,
+    description: `Whether \`X-Total-Count\` says how many items match, up to ${MAX_TOTAL}. Costs 1 more.`,
+    example: true,
+  }),
+})
+
+const pageArg = (arg: ArgBuilder, description: string) =>
+  arg.int({
+    nullable: true,
+    validate: limit,
+    description: `${description}, 1 to ${MAX_LIMIT}. Default: ${DEFAULT_LIMIT}.`,
+  })
+
+const placeArg = (arg: ArgBuilder, description: string) => arg.string({ nullable: true, validate: cursor, description })
+
+export const connectionArgs = (arg: ArgBuilder, list: List, parent?: string) => ({
+  first: pageArg(arg, 'How many items from the beginning, or from `after`'),
+  after: placeArg(arg, 'Returns the items after this cursor.'),
+  last: pageArg(arg, 'Instead of `first`: how many items from the end, or up to `before`'),
+  before: placeArg(arg, 'Returns the items before this cursor. It goes with `last`.'),
+  ...commonArgs(arg, list, parent),
+})

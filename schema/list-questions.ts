@@ -1,0 +1,147 @@
+import { getDatamodel } from '../prisma/generated/pothos.js'
+import type { Condition, ListRead, Model, Operator } from './context.js'
+import { ApiError } from './errors.js'
+import { anyOf, wrongValue } from './problems.js'
+import type { Values } from './values.js'
+
+// A list answers the questions that one of its indexes answers, however many rows there are, and refuses the others.
+
+/** What a list can be asked. */
+export interface Questions {
+  model: Model
+  /** Its unique column. A list is in ascending order of it, if no other order is asked for. */
+  key: string
+  filters: Record<string, { column: string; operator: Operator }>
+  /** The columns beside the key that it can be sorted by. */
+  sorts: readonly string[]
+  /** The columns of its indexes, without the key, which ends each of them. That of the key alone is `[]`. */
+  indexes: readonly (readonly string[])[]
+}
+
+export interface Question extends ListRead {
+  sort: string
+  /** The same list in the order in which it is counted: that of the key, if that can be. */
+  counted: ListRead
+}
+
+const { models } = getDatamodel().datamodel
+
+export function columnOf(model: Model, name: string) {
+  const column = models[model]?.fields.find((field) => field.name === name)
+  if (!column) throw new Error(`${model} has no column ${name}`)
+  return column
+}
+
+/** A column of few values that are known: an index that begins with it is read for each of them. */
+function hasFewValues(model: Model, name: string): boolean {
+  const { kind, type } = columnOf(model, name)
+  return kind === 'enum' || type === 'Boolean'
+}
+
+/** Whether a filter bounds the order of a list. */
+export const isRange = ({ operator }: { operator: Operator }) => operator !== '=' && operator !== '= ANY'
+
+/** A filter that a question has, by its name. */
+export type Given = readonly [name: string, filter: { column: string; operator: Operator }]
+
+/** How a question is answered. */
+interface Answer {
+  /** The columns of the index, without the key. */
+  index: readonly string[]
+  /** Those whose values are read apart. */
+  apart: readonly string[]
+}
+
+/**
+ * The best answer; undefined if no index answers the question.
+ *
+ * @param sort the column that the list is ordered by
+ */
+export function answer({ model, key, indexes }: Questions, given: readonly Given[], sort: string): Answer | undefined {
+  // A hundred rows at most, which need no order of an index.
+  if (given.some(([, { operator }]) => operator === '= ANY')) return { index: [], apart: [] }
+  const equal = new Set(given.filter(([, filter]) => !isRange(filter)).map(([, { column }]) => column))
+  if (given.some(([, filter]) => isRange(filter) && filter.column !== sort)) return
+  const answers = indexes.flatMap((columns) => {
+    const before = sort === key ? columns : columns.at(-1) === sort ? columns.slice(0, -1) : undefined
+    if (!before || ![...equal].every((column) => before.includes(column))) return []
+    const apart = before.filter((column) => !equal.has(column))
+    return apart.every((column) => hasFewValues(model, column)) ? [{ index: columns, apart }] : []
+  })
+  return answers.sort((a, b) => a.apart.length - b.apart.length)[0]
+}
+
+/** Which question instead of one that no index answers. */
+function advise(list: Questions, given: readonly Given[], sort: string): string {
+  const names = given.flatMap(([name]) => (name in list.filters ? [name] : []))
+  const sorts = [list.key, ...list.sorts].filter((other) => answer(list, given, other))
+  const asked = `${anyOf(names).replace(' or ', ' and ')} ${names.length === 1 ? 'is' : 'are'} not answered in order of ${sort}`
+  if (sorts.length > 0) return `${asked}: add sort=${sorts.join(' or sort=')}.`
+  const without = names.find((name) =>
+    answer(
+      list,
+      given.filter(([other]) => other !== name),
+      sort,
+    ),
+  )
+  return `${asked}${without ? `: leave out ${without}` : ''}.`
+}
+
+/** @throws ApiError invalid_request if a lower bound is above an upper one */
+function assertOrdered(args: Values, given: readonly Given[]): void {
+  for (const [low, { column, operator }] of given) {
+    if (operator !== '>=') continue
+    const high = given.find(([, other]) => other.column === column && other.operator.startsWith('<'))?.[0]
+    if (high !== undefined && (args[low] as number) > (args[high] as number))
+      throw new ApiError('invalid_request', wrongValue(low, args[low], `must not be above ${high}`))
+  }
+}
+
+/** The order in which the rows of a question are read, or counted, in both directions. */
+interface Reading {
+  order: readonly string[]
+  apart: readonly string[]
+}
+
+/** The readings of each list, found once. */
+const readings = new WeakMap<Questions, Map<string, Partial<Record<'read' | 'counted', Reading>>>>()
+
+function readingOf(list: Questions, given: readonly Given[], sort: string) {
+  const known = readings.get(list) ?? new Map()
+  readings.set(list, known)
+  const name = `${given.map(([name]) => name)} by ${sort}`
+  const found = known.get(name)
+  if (found) return found
+  const inOrderOf = (sort: string): Reading | undefined => {
+    const apart = answer(list, given, sort)?.apart
+    return apart && { order: list.sorts.includes(sort) ? [sort, list.key] : [list.key], apart }
+  }
+  const read = inOrderOf(sort)
+  const reading = { read, counted: inOrderOf(list.key) ?? read }
+  known.set(name, reading)
+  return reading
+}
+
+/**
+ * What the arguments of a list ask.
+ *
+ * @param parent the condition of a list below a row
+ * @throws ApiError invalid_request (no index answers it; bounds that exclude each other)
+ */
+export function ask(list: Questions, args: Values, parent?: Condition): Question {
+  const { key, filters } = list
+  const { [key]: ids, sort = key, direction = 'asc' } = args as { sort?: string; direction?: 'asc' | 'desc' } & Values
+  const given: Given[] = []
+  const conditions: Condition[] = []
+  const add = (name: string, filter: Given[1], value: unknown) => {
+    given.push([name, filter])
+    conditions.push([filter.column, filter.operator, value])
+  }
+  if (parent) add(parent[0], { column: parent[0], operator: parent[1] }, parent[2])
+  if (Array.isArray(ids)) add(key, { column: key, operator: '= ANY' }, ids)
+  for (const name in filters) if (args[name] !== undefined) add(name, filters[name] as Given[1], args[name])
+  assertOrdered(args, given)
+  const { read, counted } = readingOf(list, given, sort)
+  if (!read || !counted) throw new ApiError('invalid_request', advise(list, given, sort))
+  return { ...read, conditions, sort, direction, counted: { ...counted, conditions, direction } }
+}

@@ -1,0 +1,160 @@
+import type { ObjectRef } from '@pothos/core'
+import { builder, graphqlOnly } from './builder.js'
+import { type Connection, connect, type Edge, edges, PageInfo } from './connections.js'
+import type { Context } from './context.js'
+import { cursorOf, readCursor } from './cursors.js'
+import { ApiError } from './errors.js'
+import { type Any, connectionArgs, type List, listArgs, restArgs } from './list-arguments.js'
+import { ask, type Question } from './list-questions.js'
+import type { Rest } from './plugin.js'
+import { DEFAULT_LIMIT, MAX_LIMIT, MAX_TOTAL } from './validation.js'
+import type { Values } from './values.js'
+
+// Lists are paged by keyset: a page names the last item seen. A late page costs the same as the first one, and rows that are
+// added or deleted cause no item to be skipped or repeated. One declaration gives a list its field, its connection, and
+// both below other types.
+
+interface ListArgs extends Values {
+  limit?: number
+  after?: bigint
+  cursor?: string
+  count?: boolean
+}
+
+/** The ends of the ids. With one of them as the cursor, the first page and the others are one statement. */
+const FIRST = { asc: -(2n ** 63n), desc: 2n ** 63n - 1n }
+
+/** Where a page begins. */
+function placeOf(list: List, question: Question, { after, cursor }: ListArgs): unknown[] | undefined {
+  const { sort, direction } = question
+  const invalid = (message: string) => new ApiError('invalid_request', message)
+  if (cursor !== undefined && after !== undefined)
+    throw invalid('after and cursor exclude each other: send one of them.')
+  if (cursor !== undefined) return readCursor('cursor', cursor, list, question)
+  if (sort === list.key) return [after ?? FIRST[direction]]
+  if (after !== undefined)
+    throw invalid(
+      `after names a place in order of ${list.key} only. In order of ${sort}, send the cursor that the Link of the previous page has (in GraphQL, page by ${list.name}Connection, whose after takes a cursor).`,
+    )
+}
+
+const sizeOf = (list: List, { limit, ...args }: ListArgs) => limit ?? (args[list.key] ? MAX_LIMIT : DEFAULT_LIMIT)
+
+/** Reads one row more than the limit, to learn whether another page follows. */
+async function readRoot(list: List, args: ListArgs, context: Context) {
+  const question = ask(list, args)
+  const values = placeOf(list, question, args)
+  const size = sizeOf(list, args)
+  const after = values && { values }
+  const [rows, total] = await Promise.all([
+    context.reads.page(list.model, { ...question, after, limit: size + 1 }) as Promise<Record<string, unknown>[]>,
+    args.count ? context.reads.total(list.model, question.counted) : null,
+  ])
+  if (total !== null) context.total = total
+  if (rows.length <= size) return rows
+  rows.length = size
+  const last = rows.at(-1) as Record<string, unknown>
+  const place =
+    question.sort === list.key
+      ? { after: String(last[list.key]), cursor: undefined }
+      : { cursor: cursorOf(list, question, last) }
+  context.next = { ...place, count: undefined }
+  return rows
+}
+
+/** The connection of a list, and its edge. */
+const connectionTypes = new Map<List, ObjectRef<Any, Connection, Connection>>()
+
+function connectionTypeOf(list: List) {
+  const known = connectionTypes.get(list)
+  if (known) return known
+  const { model, type, name } = list
+  const EdgeType = builder.objectRef<Edge>(`${model}Edge`).implement({
+    ...graphqlOnly,
+    description: 'An item of a page, and its place.',
+    fields: (t) => ({
+      cursor: t.string({
+        description: 'For `after`, `before`, and `cursor` of REST.',
+        resolve: ({ cursor }) => cursor(),
+      }),
+      node: t.field({ type, description: 'The item.', resolve: ({ node }) => node as Any }),
+    }),
+  })
+  const ConnectionType = builder.objectRef<Connection>(`${model}Connection`).implement({
+    ...graphqlOnly,
+    description: `A page of ${name}, by the GraphQL Cursor Connections Specification.`,
+    fields: (t) => ({
+      edges: t.field({
+        type: [EdgeType],
+        description: 'The items, each with its cursor.',
+        resolve: async ({ page }) => edges(await page()),
+      }),
+      nodes: t.field({ type: [type], description: 'The items.', resolve: async ({ page }) => (await page()).rows }),
+      pageInfo: t.field({ type: PageInfo, description: 'Where the page ends.', resolve: (connection) => connection }),
+      totalCount: t.int({
+        nullable: true,
+        description: `How many items match, whatever the page; null above ${MAX_TOTAL}. It costs as much as 100 objects.`,
+        resolve: ({ total }) => total(),
+      }),
+    }),
+  })
+  connectionTypes.set(list, ConnectionType)
+  return ConnectionType
+}
+
+/** Every list, and those below rows of another type, with the column that names the row. */
+export const lists: { list: List; parent?: string }[] = []
+
+/** Adds the root field of a list, and its connection. */
+export function addList(list: List, { description, rest }: { description: string; rest: Rest }) {
+  const { name, key, type } = list
+  lists.push({ list })
+  builder.queryFields((t) => ({
+    [name]: t.field({
+      type: [type],
+      description: `${description}, in ascending order of ${key} if nothing else is asked for.`,
+      rest,
+      list: { ids: key },
+      args: { ...listArgs(t.arg, list), ...restArgs(t.arg, list) } as Any,
+      resolve: (_root, args: Any, context) => readRoot(list, args, context) as Any,
+    }),
+    [`${name}Connection`]: t.field({
+      ...graphqlOnly,
+      type: connectionTypeOf(list),
+      description: `${description}, as a connection: in any order, in both directions, with a total.`,
+      rest: false,
+      list: { ids: key, isConnection: true },
+      args: connectionArgs(t.arg, list) as Any,
+      resolve: (_root, args: Any, { reads }) => connect(list, args, reads),
+    }),
+  }))
+}
+
+/** Adds a list below the rows of a type, and its connection. @param column the column that names the row above */
+export function addListBelow(list: List, parent: ObjectRef<Any, Any>, column: string, description: string) {
+  const { name, key, type, model } = list
+  lists.push({ list, parent: column })
+  const below = ({ id }: { id: bigint }) => [column, '=', id] as const
+  builder.objectFields(parent, (t) => ({
+    [name]: t.field({
+      ...graphqlOnly,
+      type: [type],
+      description: `${description}, in order of ${key}.`,
+      list: { ids: key },
+      args: listArgs(t.arg, list, column) as Any,
+      resolve: (row: Any, args: Any, { reads }) => {
+        const question = ask(list, args, below(row))
+        const values = placeOf(list, question, args)
+        return reads.page(model, { ...question, after: values && { values }, limit: sizeOf(list, args) }) as Any
+      },
+    }),
+    [`${name}Connection`]: t.field({
+      ...graphqlOnly,
+      type: connectionTypeOf(list),
+      description: `${description}, as a connection.`,
+      list: { ids: key, isConnection: true },
+      args: connectionArgs(t.arg, list, column) as Any,
+      resolve: (row: Any, args: Any, { reads }) => connect(list, args, reads, below(row)),
+    }),
+  }))
+}
