@@ -7,7 +7,7 @@ process.env.PRISMA_SCHEMA_ENGINE_BINARY ??= process.execPath
 // Nor does a build ask whether there is a newer version.
 process.env.CHECKPOINT_DISABLE ??= '1'
 
-const url = process.env.DATABASE_URL
+const url = process.env.DIRECT_URL || process.env.DATABASE_URL
 
 export default defineConfig({
   schema: 'prisma/schema.prisma',

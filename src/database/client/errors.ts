@@ -6,24 +6,36 @@ import pg from 'pg'
 export const isRefusal = (error: unknown): error is pg.DatabaseError =>
   error instanceof pg.DatabaseError && error.severity !== 'FATAL'
 
-/** A deadlock or a serialization failure. */
-export const isConflict = (error: unknown) => isRefusal(error) && (error.code === '40P01' || error.code === '40001')
+/** A prepared statement that is gone, or that reads a table whose columns a migration has changed. */
+const OUTDATED = ['26000', '0A000']
+export const isOutdated = ({ code = '' }: pg.DatabaseError) => OUTDATED.includes(code)
+
+/** A deadlock, a serialization failure, or a statement that has to be prepared again. */
+export const isConflict = (error: unknown) =>
+  isRefusal(error) && (error.code === '40P01' || error.code === '40001' || isOutdated(error))
 
 interface PrismaError {
   code?: string
   meta?: { driverAdapterError?: PrismaError }
-  cause?: { kind?: string }
+  cause?: { kind?: string; originalCode?: string; originalMessage?: string }
 }
 
 /** What PostgreSQL has refused, as Prisma reports it: of an operation, of a statement of our own, or of COMMIT. */
-function kindOf(error: unknown) {
+function causeOf(error: unknown) {
   const { meta, cause } = error as PrismaError
-  return (meta?.driverAdapterError?.cause ?? cause)?.kind
+  return meta?.driverAdapterError?.cause ?? cause
 }
+const kindOf = (error: unknown) => causeOf(error)?.kind
+
+/** What PostgreSQL said, if an error of Prisma comes from there. */
+export const messageOf = (error: unknown) => causeOf(error)?.originalMessage
 
 /** Whether PostgreSQL has rolled a transaction back because of a conflict with another. */
 export const isRolledBack = (error: unknown) =>
-  error instanceof Error && ((error as PrismaError).code === 'P2034' || kindOf(error) === 'TransactionWriteConflict')
+  error instanceof Error &&
+  ((error as PrismaError).code === 'P2034' ||
+    kindOf(error) === 'TransactionWriteConflict' ||
+    OUTDATED.includes(causeOf(error)?.originalCode ?? ''))
 
 /** Whether a row is there already. */
 export const isDuplicate = (error: unknown) => error instanceof Error && kindOf(error) === 'UniqueConstraintViolation'
@@ -31,8 +43,27 @@ export const isDuplicate = (error: unknown) => error instanceof Error && kindOf(
 /** Canceled by a timeout of the server: the connection is good, but the statement has no answer. */
 export const isCanceled = ({ code }: pg.DatabaseError) => code === '57014' || code === '55P03'
 
-/** Refusals that a new connection may not have: a prepared statement that is gone, a server that is no longer the primary. */
-export const isStale = ({ code }: pg.DatabaseError) => code === '26000' || code === '25006'
+/** A refusal that a new connection may not have: the server is no longer the primary. */
+export const isStale = ({ code }: pg.DatabaseError) => code === '25006'
+
+/** PostgreSQL or a pooler has no connection left. */
+export const isFull = ({ code, message }: { code?: string; message?: string }) =>
+  code === '53300' || /no more connections/.test(message ?? '')
+
+/** What can go wrong with a statement, for metrics: few kinds, whatever PostgreSQL says. */
+export const ERROR_KINDS = ['unreachable', 'full', 'timeout', 'conflict', 'constraint', 'read_only', 'other'] as const
+export type ErrorKind = (typeof ERROR_KINDS)[number]
+
+export function errorKind(error: unknown): ErrorKind {
+  if (isFull(error as Error)) return 'full'
+  if (error instanceof OutOfTime) return 'timeout'
+  // 08 and 57P: a connection that ends, also if PostgreSQL says why.
+  if (!(error instanceof pg.DatabaseError) || /^(08|57P)/.test(error.code ?? '')) return 'unreachable'
+  if (isCanceled(error)) return 'timeout'
+  if (isConflict(error)) return 'conflict'
+  if (error.code === '25006') return 'read_only'
+  return error.code?.startsWith('23') ? 'constraint' : 'other'
+}
 
 /** In the form of a socket's error, which Prisma knows. */
 export class OutOfTime extends Error {
@@ -41,3 +72,9 @@ export class OutOfTime extends Error {
   readonly syscall = 'read'
   override readonly message = 'the database did not answer in time'
 }
+
+/** How often a statement or a transaction is repeated that PostgreSQL rolled back because of a conflict with another. */
+export const MAX_REPEATS = 4
+
+/** Random, so that conflicting statements do not conflict again; in milliseconds. */
+export const conflictDelay = (repeats: number) => Math.random() * 20 * 2 ** repeats

@@ -3,6 +3,8 @@ const MAX_CONNECTIONS = 10
 export const MAX_WITH_STALLED = 2 * MAX_CONNECTIONS
 /** A stalled lane gets another connection only while the stalled ones have fewer than this. */
 const MAX_STALLED = MAX_CONNECTIONS / 2
+/** Those that reads, or all others, may have together, so that writes without an answer never keep reads waiting. */
+const MAX_OF_KIND = 0.8 * MAX_WITH_STALLED
 /** The connections for writes to one row. They wait for each other in PostgreSQL, so more would gain nothing. */
 const MAX_SAME_ROW = 2
 /** A lane is stalled if it has had no answer for this long, in milliseconds. */
@@ -15,6 +17,7 @@ export type OnLaneChange = (lane: string, error?: unknown) => void
 export interface Waiting {
   /** The rows that it writes or locks, as far as its statements name them. */
   readonly rows: readonly string[]
+  readonly isRead: boolean
   start(): void
 }
 
@@ -64,11 +67,20 @@ export class Lanes {
   /** The connections with which each row is written. */
   readonly #rows = new Map<string, number>()
   readonly #onChange: OnLaneChange
+  /** When PostgreSQL has last answered, and when a connection was last lost or refused, by performance.now(). */
+  answeredAt = Number.NEGATIVE_INFINITY
+  lostAt = Number.NEGATIVE_INFINITY
+  #heldByReads = 0
   #held = 0
   #recheck: NodeJS.Timeout | undefined
 
   constructor(onChange: OnLaneChange = () => {}) {
     this.#onChange = onChange
+  }
+
+  /** Whether any statement has a connection. */
+  get isBusy(): boolean {
+    return this.#held > 0
   }
 
   /** The number of statements that wait for a connection. */
@@ -102,8 +114,9 @@ export class Lanes {
   }
 
   /** Returns a connection. A lane whose last statement failed stays silent, and becomes stalled, until it has an answer. */
-  leave(lane: Lane, { rows }: Waiting, failed: boolean): void {
+  leave(lane: Lane, { rows, isRead }: Waiting, failed: boolean): void {
     this.#held--
+    if (isRead) this.#heldByReads--
     if (--lane.held === 0 && !failed) lane.silentSince = undefined
     for (const row of rows) {
       const left = this.#heldFor(row) - 1
@@ -125,13 +138,14 @@ export class Lanes {
   #dispatch(): void {
     // A lane that gets a connection goes to the end of the queue, which this loop reaches again.
     for (const lane of this.#queue) {
-      const next = lane.waiting.findIndex(({ rows }) => rows.every((row) => this.#heldFor(row) < MAX_SAME_ROW))
+      const next = lane.waiting.findIndex((waiting) => this.#hasRoomFor(waiting))
       if (lane.waiting.length > 0 && (next < 0 || !this.#admits(lane))) continue
       this.#queue.delete(lane)
       const [waiting] = lane.waiting.splice(next, 1)
       if (!waiting) continue
       if (lane.waiting.length > 0) this.#queue.add(lane)
       this.#held++
+      if (waiting.isRead) this.#heldByReads++
       lane.held++
       for (const row of waiting.rows) this.#rows.set(row, this.#heldFor(row) + 1)
       lane.silentSince ??= performance.now()
@@ -143,6 +157,11 @@ export class Lanes {
         this.#recheck = undefined
         this.#dispatch()
       }, STALL_MS / 2).unref()
+  }
+
+  #hasRoomFor({ rows, isRead }: Waiting): boolean {
+    const held = isRead ? this.#heldByReads : this.#held - this.#heldByReads
+    return held < MAX_OF_KIND && rows.every((row) => this.#heldFor(row) < MAX_SAME_ROW)
   }
 
   #admits(lane: Lane): boolean {

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import type pg from 'pg'
-import { isCanceled, isRefusal, isStale, OutOfTime } from './errors.js'
+import { isCanceled, isOutdated, isRefusal, isStale, OutOfTime } from './errors.js'
 import type { Lane, Lanes, Waiting } from './lanes.js'
 import type { LostBackends } from './lost-backends.js'
 
@@ -9,16 +9,28 @@ export const MARGIN_MS = 400
 /** Timeouts are multiples of this, so that the statements of a batch have the same one. */
 const STEP_MS = 50
 
+/** Called for each statement when it ends, and for each connection that could not be had. */
+export type OnStatement = (operation: 'read' | 'write' | 'commit' | 'connect', seconds: number, error?: unknown) => void
+
 /** What all leases of a pool share. */
 export interface LeaseSource {
+  onStatement?: OnStatement
   lanes: Lanes
-  /** Undefined for the embedded database, whose clients share one session: its statements have no timeout of their own. */
-  backends: LostBackends | undefined
+  /**
+   * Clients of the embedded database share one session: its statements have no timeout of their own. Those of a pooler
+   * share many, so a timeout must end with a transaction.
+   */
+  kind: 'server' | 'pooler' | 'embedded'
+  backends: Pick<LostBackends, 'writing' | 'ended'> | undefined
   /** The `statement_timeout` of each connection, in milliseconds. */
   statementTimeoutMs: number
   /** That of writes which share a connection: so that all of them end before the client of the first one gives up. */
   sharedTimeoutMs: number
   connect(): Promise<pg.PoolClient>
+  /** Called if a prepared statement cannot be used anymore. */
+  onOutdated(name: string | undefined): void
+  /** The text of a statement as it is sent. */
+  textOf(sql: string): string
 }
 
 export interface LeaseOptions {
@@ -33,8 +45,8 @@ export interface LeaseOptions {
 
 type Connection = pg.PoolClient & { processID?: number | null }
 
-/** The `statement_timeout` of connections, where it is not that of the source; NaN if it is unknown. */
-const timeouts = new WeakMap<Connection, number>()
+/** The `statement_timeout` of connections or transactions, where it is not that of the source; NaN if it is unknown. */
+const timeouts = new WeakMap<Connection | Lease, number>()
 
 /** A connection for a limited time. When the time is over, the connection is closed. */
 export class Lease {
@@ -55,12 +67,14 @@ export class Lease {
     this.#source = source
     this.#options = options
     const { lanes, backends } = source
-    const { lane, rows, isRead, endsAt } = options
+    const { lane, rows, isRead = false, endsAt } = options
+    const createdAt = performance.now()
     let giveUp = (_: Error) => {}
     let start = () => {}
     this.client = new Promise((resolve, reject) => {
       giveUp = reject
       start = () => {
+        const startedAt = performance.now()
         source.connect().then(
           (client) => {
             this.#connected = client.on('error', this.#onError)
@@ -68,6 +82,8 @@ export class Lease {
             else resolve(client)
           },
           (error) => {
+            lanes.lostAt = performance.now()
+            source.onStatement?.('connect', (lanes.lostAt - startedAt) / 1000, error)
             this.#fail(error)
             this.release()
             reject(error)
@@ -75,12 +91,14 @@ export class Lease {
         )
       }
     })
-    this.#waiting = { rows, start }
+    this.#waiting = { rows, isRead, start }
     this.#timer = setTimeout(
       () => {
         this.#late = true
-        giveUp(new OutOfTime())
+        const late = new OutOfTime()
+        giveUp(late)
         if (!lanes.cancel(lane, this.#waiting)) this.#close()
+        else source.onStatement?.('connect', (performance.now() - createdAt) / 1000, late)
       },
       Math.max(0, endsAt - performance.now()),
     )
@@ -99,6 +117,7 @@ export class Lease {
 
   readonly #onError = (error: Error) => {
     this.#lost = error
+    this.#source.lanes.lostAt = performance.now()
     this.#fail(error)
   }
 
@@ -109,34 +128,66 @@ export class Lease {
 
   /** Late statements get less time, so that they end before the lease does. */
   #setTimeout(client: Connection): void {
-    const { backends, statementTimeoutMs: usual, sharedTimeoutMs: shared } = this.#source
+    const { kind, statementTimeoutMs: usual, sharedTimeoutMs: shared } = this.#source
     const { endsAt, takesSharedTimeout } = this.#options
-    if (!backends) return
-    const current = timeouts.get(client) ?? usual
+    if (kind === 'embedded') return
+    const isPooler = kind === 'pooler'
+    const [owner, unset] = isPooler ? [this, Number.NaN] : [client, usual]
+    const current = timeouts.get(owner) ?? unset
     this.hasSharedTimeout = takesSharedTimeout === 'always' || (takesSharedTimeout === 'ifSet' && current === shared)
     const most = this.hasSharedTimeout ? shared : usual
     const left = endsAt - performance.now() - MARGIN_MS
     const timeout = left > most - STEP_MS ? most : Math.max(1, left - (left % STEP_MS))
     if (timeout === current) return
-    timeouts.set(client, timeout)
-    client.query(`SET statement_timeout = ${timeout}`).catch(() => {})
+    timeouts.set(owner, timeout)
+    const set = isPooler
+      ? `SET LOCAL idle_in_transaction_session_timeout = ${usual + MARGIN_MS}; SET LOCAL statement_timeout = ${timeout}`
+      : `SET statement_timeout = ${timeout}`
+    client.query(set).catch(() => {})
   }
 
+  /**
+   * A statement that is a transaction of its own. Through a pooler, a write needs one that holds its timeout. A read needs
+   * none: it overwrites nothing.
+   */
+  async runAlone(client: pg.PoolClient, statement: pg.QueryConfig): Promise<pg.QueryResult> {
+    if (this.#source.kind !== 'pooler') return this.run(client, statement)
+    if (this.#options.isRead) return this.#send(client, statement)
+    client.query('BEGIN').catch(() => {})
+    timeouts.delete(this)
+    const [result] = await Promise.all([this.run(client, statement), this.#send(client, { text: 'COMMIT' })])
+    return result
+  }
+
+  /** A statement of a transaction that has begun, or that has the whole connection. */
   run(client: pg.PoolClient, statement: pg.QueryConfig): Promise<pg.QueryResult> {
     this.#setTimeout(client)
-    const { lane } = this.#options
-    return client.query(statement).then(
+    return this.#send(client, statement)
+  }
+
+  #send(client: pg.PoolClient, { text, ...statement }: pg.QueryConfig): Promise<pg.QueryResult> {
+    const { lane, isRead } = this.#options
+    const { lanes, onStatement } = this.#source
+    const operation = text === 'COMMIT' ? 'commit' : isRead ? 'read' : 'write'
+    const sentAt = performance.now()
+    return client.query({ ...statement, text: this.#source.textOf(text) }).then(
       (result) => {
+        lanes.answeredAt = performance.now()
+        onStatement?.(operation, (lanes.answeredAt - sentAt) / 1000)
         // A rollback undoes SET, and does not show that the tables of the transaction answer.
         if (result.command !== 'ROLLBACK') lane.answered()
-        else if (timeouts.has(client)) timeouts.set(client, Number.NaN)
+        else for (const owner of [client, this]) if (timeouts.has(owner)) timeouts.set(owner, Number.NaN)
         return result
       },
       (error) => {
+        const reason = this.#late ? new OutOfTime() : error
+        onStatement?.(operation, (performance.now() - sentAt) / 1000, reason)
+        if (isRefusal(error)) lanes.answeredAt = performance.now()
+        if (isRefusal(error) && isOutdated(error)) this.#source.onOutdated(statement.name)
         if (!isRefusal(error) || isStale(error)) this.#onError(error as Error)
         else if (isCanceled(error)) this.#fail(error)
         else lane.answered()
-        throw this.#late ? new OutOfTime() : error
+        throw reason
       },
     )
   }

@@ -87,3 +87,34 @@ export class LostBackends {
     this.#writingEnds()
   }
 }
+
+/** Behind a pooler, nobody knows which backend had a connection. Those that wait for a standby can be counted. */
+const WAITING = `
+  SELECT count(*)::int AS count FROM pg_stat_activity WHERE application_name = $1 AND wait_event = 'SyncRep'`
+
+/** The connections to a pooler that this gateway has given up: as many as there are backends that wait for a standby. */
+export class LostConnections implements Pick<LostBackends, 'writing' | 'ended'> {
+  readonly writing = undefined
+  readonly #options: Pick<LostBackendsOptions, 'applicationName' | 'query'>
+  readonly #lost: (() => void)[] = []
+
+  constructor(options: Pick<LostBackendsOptions, 'applicationName' | 'query'>) {
+    this.#options = options
+  }
+
+  /** Resolves when a backend has ended. */
+  ended(): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.#lost.push(resolve) === 1) void this.#watch()
+    })
+  }
+
+  async #watch(): Promise<void> {
+    const { query, applicationName } = this.#options
+    while (this.#lost.length > 0) {
+      const rows = await query<{ count: number }>(WAITING, [applicationName]).catch(() => undefined)
+      if (rows?.[0]) for (const end of this.#lost.splice(rows[0].count)) end()
+      if (this.#lost.length > 0) await sleep(POLL_MS, undefined, { ref: false })
+    }
+  }
+}

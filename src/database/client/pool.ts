@@ -1,28 +1,37 @@
-import { createHash, randomUUID } from 'node:crypto'
-import { Socket } from 'node:net'
+import { randomUUID } from 'node:crypto'
 import pg from 'pg'
-import { isCanceled, isConflict, isRefusal, OutOfTime } from './errors.js'
+import { conflictDelay, isCanceled, isConflict, isRefusal, MAX_REPEATS, OutOfTime } from './errors.js'
+import { GatheringSocket } from './gathering-socket.js'
 import { type Lane, Lanes, MAX_WITH_STALLED, type OnLaneChange } from './lanes.js'
 import { Lease, type LeaseSource, MARGIN_MS } from './lease.js'
-import { LostBackends, type LostBackendsOptions } from './lost-backends.js'
-import { isRead, laneOf, rowIndexOf } from './statement.js'
+import { LostBackends, type LostBackendsOptions, LostConnections } from './lost-backends.js'
+import { Shapes } from './shapes.js'
+import { inStatementSpan, isRead } from './statement.js'
 import { TransactionClient } from './transaction.js'
 
 /** The most statements that share a connection. Each one waits for those before it, and for the disk if they write. */
 const MAX_SHARED_READS = 16
 const MAX_SHARED_WRITES = 8
 
-/** How often a statement or a transaction is repeated that PostgreSQL rolled back because of a conflict with another. */
-export const MAX_REPEATS = 4
+/** For how long a pool that has answered counts as reachable while it has nothing to do. */
+const RECENT_MS = 5_000
 
-export interface ConnectionPoolOptions extends pg.PoolConfig {
+export interface ConnectionPoolOptions extends pg.PoolConfig, Pick<LeaseSource, 'onStatement'> {
   connectionString: string
   /** How long a statement or a transaction may take, the wait for a connection included, in milliseconds. */
   timeoutMs: number
-  /** For a server: asks it over a connection that is not of this pool. Undefined: the embedded database. */
-  ask?: LostBackendsOptions['query']
+  /** The embedded database has one session for all. A pooler gives each transaction one of its own. */
+  kind: 'server' | 'pooler' | 'embedded'
+  /** Asks the server over a connection that is not of this pool. */
+  ask: LostBackendsOptions['query']
+  /** The text of a statement as it is sent. */
+  textOf?: (sql: string) => string
   onLaneChange?: OnLaneChange
 }
+
+// Lists are read in the order of their indexes, which PostgreSQL gives up for a sort where it expects few rows and there are
+// many. A plan that it makes once for all values is not misled by the last values of a column either.
+const PLANNING = '-c plan_cache_mode=force_generic_plan -c enable_sort=off -c enable_bitmapscan=off -c jit=off'
 
 interface PendingStatement {
   statement: pg.QueryConfig
@@ -37,28 +46,11 @@ interface PendingStatement {
   reject: (error: unknown) => void
 }
 
-/** A socket that sends everything written in one turn of the event loop together: system calls are expensive. */
-class GatheringSocket extends Socket {
-  #gathering = false
-
-  override write = ((...args: [never]) => {
-    if (!this.#gathering) {
-      this.#gathering = true
-      this.cork()
-      setImmediate(() => {
-        this.#gathering = false
-        this.uncork()
-      })
-    }
-    return super.write(...args)
-  }) as Socket['write']
-}
-
-interface Shape {
-  name: string
-  lane: Lane
-  isRead: boolean
-  rowIndex: number | undefined
+/** How given-up connections are followed. Those of the embedded database end with its one session. */
+const lostOf = {
+  server: (options: LostBackendsOptions) => new LostBackends(options),
+  pooler: (options: LostBackendsOptions) => new LostConnections(options),
+  embedded: undefined,
 }
 
 /**
@@ -71,17 +63,21 @@ interface Shape {
  */
 export class ConnectionPool extends pg.Pool {
   readonly #timeoutMs: number
-  readonly #isServer: boolean
+  readonly #kind: ConnectionPoolOptions['kind']
   readonly #lanes: Lanes
   readonly #leases: LeaseSource
-  readonly #shapes = new Map<string, Shape>()
+  readonly #shapes: Shapes
   /** What can still be joined in this turn of the event loop: reads by lane, writes by text. */
   readonly #open = new Map<Lane | string, PendingStatement[]>()
 
-  constructor({ timeoutMs, ask, onLaneChange, connectionString, ...config }: ConnectionPoolOptions) {
+  constructor(options: ConnectionPoolOptions) {
+    const { timeoutMs, kind, ask, textOf = (sql) => sql, onLaneChange, connectionString, ...config } = options
     const url = new URL(connectionString)
-    const applicationName = `${url.searchParams.get('application_name') ?? 'petstore'} ${randomUUID().slice(0, 8)}`
+    // PostgreSQL cuts names at 63 bytes, and this one must be unique.
+    const given = Buffer.from(url.searchParams.get('application_name') ?? 'petstore').subarray(0, 54)
+    const applicationName = `${given} ${randomUUID().slice(0, 8)}`
     url.searchParams.set('application_name', applicationName)
+    if (kind === 'server') url.searchParams.set('options', `${PLANNING} ${url.searchParams.get('options') ?? ''}`)
     // Before the pool closes the connection, so that a statement that waits for a lock costs none.
     const statementTimeoutMs = timeoutMs - MARGIN_MS
     super({
@@ -89,25 +85,28 @@ export class ConnectionPool extends pg.Pool {
       connectionString: url.href,
       max: MAX_WITH_STALLED,
       connectionTimeoutMillis: timeoutMs,
-      statement_timeout: statementTimeoutMs,
+      // A pooler refuses startup parameters: its connections are shared.
+      ...(kind !== 'pooler' && { statement_timeout: statementTimeoutMs }),
       // If the gateway is out of reach, its locks are released. The one session of the embedded database must not end.
-      ...(ask && {
-        idle_in_transaction_session_timeout: timeoutMs,
-        pipeline: true,
-        stream: () => new GatheringSocket(),
-      }),
+      ...(kind === 'server' && { idle_in_transaction_session_timeout: timeoutMs }),
+      ...(kind !== 'embedded' && { pipeline: true, stream: () => new GatheringSocket() }),
     } as pg.PoolConfig)
-    // A connection that breaks before it is handed over must not end the process.
-    this.on('connect', (client) => client.on('error', () => {}))
+    // A connection that breaks while nobody has it must not end the process.
+    this.on('error', () => {}).on('connect', (client) => client.on('error', () => {}))
     this.#timeoutMs = timeoutMs
-    this.#isServer = ask !== undefined
+    this.#kind = kind
     this.#lanes = new Lanes(onLaneChange)
+    this.#shapes = new Shapes({ lanes: this.#lanes, areNamed: kind === 'server', textOf })
     this.#leases = {
       lanes: this.#lanes,
-      backends: ask && new LostBackends({ query: ask, applicationName, statementTimeoutMs }),
+      onStatement: options.onStatement,
+      backends: lostOf[kind]?.({ query: ask, applicationName, statementTimeoutMs }),
+      kind,
       statementTimeoutMs,
       sharedTimeoutMs: Math.floor(statementTimeoutMs / MAX_SHARED_WRITES),
       connect: () => super.connect(),
+      onOutdated: (name) => this.#shapes.renew(name),
+      textOf: (sql) => this.#shapes.textOf(sql),
     }
   }
 
@@ -117,27 +116,31 @@ export class ConnectionPool extends pg.Pool {
   }
 
   /**
-   * PostgreSQL keeps a named statement until its connection closes. Only the first thousand statements get a name,
-   * because lists of ids make a different statement for each length. In the one session of the embedded database, names
-   * would collide.
+   * Whether requests are answered: since a moment, by performance.now(), or if there are none now, within the last seconds.
    */
-  statementName(sql: string): string | undefined {
-    return this.#isServer ? this.#shapeOf(sql).name : undefined
+  answersSince(moment: number): boolean {
+    const { answeredAt, lostAt, isBusy } = this.#lanes
+    return answeredAt > moment || (!isBusy && answeredAt > Math.max(lostAt, performance.now() - RECENT_MS))
   }
 
-  #shapeOf(sql: string): Shape {
-    let shape = this.#shapes.get(sql)
-    if (!shape) {
-      const named = this.#shapes.size < 1000
-      const name = named ? createHash('sha256').update(sql).digest('hex').slice(0, 32) : ''
-      shape = { name, lane: this.#lanes.get(laneOf(sql)), isRead: isRead(sql), rowIndex: rowIndexOf(sql) }
-      if (named) this.#shapes.set(sql, shape)
+  /** Opens the first connection. Its backend is not the one that its server has named if a pooler is between. */
+  async open(table: string): Promise<{ isShared: boolean }> {
+    const client = (await super.connect()) as pg.PoolClient & { processID?: number }
+    try {
+      const { rows } = await client.query(`SELECT pg_backend_pid() AS pid, EXISTS (SELECT FROM ${table})`)
+      return { isShared: rows[0].pid !== client.processID }
+    } finally {
+      client.release()
     }
-    return shape
+  }
+
+  /** The name under which a connection prepares a statement. */
+  statementName(sql: string): string | undefined {
+    return this.#shapes.nameOf(sql)
   }
 
   #rowOf({ text, values }: pg.QueryConfig): string | undefined {
-    const { lane, rowIndex } = this.#shapeOf(text)
+    const { lane, rowIndex } = this.#shapes.of(text)
     const row = rowIndex === undefined ? undefined : values?.[rowIndex]
     return row === undefined || row === null ? undefined : `${lane.name} ${row}`
   }
@@ -147,24 +150,24 @@ export class ConnectionPool extends pg.Pool {
     const endsAt = performance.now() + this.#timeoutMs
     const lease = (first: pg.QueryConfig) => {
       const row = this.#rowOf(first)
-      const { lane } = this.#shapeOf(first.text)
+      const { lane } = this.#shapes.of(first.text)
       return new Lease(this.#leases, { lane, rows: row === undefined ? [] : [row], endsAt })
     }
     return Promise.resolve(new TransactionClient(lease) as unknown as pg.PoolClient)
   }
 
   override query(statement: pg.QueryConfig | string, values?: unknown) {
-    return new Promise<never>((resolve, reject) => {
-      const config = typeof statement === 'string' ? { text: statement, values: values as unknown[] } : statement
-      const [row, arrivedAt] = [this.#rowOf(config), performance.now()]
-      this.#add({ statement: config, repeats: 0, row, isAlone: false, arrivedAt, resolve, reject })
-    })
+    const config = typeof statement === 'string' ? { text: statement, values: values as unknown[] } : statement
+    const [row, arrivedAt] = [this.#rowOf(config), performance.now()]
+    const pending = { statement: config, repeats: 0, row, isAlone: false, arrivedAt }
+    const answer = () => new Promise<never>((resolve, reject) => this.#add({ ...pending, resolve, reject }))
+    return inStatementSpan(config.text, answer)
   }
 
   #add(pending: PendingStatement): void {
     const { row, isAlone, statement } = pending
-    const { lane, isRead } = this.#shapeOf(statement.text)
-    if (!this.#isServer || isAlone || (row !== undefined && this.#lanes.isWritten(row)))
+    const { lane, isRead } = this.#shapes.of(statement.text)
+    if (this.#kind === 'embedded' || isAlone || (row !== undefined && this.#lanes.isWritten(row)))
       return void this.#send([pending])
     const [group, most] = isRead ? [lane, MAX_SHARED_READS] : [statement.text, MAX_SHARED_WRITES]
     const open = this.#open.get(group)
@@ -182,7 +185,7 @@ export class ConnectionPool extends pg.Pool {
 
   async #send(batch: PendingStatement[]): Promise<void> {
     const [{ statement, arrivedAt, isAlone }] = batch as [PendingStatement]
-    const { lane, isRead } = this.#shapeOf(statement.text)
+    const { lane, isRead } = this.#shapes.of(statement.text)
     const lease = new Lease(this.#leases, {
       lane,
       rows: batch.flatMap(({ row }) => row ?? []),
@@ -202,7 +205,7 @@ export class ConnectionPool extends pg.Pool {
   async #run(lease: Lease, client: pg.PoolClient, pending: PendingStatement): Promise<void> {
     const { statement, repeats, resolve, reject } = pending
     try {
-      resolve((await lease.run(client, statement)) as never)
+      resolve((await lease.runAlone(client, statement)) as never)
     } catch (error) {
       if (lease.hasSharedTimeout && isRefusal(error) && isCanceled(error)) this.#add({ ...pending, isAlone: true })
       else if (repeats < MAX_REPEATS && isRepeatable(error, statement.text)) this.#repeat(pending)
@@ -212,12 +215,10 @@ export class ConnectionPool extends pg.Pool {
 
   #repeat(pending: PendingStatement): void {
     pending.repeats++
+    pending.statement.name &&= this.statementName(pending.statement.text)
     setTimeout(() => this.#add(pending), conflictDelay(pending.repeats))
   }
 }
-
-/** Random, so that conflicting statements do not conflict again; in milliseconds. */
-export const conflictDelay = (repeats: number) => Math.random() * 20 * 2 ** repeats
 
 /**
  * A statement that is a transaction of its own may run again if PostgreSQL rolled it back, because of a deadlock or a

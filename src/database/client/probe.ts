@@ -1,39 +1,51 @@
 import pg from 'pg'
 import { inTime } from '../../deadline.js'
 import type { Logger } from '../../log.js'
+import { isFull } from './errors.js'
 
 const TIMEOUT_MS = 2_000
 const late = () => new Error(`the database did not answer within ${TIMEOUT_MS / 1000} seconds`)
 
+/** What requests may expect: answers, answers to reads, or to wait for one of few connections. */
+export type Reachability = 'ok' | 'read-only' | 'full'
+
+export interface ProbeOptions {
+  connectionString: string
+  log?: Logger
+  /** Whether requests have had an answer since a moment, by performance.now(). */
+  answersSince: (moment: number) => boolean
+}
+
+/** Answers that say why there is no connection now; the network's say that nobody is there. */
+const isRefused = ({ code = '' }: { code?: string }) => !/^(E[A-Z]|57P)/.test(code)
+
 /**
  * Asks the database whether it answers, over a connection of its own, because a busy pool does not mean that the
- * database is unreachable. Pings that overlap are one. Logs when the database stops and starts answering.
+ * database is unreachable. Nor does a probe without a connection, if requests are answered. Pings that overlap are one.
+ * Logs when the database stops and starts answering.
  */
 export class Probe {
-  readonly #connectionString: string
-  readonly #log: Logger | undefined
+  readonly #options: ProbeOptions
   #client: pg.Client | undefined
   #connecting: Promise<pg.Client> | undefined
-  #pinging: Promise<void> | undefined
-  #away = false
+  #pinging: Promise<Reachability> | undefined
+  #said: Reachability | 'away' = 'ok'
 
-  constructor(connectionString: string, log?: Logger) {
-    this.#connectionString = connectionString
-    this.#log = log
+  constructor(options: ProbeOptions) {
+    this.#options = options
   }
 
   /** Rejects if the database does not answer within two seconds. */
-  ping(): Promise<void> {
+  ping(): Promise<Reachability> {
+    const startedAt = performance.now()
     this.#pinging ??= inTime(this.#pingTwice(), TIMEOUT_MS, late)
       .then(
-        () => {
-          if (this.#away) this.#log?.info('the database is reachable again')
-          this.#away = false
-        },
+        ([row]) => this.#say(row?.readOnly === 'on' ? 'read-only' : 'ok'),
         (error) => {
           this.close()
-          if (!this.#away) this.#log?.warn({ err: error }, 'the database is unreachable')
-          this.#away = true
+          if (isFull(error)) return this.#say('full', error)
+          if (isRefused(error) && this.#options.answersSince(startedAt)) return this.#say('ok')
+          this.#say('away', error)
           throw error
         },
       )
@@ -41,6 +53,18 @@ export class Probe {
         this.#pinging = undefined
       })
     return this.#pinging
+  }
+
+  #say<State extends Reachability | 'away'>(state: State, error?: unknown): State {
+    const { log } = this.#options
+    if (state !== this.#said) {
+      if (state === 'ok') log?.info('the database is reachable again')
+      if (state === 'away') log?.warn({ err: error }, 'the database is unreachable')
+      if (state === 'full') log?.warn({ err: error }, 'the database has no connection left')
+      if (state === 'read-only') log?.warn('the database is read-only: a standby?')
+    }
+    this.#said = state
+    return state
   }
 
   /** Asks something else over the same connection, with the same patience. */
@@ -60,13 +84,15 @@ export class Probe {
   }
 
   /** A connection that was closed since the last ping does not mean that the database is unreachable. */
-  #pingTwice(): Promise<unknown> {
+  #pingTwice() {
     const used = this.#client !== undefined
     const startedAt = performance.now()
-    return this.#ask('SELECT 1', []).catch((error) => {
+    const ask = () =>
+      this.#ask<{ readOnly: string }>(`SELECT current_setting('transaction_read_only') AS "readOnly"`, [])
+    return ask().catch((error) => {
       this.close()
       if (!used || performance.now() - startedAt > TIMEOUT_MS / 2) throw error
-      return this.#ask('SELECT 1', [])
+      return ask()
     })
   }
 
@@ -81,7 +107,7 @@ export class Probe {
 
   async #connect(): Promise<pg.Client> {
     const client = new pg.Client({
-      connectionString: this.#connectionString,
+      connectionString: this.#options.connectionString,
       keepAlive: true,
       connectionTimeoutMillis: TIMEOUT_MS,
     })

@@ -1,3 +1,5 @@
+import { describeStatement, inSpan } from '../../tracing.js'
+
 // What the text of a statement says about it. Texts come from Prisma and from our own code, never from a client.
 
 /** A comment in which a statement names its lane, and the parameter that names the row for which it may wait. */
@@ -16,14 +18,19 @@ export const isLast = (sql: string): boolean => sql.startsWith(LAST_COMMENT)
 /** Whether it may share a connection with others, and may be sent again if its connection was lost. */
 export const isRead = (sql: string): boolean => /^\s*SELECT\b/.test(sql) && !LOCKS.test(sql)
 
+const tablesOf = (sql: string) => [...new Set(Array.from(sql.matchAll(TABLES), ([, table = '']) => table))].sort()
+
 /** The name of its lane: `SELECT Category Pet`. One that locks rows may wait for others, so reads do not wait for it. */
 export function laneOf(sql: string): string {
   const [, named] = NAMED.exec(sql) ?? []
   if (named) return named
-  const tables = new Set(Array.from(sql.matchAll(TABLES), ([, table]) => table))
   const verb = LOCKS.test(sql) ? 'LOCK' : /\w+/.exec(sql)?.[0]
-  return [verb, ...[...tables].sort()].join(' ')
+  return [verb, ...tablesOf(sql)].join(' ')
 }
+
+/** Sends it in a span that its verb and tables name. */
+export const inStatementSpan = <T>(sql: string, send: () => T): T =>
+  inSpan(() => describeStatement(/^(?:\/\*.*?\*\/)?\s*(\w+)/.exec(sql)?.[1] ?? '', tablesOf(sql)), send)
 
 /** The index of the value that names the row that a statement writes or locks; undefined if there is none. */
 export function rowIndexOf(sql: string): number | undefined {

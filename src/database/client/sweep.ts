@@ -14,7 +14,7 @@ export interface SweepOptions {
 
 /** Deletes old rows regularly, in small batches that delay other requests little. Returns the function that ends it. */
 export function sweepRegularly({ prisma, log, table, condition, everyMs }: SweepOptions): () => void {
-  const name = Prisma.raw(`"${table}"`)
+  const name = Prisma.raw(`"public"."${table}"`)
   async function sweep() {
     try {
       for (let deleted = ROWS; deleted === ROWS; )

@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events'
 import type pg from 'pg'
 import { isConflict } from './errors.js'
 import type { Lease } from './lease.js'
-import { isLast } from './statement.js'
+import { inStatementSpan, isLast } from './statement.js'
 
 const NO_ROWS: pg.QueryResult = { command: '', rows: [], fields: [], rowCount: 0, oid: 0 }
 
@@ -25,7 +25,14 @@ export class TransactionClient extends EventEmitter {
     this.#createLease = createLease
   }
 
-  async query(statement: pg.QueryConfig) {
+  /** BEGIN has no span, because it is sent with the statement that follows. */
+  query(statement: pg.QueryConfig) {
+    const { text } = statement
+    if (/^(BEGIN|SET)\b/.test(text)) return this.#query(statement)
+    return inStatementSpan(text, () => this.#query(statement))
+  }
+
+  async #query(statement: pg.QueryConfig) {
     // Nothing waits for this operation anymore. Its connection may belong to another transaction by now.
     if (this.#isOver) throw new Error('The transaction has ended.')
     if (this.#ended) return statement.text === 'ROLLBACK' ? this.#ended.catch(() => NO_ROWS) : this.#ended

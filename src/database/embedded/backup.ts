@@ -14,7 +14,8 @@ import { createGunzip, createGzip } from 'node:zlib'
 import pg from 'pg'
 import { Prisma } from '../../../prisma/generated/client/client.js'
 import { StartupError } from '../../settings.js'
-import { migrate, readMigrations } from '../migrations.js'
+import { readMigrations } from '../history.js'
+import { migrate } from '../migrations.js'
 import { withSession } from '../session.js'
 import { openEmbedded } from './open.js'
 
@@ -187,7 +188,8 @@ export async function inspect(file: string): Promise<Summary> {
  */
 export async function restore(file: string, { migrations, demoKeys, sequences }: Summary, dataDir: string) {
   async function fill(url: string): Promise<void> {
-    await migrate(url, { migrations: readMigrations().filter(({ name }) => migrations.includes(name)) })
+    const known = readMigrations().filter(({ name }) => migrations.includes(name))
+    await migrate(url, { migrations: known, isEmbedded: true })
     await withSession({ connectionString: url }, async (client) => {
       await client.query('BEGIN')
       // Rows come back as they were, in any order: no trigger adds others, and foreign keys held when they were read.
@@ -211,7 +213,7 @@ export async function restore(file: string, { migrations, demoKeys, sequences }:
         await client.query('SELECT setval(quote_ident($1)::regclass, $2::bigint, $3)', sequence)
       await client.query('COMMIT')
     })
-    await migrate(url)
+    await migrate(url, { isEmbedded: true })
     if (demoKeys) writeFileSync(join(dataDir, 'demo-keys.json'), demoKeys, { mode: 0o600 })
   }
   await (await openEmbedded({ dataDir, port: 0, fill })).close()

@@ -1,8 +1,9 @@
 import { once } from 'node:events'
-import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
+import { projectPath } from '../../project.js'
 import { StartupError } from '../../settings.js'
 import { acquireLock, type Lock } from './lock.js'
 
@@ -43,7 +44,7 @@ const urlOf = (port: number) => `postgresql://postgres:postgres@127.0.0.1:${port
 export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> {
   if (options.inMemory) return start('memory://', options)
   const folder = resolve(options.dataDir)
-  const made = await unlessUnusable(folder, () => mkdirSync(folder, { recursive: true, mode: 0o700 }))
+  const made = await unlessUnusable(folder, () => makeFolder(folder))
   for (const end = Date.now() + JOIN_TIMEOUT; ; await sleep(100)) {
     const lock = await unlessUnusable(folder, () => acquireLock(folder))
     if ('release' in lock) {
@@ -61,6 +62,19 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> 
       `DATA_DIR ${folder} is in use by ${who}${where}; stop that process or set DATA_DIR to another folder`,
     )
   }
+}
+
+/** Returns the first folder that it has made. Not `recursive`: in some file systems, Node 20 would never return. */
+function makeFolder(folder: string): string | undefined {
+  if (existsSync(folder)) return mkdirSync(folder, { recursive: true })
+  const made = makeFolder(dirname(folder))
+  try {
+    mkdirSync(folder, { mode: 0o700 })
+  } catch (error) {
+    // Another process has made it.
+    if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) throw error
+  }
+  return made ?? folder
 }
 
 async function openLocked(folder: string, lock: Lock, options: EmbeddedOptions): Promise<Embedded> {
@@ -130,7 +144,7 @@ async function unlessUnusable<T>(folder: string, action: () => T | Promise<T>): 
 }
 
 async function start(directory: string, { port, onLost }: EmbeddedOptions): Promise<Embedded> {
-  const worker = new Worker(new URL('./worker.mjs', import.meta.url), {
+  const worker = new Worker(projectPath('src/database/embedded/worker.mjs'), {
     workerData: { directory, port },
     execArgv: [],
     stdout: true,
