@@ -1,10 +1,20 @@
 import { type Cluster, Redis } from 'ioredis'
 import type { Logger } from '../log.js'
+import type { RedisTarget } from '../redis-url.js'
+import { explain, isSelect } from './client.js'
 import type { MemoryStore } from './memory.js'
 import type { RedisStore } from './redis.js'
-import type { RateLimiter } from './result.js'
+import type { ObserveCommand, RateLimiter } from './result.js'
 
 const HEARTBEAT_MS = 500
+/** How long a slot counts as moving after it has refused a decision, and how long the log is quiet about it. */
+const MOVING_MS = 1_000
+const QUIET_MS = 60_000
+
+interface Connection {
+  client: Redis | Cluster
+  store: RedisStore
+}
 
 /**
  * Counts in Redis, and in memory while Redis is unreachable. Memory mirrors the last reply of Redis, so that counting
@@ -12,31 +22,75 @@ const HEARTBEAT_MS = 500
  * alone and what it lost in a restart. A Redis that cannot be reached at first is no error.
  */
 export async function openFailover(
-  client: Redis | Cluster,
-  redis: RedisStore,
+  target: RedisTarget,
+  connect: (kind?: RedisTarget['kind']) => Connection,
   memory: MemoryStore,
   log: Logger,
 ): Promise<RateLimiter> {
+  let { client, store } = watch(connect())
   let heartbeat: NodeJS.Timeout | undefined
   let closed = false
   /** Once Redis has failed, no request touches it until the heartbeat has reached it again. */
   let away = false
+  let wasReached = false
+  /** Why the connection must not be used although it works: it leads to another database. */
+  let misled: unknown
   /** In the slot that failed last: a part of a cluster may be unreachable. */
-  let probe = redis.key('probe')
+  let probe = store.key('probe')
+  let observe: ObserveCommand | undefined
+  let movingUntil = 0
+  let quietUntil = 0
+
+  function watch(connection: Connection): Connection {
+    const { client: own } = connection
+    own.on('connect', () => {
+      misled = undefined
+    })
+    // The first to know, and with the reason. Without a listener the event would end the process.
+    own.on('error', (error) => {
+      if (own !== client) return
+      if (isSelect(error.command)) misled = error
+      lose(error)
+    })
+    connection.store.observe = (...told) => observe?.(...told)
+    return connection
+  }
 
   function lose(error: unknown, failed = probe): void {
     if (away) return
     away = true
     probe = failed
-    log.warn({ err: error }, 'Redis is unreachable: this gateway counts alone')
+    log.warn({ err: explain(error, target, wasReached) }, 'Redis is unreachable: this gateway counts alone')
+  }
+
+  /** Keys of a slot that is half on another node are refused until all of them have moved. Other keys are not affected. */
+  function tellMoving(): void {
+    const now = Date.now()
+    if (now > quietUntil) log.warn('Redis moves a slot: this gateway counts the keys in it alone until it has moved')
+    movingUntil = now + MOVING_MS
+    quietUntil = now + QUIET_MS
+  }
+
+  /** One URL may lead to any node of a cluster, such as its configuration endpoint: only the server knows. */
+  async function recognize(): Promise<void> {
+    if (target.kind !== 'server' || !(client instanceof Redis)) return
+    // Not every user may ask.
+    const info = await store.inTime(client.info('server')).catch(() => '')
+    if (closed || !info.includes('redis_mode:cluster')) return
+    client.disconnect()
+    ;({ client, store } = watch(connect('cluster')))
+    await client.connect().catch(() => {})
   }
 
   /** A write, because a replica, a full or a half-loaded Redis still answers a ping. Also notices a loss when idle. */
   async function beat(): Promise<void> {
     try {
-      await redis.inTime(client.set(probe, '', 'PX', HEARTBEAT_MS))
+      if (misled) throw misled
+      if (away || !wasReached) await recognize()
+      await store.inTime(client.set(probe, '', 'PX', HEARTBEAT_MS))
       if (away && !closed) log.info('Redis is back: counting in it again')
       away = closed
+      wasReached = true
     } catch (error) {
       lose(error)
       // After a failover the old address may lead to the new master. Once a beat, not once for each request in flight.
@@ -45,25 +99,30 @@ export async function openFailover(
     if (!closed) heartbeat = setTimeout(beat, HEARTBEAT_MS).unref()
   }
 
-  // The first to know, and with the reason. Without a listener the event would end the process.
-  client.on('error', (error) => lose(error))
-  await client.connect().catch(() => {})
+  // Without Sentinels it would try for ever to connect.
+  const failed = new Promise((resolve) => client.once('error', resolve))
+  await Promise.race([client.connect().catch(() => {}), failed])
   await beat()
 
   return {
     get state() {
-      return away ? 'degraded' : 'redis'
+      return away || Date.now() < movingUntil ? 'degraded' : 'redis'
     },
     async consume(subject, cost) {
       if (away) return memory.consume(subject, cost)
       try {
-        const result = await redis.consume(subject, cost, memory.counters(subject.id))
+        const result = await store.consume(subject, cost, memory.counters(subject.id))
         memory.adopt(subject, result)
         return result
       } catch (error) {
-        lose(error, `${redis.key(subject.id)}:probe`)
+        if (/^Too many Cluster redirections/.test((error as Error).message)) tellMoving()
+        else lose(error, `${store.key(subject.id)}:probe`)
         return memory.consume(subject, cost)
       }
+    },
+    left: (subject) => (away ? 0 : memory.left(subject)),
+    observeCommands(listener) {
+      observe = listener
     },
     async close() {
       closed = away = true

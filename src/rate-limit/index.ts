@@ -1,6 +1,5 @@
-import { openFailover } from './failover.js'
+import { parseRedisUrl } from '../redis-url.js'
 import { MemoryStore } from './memory.js'
-import { createClient, RedisStore } from './redis.js'
 import type { RateLimiter, RateLimiterOptions } from './result.js'
 
 export { DAY_MS, GRACE_MS, STRIKES_MS } from './bans.js'
@@ -17,7 +16,18 @@ export const openRateLimiter = async (options: RateLimiterOptions): Promise<Rate
   const { redisUrl, log, keyPrefix = 'petstore', redisTimeoutMs = 100 } = options
   const rule = { ...options, banCarrySeconds: options.banCarrySeconds ?? 5 }
   const memory = new MemoryStore(rule, keyPrefix)
-  if (!redisUrl) return { consume: memory.consume.bind(memory), state: 'memory', close: async () => {} }
-  const client = createClient(redisUrl)
-  return openFailover(client, new RedisStore(client, rule, keyPrefix, redisTimeoutMs), memory, log)
+  // Memory decides at once: there is nothing to foresee.
+  if (!redisUrl) return { consume: memory.consume.bind(memory), left: () => 0, state: 'memory', close: async () => {} }
+  const target = parseRedisUrl(redisUrl)
+  // Loaded with their first use: they are a tenth of a start.
+  const [{ openFailover }, { createClient }, { RedisStore }] = await Promise.all([
+    import('./failover.js'),
+    import('./client.js'),
+    import('./redis.js'),
+  ])
+  const connect = (kind = target.kind) => {
+    const client = createClient(target, kind)
+    return { client, store: new RedisStore(client, rule, keyPrefix, redisTimeoutMs) }
+  }
+  return openFailover(target, connect, memory, log)
 }

@@ -1,65 +1,22 @@
 import { readFileSync } from 'node:fs'
-import { Cluster, Redis, type RedisOptions, type Result } from 'ioredis'
+import { Cluster, type Redis, type Result } from 'ioredis'
 import { RateLimiterRedis } from 'rate-limiter-flexible'
 import { inTime } from '../deadline.js'
 import { projectPath } from '../project.js'
-import { type Ban, type BanRule, type Bans, createBans, GRACE_MS } from './bans.js'
+import { type BanRule, type Bans, createBans, GRACE_MS } from './bans.js'
 import type { Counters } from './memory.js'
-import { type Counter, NOT_BEGUN, type RateLimitResult, type Subject, storeResult } from './result.js'
+import { NOT_BEGUN, type ObserveCommand, type RateLimitResult, type Subject, storeResult } from './result.js'
 
 declare module 'ioredis' {
   interface RedisCommander<Context> {
     /** See decide.lua. */
-    decide(
-      numberOfKeys: number,
-      keys: string[],
-      questions: string,
-      graceMs: number,
-    ): Result<[at: number, replies: string], Context>
+    decide(numberOfKeys: number, keys: string[], questions: string, graceMs: number): Result<number[], Context>
   }
 }
 
-const backOff = (attempt: number) => Math.min(50 * 2 ** attempt, 1_000)
-
-/** Several URLs with commas between them are the nodes of a cluster. */
-export const createClient = (urls: string): Redis | Cluster => {
-  const node = {
-    // Nothing waits for a connection, and nothing is sent twice: what was not answered may have been counted.
-    autoResendUnfulfilledCommands: false,
-    maxRetriesPerRequest: 0,
-    // These bound the handshake, and drop a connection that the network has silently lost.
-    connectTimeout: 1_000,
-    socketTimeout: 2_000,
-  } satisfies RedisOptions
-  const [url = '', ...more] = urls.split(',').map((url) => url.trim())
-  if (more.length === 0) {
-    return new Redis(url, { ...node, lazyConnect: true, enableOfflineQueue: false, retryStrategy: backOff })
-  }
-  // ioredis would retry these for longer than a request may wait.
-  const noRetries = { retryDelayOnFailover: 0, retryDelayOnClusterDown: 0, retryDelayOnTryAgain: 0, maxRedirections: 4 }
-  // The cluster names its other nodes without these.
-  const { protocol, username, password } = new URL(url)
-  const login = { username: decodeURIComponent(username), password: decodeURIComponent(password) }
-  const redisOptions = { ...node, ...(password && login), ...(protocol === 'rediss:' && { tls: {} }) }
-  const cluster = new Cluster([url, ...more], {
-    ...noRetries,
-    clusterRetryStrategy: backOff,
-    lazyConnect: true,
-    // A command for a node that is still connecting may wait as long as any other.
-    enableOfflineQueue: true,
-    redisOptions,
-  })
-  // ioredis would connect to a node only with the first command for it.
-  return cluster.on('+node', (node: Redis) => node.connect().catch(() => {}))
-}
-
-/** What the script replies to one question. */
-interface ScriptReply extends Partial<Ban> {
-  outcome: RateLimitResult['outcome']
-  windows: Counter[]
-  /** Set when a refusal is late: the bans within the last day. */
-  previousBans?: number
-}
+/** As the script numbers them; the third is a refusal that comes late. */
+const OUTCOMES = ['allowed', 'limited', 'limited', 'banned'] as const
+const [LATE, BANNED] = [2, 3]
 
 interface Question {
   subject: Subject
@@ -72,6 +29,7 @@ interface Question {
 
 /** Counts in Redis. `consume` rejects when Redis fails or does not answer in time. */
 export class RedisStore {
+  observe: ObserveCommand | undefined
   readonly #redis: Redis | Cluster
   readonly #bans: Bans
   readonly #keyPrefix: string
@@ -111,23 +69,35 @@ export class RedisStore {
 
   /** Rejects when Redis does not answer in time. ioredis' commandTimeout would count stalls of our own event loop, too. */
   inTime<T>(answer: Promise<T>): Promise<T> {
-    return inTime(answer, this.#timeoutMs, () => new Error(`Redis did not answer within ${this.#timeoutMs} ms`))
+    const began = performance.now()
+    const told = inTime(answer, this.#timeoutMs, () => new Error(`Redis did not answer within ${this.#timeoutMs} ms`))
+    const ended = (result: 'answered' | 'failed') => () => this.observe?.((performance.now() - began) / 1000, result)
+    told.then(ended('answered'), ended('failed'))
+    return told
   }
 
   async #ask(batch: Question[]): Promise<void> {
     if (this.#redis.status !== 'ready') throw new Error('Redis is not connected')
-    const keys = batch.flatMap(({ subject: { id } }) => [this.key(id), ...this.#bans.keys(`{${id}}`)])
-    const questions = batch.map(({ subject, cost, known }) => {
-      const windows = subject.windows.map(({ name, limit, seconds }) => {
+    const keys: string[] = []
+    const questions: (string | number)[] = []
+    for (const { subject, cost, known } of batch) {
+      keys.push(this.key(subject.id), ...this.#bans.keys(`{${subject.id}}`))
+      questions.push(cost, subject.windows.length)
+      for (const { name, limit, seconds } of subject.windows) {
         const { used, resetAt } = known?.[name] ?? NOT_BEGUN
-        return { name, limit, ms: seconds * 1000, used, resetAt }
-      })
-      return { cost, windows }
-    })
-    const [at, json] = await this.#redis.decide(keys.length, keys, JSON.stringify(questions), GRACE_MS)
-    const replies: ScriptReply[] = JSON.parse(json)
-    for (const [i, { subject, cost, resolve, reject }] of batch.entries()) {
-      const { outcome, windows, previousBans, ...ban } = replies[i] as ScriptReply
+        questions.push(name, limit, seconds * 1000, used, resetAt)
+      }
+    }
+    const replies = await this.#redis.decide(keys.length, keys, JSON.stringify(questions), GRACE_MS)
+    let read = 0
+    const next = () => replies[read++] as number
+    const at = next()
+    for (const { subject, cost, resolve, reject } of batch) {
+      const code = next()
+      const outcome = OUTCOMES[code] as RateLimitResult['outcome']
+      const previousBans = code === LATE ? next() : undefined
+      const ban = code === BANNED && { bannedUntil: next(), banCarriedMs: next() }
+      const windows = subject.windows.map(() => ({ used: next(), resetAt: next() }))
       const result = Object.assign(storeResult(subject, cost, { at, outcome }, windows), ban)
       if (!subject.bannable || previousBans === undefined) resolve(result)
       else {

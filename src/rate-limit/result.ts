@@ -64,13 +64,19 @@ export interface RateLimiter {
    * Never rejects, and waits for Redis no longer than `redisTimeoutMs`.
    */
   consume(subject: Subject, cost: number): Promise<RateLimitResult>
+  /** What a subject is known to have left in each of its windows, as of the latest decision; 0 if nothing is known. */
+  left(subject: Subject): number
   /** `degraded`: Redis is configured but unreachable, and this gateway counts alone. */
   readonly state: 'memory' | 'redis' | 'degraded'
+  /** Tells how long each command to Redis takes. */
+  observeCommands?(observe: ObserveCommand): void
   close(): Promise<void>
 }
 
+export type ObserveCommand = (seconds: number, result: 'answered' | 'failed') => void
+
 export interface RateLimiterOptions {
-  /** Without it counters live in memory. Several URLs, with commas between them, are the nodes of a cluster. */
+  /** Without it counters live in memory. For its forms see redis-url.ts. */
   redisUrl?: string
   /** Strikes within a minute that ban a subject (0: never), and the length of its first ban. */
   banAfter: number
