@@ -24,7 +24,7 @@ import { MemoryRoom } from './http/memory-room.js'
 import { HttpRequest, notHttp, type RequestHead } from './http/request.js'
 import { type HttpResponse, send } from './http/response.js'
 import type { Handlers } from './http/server.js'
-import { traceparent } from './http/trace.js'
+import { inTrace, traceparent } from './http/trace.js'
 import { MAX_UNREAD, watchUnread } from './http/unread.js'
 import { createIdempotency } from './idempotency/index.js'
 import type { Logger } from './log.js'
@@ -32,17 +32,19 @@ import { createMetrics } from './metrics.js'
 import type { Outcome, ReadRequest, Result } from './outcome.js'
 import { type RateLimiter, type RateLimitResult, setRateLimitHeaders } from './rate-limit/index.js'
 import { logRequest } from './request-log.js'
+import { endRequestSpan } from './request-span.js'
 import { setDeprecationHeaders } from './rest/deprecation.js'
 import { createRest } from './rest/index.js'
 import type { Route } from './rest/routes.js'
 import type { Settings } from './settings.js'
+import { inSpan } from './tracing.js'
 
 export interface Dependencies {
   settings: Pick<
     Settings,
     'ADMIN_PORT' | 'BASE_URL' | 'TRUST_PROXY' | 'CORS_ORIGINS' | 'MAX_BODY_BYTES' | 'PET_BY_ID_SUNSET'
   >
-  database: Pick<Database, 'prisma' | 'query' | 'ping' | 'pool' | 'requestTimeoutMs'>
+  database: Pick<Database, 'prisma' | 'query' | 'ping' | 'pool' | 'observeStatements' | 'requestTimeoutMs'>
   rateLimiter: RateLimiter
   log: Logger
   /** How long a key's row is trusted (see ApiKeyCache). */
@@ -67,7 +69,7 @@ export async function createApp(dependencies: Dependencies) {
   const { BASE_URL: baseUrl, PET_BY_ID_SUNSET: sunset, MAX_BODY_BYTES: maxBodyBytes } = settings
   const basePath = new URL(baseUrl).pathname.replace(/\/$/, '')
   const state = { draining: false }
-  const reads = createReads(database, schema)
+  const reads = createReads(database)
 
   const apiKeys = new ApiKeyCache({ prisma: database.prisma, reads, log, ttlMs: keyTtlMs })
   const usage = new KeyUsage({ prisma: database.prisma, log })
@@ -78,7 +80,7 @@ export async function createApp(dependencies: Dependencies) {
   const health = createHealth({ database, rateLimiter, state, metrics: metrics.registry })
   const docs = createDocs({ baseUrl, sunset, schema })
   const authenticate = createAuthentication({ apiKeys, rateLimiter, timeoutMs: database.requestTimeoutMs, seconds })
-  const takeQuota = createQuota({ apiKeys, rateLimiter })
+  const quota = createQuota({ apiKeys, rateLimiter })
   const idempotency = createIdempotency({ database, log })
   const surface = { createContext: resolverContexts(database.prisma, reads, database.requestTimeoutMs), idempotency }
   const rest = await createRest({ ...surface, baseUrl, sunset, hasPage: docs.has })
@@ -91,7 +93,13 @@ export async function createApp(dependencies: Dependencies) {
     const operationName = outcome.operationName ?? route?.operation.operationId
     // A refusal has the headers of its operation, too.
     if (route) setDeprecationHeaders(outcome.response.headers, route.operation, route.params, { baseUrl, sunset })
-    return { ...outcome, surface: isGraphql(request) ? 'graphql' : route ? 'rest' : 'other', operationName }
+    const surface = isGraphql(request) ? 'graphql' : route ? 'rest' : 'other'
+    return { ...outcome, surface, route: templateOf(request, route), operationName }
+  }
+
+  function templateOf(request: HttpRequest, route: Route | undefined): string | undefined {
+    if (route) return basePath + route.operation.rest.path
+    if (request.path !== null && (isGraphql(request) || docs.has(request.path))) return basePath + request.path
   }
 
   async function respond(request: HttpRequest, route: Route | undefined): Promise<Found> {
@@ -102,7 +110,7 @@ export async function createApp(dependencies: Dependencies) {
       const open = preflight(request) ?? docs.respond(request)
       if (open) return { response: await open }
     }
-    const { caller, refusal, decision } = await authenticate(request)
+    const { caller, refusal, decision } = await inSpan('authenticate', () => authenticate(request))
     return caller ? serve(request, caller, route) : { ...refuse(refusal, request), decision }
   }
 
@@ -112,20 +120,30 @@ export async function createApp(dependencies: Dependencies) {
     let slot: Slot | undefined
     let read: ReadRequest | undefined
     let decision: RateLimitResult | undefined
+    let early: Promise<Result> | undefined
     try {
       if (isGraphql(request) && admissions.isRefused(caller))
-        slot = await admissions.refused.enter(id, 1, request.head.socket)
+        slot = await inSpan('room', () => admissions.refused.enter(id, 1, request.head.socket))
       const body = await receive(request, caller, route)
-      read = isGraphql(request) ? graphql.read(request, body) : rest.read(request, route, body)
-      slot ??= await admissions.work.enter(id, read.units, request.head.socket)
-      const quota = await takeQuota(caller, read)
-      decision = quota.decision
-      if (quota.refusal && !(read.isRefusedFirst && quota.refusal.status === 429)) throw quota.refusal
-      return { ...(await read.run(caller, decision)), caller, decision, operationName: read.operationName }
+      const asked = isGraphql(request) ? graphql.read(request, body) : rest.read(request, route, body)
+      read = asked
+      slot ??= await inSpan('room', () => admissions.work.enter(id, asked.units, request.head.socket))
+      const isEarly = asked.isRead && quota.isForeseen(caller, asked)
+      const deciding = inSpan('quota', () => quota.take(caller, asked))
+      // A read does not wait for Redis. Its result, or error, is neither seen nor counted before the decision allows it.
+      if (isEarly) early = asked.run(caller, deciding)
+      early?.catch(() => {})
+      const decided = await deciding
+      decision = decided.decision
+      if (decided.refusal && !(asked.isRefusedFirst && decided.refusal.status === 429)) throw decided.refusal
+      const result = await (early ?? asked.run(caller, deciding))
+      return { ...result, caller, decision, operationName: asked.operationName }
     } catch (error) {
       return { ...refuse(error, request), caller, decision, operationName: read?.operationName }
     } finally {
-      slot?.leave()
+      // A refused read that has begun holds its room until it ends.
+      const leave = () => slot?.leave()
+      early ? early.then(leave, leave) : leave()
     }
   }
 
@@ -133,7 +151,7 @@ export async function createApp(dependencies: Dependencies) {
     if (isGraphql(request) ? request.method !== 'POST' : !route?.operation.body) return noBody
     // A REST request that the quota refuses is refused without its body.
     if (route && admissions.isRefused(caller) && (await isUsedUp(caller))) return unavailable()
-    return readBody(request, maxBodyBytes, uploads, caller.subject.id)
+    return inSpan('body', () => readBody(request, maxBodyBytes, uploads, caller.subject.id))
   }
 
   /** Whether a key has nothing left. */
@@ -168,6 +186,7 @@ export async function createApp(dependencies: Dependencies) {
     metrics.observe(request, outcome)
     if (caller) usage.count(caller, decision?.cost ?? 0, refusal !== undefined)
     logRequest(log, request, outcome)
+    endRequestSpan(request, outcome)
     return response
   }
 
@@ -195,7 +214,7 @@ export async function createApp(dependencies: Dependencies) {
     return {
       async handle(req: IncomingMessage, res: ServerResponse): Promise<void> {
         const request = read(req)
-        const outcome = await outcomeOf(request)
+        const outcome = await inTrace(request.trace, () => outcomeOf(request))
         const sending = send(res, await complete(request, outcome))
         if (sending) await sending
         // Nearly all have left the process by then.

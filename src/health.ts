@@ -14,15 +14,15 @@ export interface HealthOptions {
 const NO_STORE = { 'cache-control': 'no-store' }
 
 /** Liveness, readiness and metrics: always at the root, not counted, and without rate limit headers. */
-export function createHealth({ database, rateLimiter, state, metrics }: HealthOptions) {
+export function createHealth({ database: { ping }, rateLimiter, state, metrics }: HealthOptions) {
   async function readiness() {
-    const reached = await database.ping().then(
-      () => true,
-      () => false,
-    )
-    const degraded = rateLimiter.state === 'degraded'
-    const status = state.draining ? 'draining' : !reached ? 'unavailable' : degraded ? 'degraded' : 'ok'
-    const body = { status, database: reached ? 'ok' : 'unreachable', limits: rateLimiter.state }
+    const database = await ping().catch(() => 'unreachable' as const)
+    const limits = rateLimiter.state
+    const reached = database !== 'unreachable'
+    const isDegraded = limits === 'degraded' || database === 'full'
+    const served = database === 'read-only' ? database : isDegraded ? 'degraded' : 'ok'
+    const status = state.draining ? 'draining' : reached ? served : 'unavailable'
+    const body = { status, database, limits }
     return jsonResponse(JSON.stringify(body), reached && !state.draining ? 200 : 503, NO_STORE)
   }
 

@@ -1,4 +1,5 @@
 import { type DestinationStream, type Logger, pino } from 'pino'
+import { readable } from './stack.js'
 
 export type { Logger } from 'pino'
 
@@ -66,5 +67,12 @@ function destination(level: string): DestinationStream {
   return process.stderr.isTTY ? terminal : standardError()
 }
 
+function err(error: Error) {
+  const fields = pino.stdSerializers.err(error)
+  if (fields.stack) fields.stack = readable(fields.stack)
+  return fields
+}
+
 /** Structured logs: JSON, one object per line; on a terminal, text. */
-export const createLog = (level: string, to = destination(level)): Logger => pino({ level, base: null, timestamp }, to)
+export const createLog = (level: string, to = destination(level)): Logger =>
+  pino({ level, base: null, timestamp, serializers: { err } }, to)

@@ -1,18 +1,22 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Admissions } from './admission/index.js'
-import type { Database } from './database/index.js'
+import { type Database, ERROR_KINDS, errorKind } from './database/index.js'
 import type { MemoryRoom } from './http/memory-room.js'
 import type { HttpRequest } from './http/request.js'
 import type { Outcome } from './outcome.js'
+import { commit, version } from './project.js'
 import type { RateLimiter } from './rate-limit/index.js'
 
 export interface MetricsOptions {
   rateLimiter: RateLimiter
-  database: Pick<Database, 'pool'>
+  database: Pick<Database, 'pool' | 'observeStatements'>
   admissions: Admissions
   uploads: MemoryRoom
   unread: MemoryRoom
 }
+
+/** Errors of statements to which PostgreSQL has said nothing; all others are answers. */
+const UNANSWERED = new Set<string>(['unreachable', 'full', 'timeout'])
 
 /**
  * Metrics for Prometheus. Each value of a label is a time series, so every label has a fixed set of values, which
@@ -23,6 +27,12 @@ export function createMetrics({ rateLimiter, database, admissions, uploads, unre
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry })
+  new Gauge({
+    name: 'petstore_build_info',
+    help: 'Always 1: what runs.',
+    labelNames: ['version', 'commit', 'node'],
+    registers,
+  }).set({ version, commit, node: process.versions.node }, 1)
   const requests = new Counter({
     name: 'petstore_requests_total',
     help: 'Answered requests.',
@@ -61,6 +71,36 @@ export function createMetrics({ rateLimiter, database, admissions, uploads, unre
     collect() {
       this.set(rateLimiter.state === 'degraded' ? 1 : 0)
     },
+  })
+  const redis = new Histogram({
+    name: 'petstore_redis_duration_seconds',
+    help: 'Time until Redis answered a command, or had failed to.',
+    labelNames: ['result'],
+    buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25],
+    registers,
+  })
+  rateLimiter.observeCommands?.((seconds, result) => redis.observe({ result }, seconds))
+  const statements = new Histogram({
+    name: 'petstore_database_duration_seconds',
+    help: 'Time until the database answered a statement, or had failed to.',
+    labelNames: ['operation', 'result'],
+    buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5],
+    registers,
+  })
+  for (const operation of ['read', 'write', 'commit'])
+    for (const result of ['answered', 'failed']) statements.zero({ operation, result })
+  statements.zero({ operation: 'connect', result: 'failed' })
+  const databaseErrors = new Counter({
+    name: 'petstore_database_errors_total',
+    help: 'Statements and connections that ended with an error, by its kind.',
+    labelNames: ['kind'],
+    registers,
+  })
+  for (const kind of ERROR_KINDS) databaseErrors.inc({ kind }, 0)
+  database.observeStatements((operation, seconds, error) => {
+    const kind = error === undefined ? undefined : errorKind(error)
+    if (kind) databaseErrors.inc({ kind })
+    statements.observe({ operation, result: kind && UNANSWERED.has(kind) ? 'failed' : 'answered' }, seconds)
   })
   new Gauge({
     name: 'petstore_database_connections',

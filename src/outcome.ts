@@ -1,5 +1,5 @@
 import type { ErrorCode } from '../schema/errors.js'
-import type { Caller, Cost } from './auth/index.js'
+import type { Caller, Cost, QuotaDecision } from './auth/index.js'
 import type { HttpResponse } from './http/response.js'
 import type { RateLimitResult } from './rate-limit/index.js'
 
@@ -9,8 +9,10 @@ export interface ReadRequest extends Cost {
   operationName?: string
   /** Its refusal is returned even if the quota is used up. */
   isRefusedFirst?: boolean
-  /** Runs it, once its cost is taken from the quota. A refused request throws its refusal. */
-  run(caller: Caller, decision: RateLimitResult): Promise<Result>
+  /** Whether it changes nothing, so that it may begin before its cost is taken from the quota. */
+  isRead?: boolean
+  /** Runs it. A refused request throws its refusal. */
+  run(caller: Caller, quota: Promise<QuotaDecision>): Promise<Result>
 }
 
 /** What a surface returns. */
@@ -23,6 +25,8 @@ export interface Result {
 /** What came of a request: its response, and what its headers, the log, the metrics and the usage of keys say of it. */
 export interface Outcome extends Result {
   surface: 'rest' | 'graphql' | 'other'
+  /** The template of its path, such as `/pets/{id}`; undefined for an unknown path. */
+  route?: string
   operationName?: string
   /** Undefined without a valid key. */
   caller?: Caller

@@ -28,9 +28,30 @@ export interface QuotaDecision {
   refusal?: ApiError
 }
 
+/** The share of its smallest window that a key must have left for a decision to be foreseen: other gateways take from it. */
+const PLENTY = 0.1
+
 /** The step that takes the cost of a request from the quota of its key. */
 export function createQuota({ apiKeys, rateLimiter }: { apiKeys: ApiKeyCache; rateLimiter: RateLimiter }) {
   const freeRequests = createMemoryRateLimiter()
+  /** By subject: what the decisions that are on their way will take. */
+  const deciding = new Map<string, number>()
+
+  /** Whether the next decision will allow a request as far as this gateway knows, whatever those before it take. */
+  function isForeseen({ key, subject }: Caller, { units }: Cost): boolean {
+    if (units === 0 || bannedUntil(key) > Date.now()) return false
+    const left = rateLimiter.left(subject) - (deciding.get(subject.id) ?? 0) - units
+    return left >= PLENTY * smallestWindow(subject)
+  }
+
+  async function consume(subject: Subject, units: number): Promise<RateLimitResult> {
+    const { id } = subject
+    deciding.set(id, (deciding.get(id) ?? 0) + units)
+    const result = await rateLimiter.consume(subject, units)
+    const left = (deciding.get(id) ?? 0) - units
+    left > 0 ? deciding.set(id, left) : deciding.delete(id)
+    return result
+  }
 
   async function countFree({ id }: Subject, decision: RateLimitResult): Promise<ApiError | undefined> {
     const window = { name: 'minute' as const, limit: FREE_PER_MINUTE, seconds: 60 }
@@ -48,14 +69,14 @@ export function createQuota({ apiKeys, rateLimiter }: { apiKeys: ApiKeyCache; ra
    * Takes the cost from both windows of the key, or from neither. A request that costs nothing also works for a limited
    * or banned key. The refusal is key_banned, rate_limited, or invalid_request (it costs more than a whole window).
    */
-  return async function takeQuota({ key, subject }: Caller, { units, advice }: Cost): Promise<QuotaDecision> {
-    const bannedUntil = key.bannedUntil?.getTime() ?? 0
-    const isBanned = bannedUntil > Date.now()
-    const smallest = Math.min(...subject.windows.map(({ limit }) => limit))
+  async function take({ key, subject }: Caller, { units, advice }: Cost): Promise<QuotaDecision> {
+    const until = bannedUntil(key)
+    const isBanned = until > Date.now()
+    const smallest = smallestWindow(subject)
     // Waiting would not help: the request is refused, which costs one unit.
     const isTooDear = units > smallest
-    const result = await rateLimiter.consume(subject, isBanned ? 0 : isTooDear ? 1 : units)
-    const decision: RateLimitResult = isBanned ? { ...result, outcome: 'banned', bannedUntil } : result
+    const result = await consume(subject, isBanned ? 0 : isTooDear ? 1 : units)
+    const decision: RateLimitResult = isBanned ? { ...result, outcome: 'banned', bannedUntil: until } : result
     if (units === 0) return { decision, refusal: await countFree(subject, decision) }
     if (decision.outcome === 'banned')
       return { decision, refusal: new ApiError('key_banned', refusalMessage(decision)) }
@@ -67,7 +88,12 @@ export function createQuota({ apiKeys, rateLimiter }: { apiKeys: ApiKeyCache; ra
     const message = `The operation costs ${units} requests; the key's plan allows at most ${smallest} in a window. ${advice?.(smallest) ?? ''}`
     return { decision, refusal: new ApiError('invalid_request', message) }
   }
+
+  return { take, isForeseen }
 }
+
+const bannedUntil = (key: Caller['key']) => key.bannedUntil?.getTime() ?? 0
+const smallestWindow = ({ windows }: Subject) => Math.min(...windows.map(({ limit }) => limit))
 
 /** The caller's quota after the decision on this request. */
 export function readQuota({ key }: Caller, { windows }: RateLimitResult): Quota {

@@ -102,9 +102,9 @@ export class KeyUsage {
         SELECT * FROM json_to_recordset(${JSON.stringify(batch)}::json)
           AS batch("keyId" integer, day date, requests bigint, refusals bigint, cost bigint)
       ), used AS (
-        UPDATE "ApiKey" SET "lastUsedAt" = now() WHERE id IN (SELECT "keyId" FROM batch) RETURNING id, name
+        UPDATE "public"."ApiKey" SET "lastUsedAt" = now() WHERE id IN (SELECT "keyId" FROM batch) RETURNING id, name
       )
-      INSERT INTO "ApiKeyUsage" AS old ("keyId", name, day, requests, refusals, cost)
+      INSERT INTO "public"."ApiKeyUsage" AS old ("keyId", name, day, requests, refusals, cost)
         SELECT "keyId", name, day, requests, refusals, cost FROM batch JOIN used ON used.id = "keyId" ORDER BY "keyId", day
       ON CONFLICT ("keyId", day) DO UPDATE SET name = excluded.name, requests = old.requests + excluded.requests,
         refusals = old.refusals + excluded.refusals, cost = old.cost + excluded.cost`

@@ -12,6 +12,7 @@ export const EXPOSED = [
   'Idempotency-Replayed',
   'Retry-After',
   'Link',
+  'X-Total-Count',
   'ETag',
   'Deprecation',
   'Sunset',

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import ipaddr from 'ipaddr.js'
 import { ApiError } from '../../schema/errors.js'
-import { readTrace, type Trace } from './trace.js'
+import { openTrace, readTrace, type Trace } from './trace.js'
 
 /** The head of a request: as much of Node's IncomingMessage as the steps read. */
 export interface RequestHead {
@@ -48,7 +48,8 @@ export class HttpRequest {
     const given = head.headers['x-request-id']
     this.head = head
     this.id = typeof given === 'string' && printable.test(given) ? given : randomUUID()
-    this.trace = head.headers.traceparent === undefined ? undefined : readTrace(head.headers.traceparent)
+    // What is asked of the operators' port has no span.
+    this.trace = basePath === undefined ? readTrace(head.headers.traceparent) : openTrace(head.method, head.headers)
     this.method = head.method === 'HEAD' ? 'GET' : (head.method ?? 'GET')
     const [, host, path, search = ''] = target.exec(head.url ?? '') ?? []
     this.malformed = malformation(head, host, path)

@@ -56,12 +56,12 @@ const LOOK = `
   SELECT lock AS "isLocked", "createdAt" <= now() - interval '24 hours' AS "isExpired", fingerprint, status, headers, body,
     $3::text AS row
   FROM pg_try_advisory_xact_lock(hashtextextended($1, $2)) AS lock
-  LEFT JOIN "IdempotentAnswer" ON "callerId" = $2 AND key = $1`
+  LEFT JOIN "public"."IdempotentAnswer" ON "callerId" = $2 AND key = $1`
 
-const FORGET = 'DELETE FROM "IdempotentAnswer" WHERE "callerId" = $1 AND key = $2'
+const FORGET = 'DELETE FROM "public"."IdempotentAnswer" WHERE "callerId" = $1 AND key = $2'
 
 const KEEP = `${LAST_COMMENT}
-  INSERT INTO "IdempotentAnswer" ("callerId", key, fingerprint, status, headers, body) VALUES ($1, $2, $3, $4, $5, $6)`
+  INSERT INTO "public"."IdempotentAnswer" ("callerId", key, fingerprint, status, headers, body) VALUES ($1, $2, $3, $4, $5, $6)`
 
 /** An error of a transaction that is repeated as a whole, like those that PostgreSQL rolls back because of a conflict. */
 class KeptMeanwhile extends Error {
