@@ -12,6 +12,8 @@ COPY prisma prisma
 COPY docs/guides docs/guides
 COPY schema schema
 COPY src src
+# Metrics name it: docker build --build-arg COMMIT=$(git rev-parse HEAD) .
+ARG COMMIT
 RUN npm run build
 
 # Without the compiler and Prisma's command line. The Prisma client names both as optional peers, so that npm keeps them

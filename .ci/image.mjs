@@ -43,6 +43,7 @@ const steps = {
     const files = execFileSync('git', ['ls-files', '--', ...paths], { encoding: 'utf8' })
     for (const file of files.trim().split('\n')) cpSync(file, join(folder, file))
   },
+  ARG() {},
   RUN(text, line) {
     // Skipped in the last stage, which creates folders outside of its own.
     if (line < last) execSync(text, { cwd: folder, stdio: 'inherit' })

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 // npm scripts load this file before the build (node --import). It is JavaScript so that it can run without a build.
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-const sources = ['prisma/schema.prisma', 'prisma/seed.ts', 'tsconfig.json', 'schema', 'src']
+const sources = ['package-lock.json', 'prisma/schema.prisma', 'prisma/seed.ts', 'tsconfig.json', 'schema', 'src']
 
 /** The modification time of a file, or of the newest file in a folder; 0 if it does not exist. @param {string} path @returns {number} */
 const changed = (path) => {

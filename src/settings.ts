@@ -1,5 +1,7 @@
+import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
-import { z } from 'zod'
+import * as z from 'zod'
+import { parseRedisUrl, REDIS_URL_FORMS } from './redis-url.js'
 
 /** A failure to start that the user can fix: printed without a stack trace; exit code 1. */
 export class StartupError extends Error {}
@@ -16,6 +18,11 @@ const number = (min: number, max: number, fallback: number) =>
 
 const url = (protocols: string[]) =>
   z.string().refine((value) => URL.canParse(value) && protocols.includes(new URL(value).protocol))
+
+const collector = url(['http:', 'https:']).optional().describe('an http or https URL of a collector of OpenTelemetry')
+const protocol = z.enum(['http/protobuf', 'http/json'])
+const PROTOCOLS = 'http/protobuf (its port is 4318) or http/json'
+const SAMPLERS = ['always_on', 'always_off', 'traceidratio'].flatMap((root) => [root, `parentbased_${root}`])
 
 /** An address, or a name (RFC 1123). Four numbers that are not an address are not a name either. */
 const isHost = (value: string) =>
@@ -40,12 +47,23 @@ export const settings = z.object({
     .transform((value) => (URL.canParse(value) ? new URL(value).href.replace(/\/+$/, '') : value))
     .optional()
     .describe('an http or https URL without user, password, query, fragment or apostrophe'),
-  DATABASE_URL: url(['postgresql:', 'postgres:']).optional().describe('a postgresql:// URL'),
+  DATABASE_URL: url(['postgresql:', 'postgres:']).optional().describe('a postgresql:// URL that names one host'),
+  DIRECT_URL: url(['postgresql:', 'postgres:'])
+    .optional()
+    .describe(
+      'a postgresql:// URL that leads to the database of DATABASE_URL without a pooler, and needs DATABASE_URL',
+    ),
   REDIS_URL: z
     .string()
-    .refine((value) => value.split(',').every((part) => url(['redis:', 'rediss:']).safeParse(part.trim()).success))
+    .superRefine((value, context) => {
+      try {
+        parseRedisUrl(value)
+      } catch (error) {
+        context.addIssue({ code: 'custom', params: { must: (error as Error).message } })
+      }
+    })
     .optional()
-    .describe('a redis:// or rediss:// URL, or several separated by commas for a cluster'),
+    .describe(REDIS_URL_FORMS),
   DATA_DIR: z.string().min(1).default('.petstore').describe('a writable folder'),
   EMBEDDED_DB_PORT: number(0, 65535, 5433),
   LOG_LEVEL: z
@@ -70,11 +88,39 @@ export const settings = z.object({
     .default(new Date('2030-12-05'))
     .describe('a date such as 2030-12-05, or a date-time'),
   DRAIN_SECONDS: number(0, 3600, 0),
+  // OpenTelemetry's. Its SDK reads all of them itself; here are those of which it would ignore values without a word.
+  OTEL_SDK_DISABLED: z
+    .string()
+    .toLowerCase()
+    .pipe(z.enum(['true', 'false']))
+    .default('false')
+    .describe('true or false'),
+  OTEL_EXPORTER_OTLP_ENDPOINT: collector,
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: collector,
+  OTEL_EXPORTER_OTLP_PROTOCOL: protocol.default('http/protobuf').describe(PROTOCOLS),
+  OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: protocol.optional().describe(PROTOCOLS),
+  OTEL_TRACES_EXPORTER: z.enum(['otlp', 'none']).default('otlp').describe('otlp or none'),
+  OTEL_TRACES_SAMPLER: z
+    .enum(SAMPLERS)
+    .default('parentbased_always_on')
+    .describe(SAMPLERS.join(', ').replace(/, (?=\w+$)/, ' or ')),
+  OTEL_PROPAGATORS: z
+    .enum(['tracecontext', 'tracecontext,baggage', 'none'])
+    .default('tracecontext')
+    .describe('tracecontext; tracecontext,baggage, which is the same; or none'),
 })
 
-const consistent = settings.refine(({ PORT, ADMIN_PORT }) => ADMIN_PORT !== PORT, { path: ['ADMIN_PORT'] })
+const consistent = settings
+  .refine(({ PORT, ADMIN_PORT }) => ADMIN_PORT !== PORT, { path: ['ADMIN_PORT'] })
+  .refine(({ DATABASE_URL, DIRECT_URL }) => DATABASE_URL || !DIRECT_URL, { path: ['DIRECT_URL'] })
 
 export type Settings = z.infer<typeof settings> & { BASE_URL: string }
+
+/** Where spans are exported to; undefined if nowhere. */
+export function collectorOf(settings: Settings): string | undefined {
+  if (settings.OTEL_SDK_DISABLED === 'true' || settings.OTEL_TRACES_EXPORTER === 'none') return
+  return settings.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT ?? settings.OTEL_EXPORTER_OTLP_ENDPOINT
+}
 
 /**
  * Reads the settings from environment variables. An empty variable counts as absent. The default of BASE_URL uses PORT.
@@ -82,20 +128,53 @@ export type Settings = z.infer<typeof settings> & { BASE_URL: string }
  * @throws StartupError that names every invalid setting, its value and the allowed values
  */
 export function readSettings(environment: NodeJS.ProcessEnv = process.env): Settings {
-  const given = Object.fromEntries(
-    Object.keys(settings.shape).flatMap((name) => (environment[name] ? [[name, environment[name]]] : [])),
-  )
+  const problems: string[] = []
+  const given: Record<string, string> = {}
+  for (const name of Object.keys(settings.shape)) {
+    const value = environment[`${name}_FILE`] ? readFile(name, environment, problems) : environment[name]
+    if (value) given[name] = value
+  }
   const result = consistent.safeParse(given)
-  if (result.success)
+  if (result.success && problems.length === 0)
     return { ...result.data, BASE_URL: result.data.BASE_URL ?? `http://localhost:${result.data.PORT}` }
-  const names = [...new Set(result.error.issues.map((issue) => String(issue.path[0])))]
-  const invalid = names.map((name) => {
-    const allowed = settings.shape[name as keyof typeof settings.shape].description
-    // The message may end up in a log, so it must not contain a password.
-    const value = given[name]?.replace(/\/\/([^/@:]*):[^@]*@/, '//$1:***@')
-    return `${name} is ${JSON.stringify(value)}; it must be ${allowed}`
+  const invalid = result.error?.issues.map((issue) => {
+    const name = String(issue.path[0])
+    const must = issue.code === 'custom' && issue.params?.must
+    const allowed = must || `be ${settings.shape[name as keyof typeof settings.shape].description}`
+    return `${name} is ${JSON.stringify(withoutSecrets(given[name] as string))}; it must ${allowed}`
   })
-  throw new StartupError([...invalid, ...misspeltSettings(environment)].join('\n'))
+  throw new StartupError([...problems, ...new Set(invalid), ...misspeltSettings(environment)].join('\n'))
+}
+
+/**
+ * The message may end up in a log. A password may have been pasted as it is, whatever its characters are, and that of Redis
+ * where its user belongs.
+ */
+const withoutSecrets = (value: string) =>
+  value
+    .replace(/(:\/\/[^/@:]*:).*@/s, '$1***@')
+    .replace(/(:\/\/[^/@:]*:)(?!\d+(?:[/?,]|$)|\*)[^/]*/, '$1***')
+    .replace(/(redis[^/]*:\/\/)[^/@:]+@/g, '$1***@')
+    .replace(/([?&][^=&]*(?:pas|pwd|secret|token|key)[^=&]*=)[^&]*/gi, '$1***')
+
+/** URLs have passwords, which containers get as files. */
+const hasFile = (name: string) => name.endsWith('_URL')
+
+/** The value of a setting that a file holds, as `<name>_FILE` says; a problem if that is not possible. */
+function readFile(name: string, environment: NodeJS.ProcessEnv, problems: string[]): string | undefined {
+  const file = environment[`${name}_FILE`] as string
+  const problem = (reason: string) => void problems.push(`${name}_FILE ${reason}`)
+  if (!hasFile(name)) return problem(`is not a setting: only URLs are read from files; set ${name}`)
+  if (environment[name]) return problem(`and ${name} are both set; remove one of them`)
+  try {
+    return (
+      readFileSync(file, 'utf8').trim() || problem(`is ${JSON.stringify(file)}, which is empty; write the URL into it`)
+    )
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    const what = code === 'EISDIR' ? 'is a folder' : code === 'ENOENT' ? 'does not exist' : `cannot be read (${code})`
+    problem(`is ${JSON.stringify(file)}, which ${what}; it must be a file that holds the URL`)
+  }
 }
 
 /** Whether `b` is `a` with at most `edits` characters added, left out, replaced or swapped with the next one. */
@@ -116,7 +195,8 @@ const FOREIGN = /^(XDG|npm)_/i
  * missed.
  */
 export function misspeltSettings(environment: NodeJS.ProcessEnv = process.env): string[] {
-  const known = Object.keys(settings.shape)
+  const names = Object.keys(settings.shape)
+  const known = [...names, ...names.map((name) => `${name}_FILE`)]
   return Object.keys(environment).flatMap((name) => {
     if (known.includes(name) || FOREIGN.test(name) || !environment[name]) return []
     const upper = name.toUpperCase()

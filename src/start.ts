@@ -6,7 +6,9 @@ import { listen } from './http/server.js'
 import { createLog } from './log.js'
 import { version } from './project.js'
 import { openRateLimiter } from './rate-limit/index.js'
-import { misspeltSettings, readSettings, StartupError } from './settings.js'
+import { parseRedisUrl, redisAddress } from './redis-url.js'
+import { collectorOf, misspeltSettings, readSettings } from './settings.js'
+import { reasonOf } from './stack.js'
 
 /** How long closing may take once no request is in flight, which takes 10 seconds at most (see http/server.ts). */
 const CLOSE_MS = 1_700
@@ -14,10 +16,7 @@ const CLOSE_MS = 1_700
 /** Where the counters are, without passwords. */
 function countersName(redisUrl: string | undefined): string {
   if (!redisUrl) return 'in memory: they start at zero with each process (set REDIS_URL to keep and share them)'
-  return `in Redis at ${redisUrl
-    .split(',')
-    .map((url) => new URL(url.trim()).host)
-    .join(', ')}`
+  return `in Redis at ${redisAddress(parseRedisUrl(redisUrl))}`
 }
 
 /**
@@ -48,6 +47,9 @@ export function start(): (reason: string) => void {
     const settings = readSettings()
     log = createLog(settings.LOG_LEVEL)
     for (const warning of misspeltSettings()) log.warn(warning)
+    const collector = collectorOf(settings)
+    // Loaded only if it is needed, like Redis. It is closed last, because a collector that is away takes its time.
+    if (collector) closers.push((await import('./telemetry.js')).openTelemetry(settings, log))
     let demo = undefined as DemoKeys | undefined
     const database = await openDatabase(settings, {
       log,
@@ -88,6 +90,7 @@ export function start(): (reason: string) => void {
     const lines = [`Pet Store ${version} at ${base}`, `  reference  ${base}/docs`, `  GraphiQL   ${base}/graphql`]
     lines.push(`  database   ${database.name}`)
     lines.push(`  counters   ${countersName(settings.REDIS_URL)}`)
+    if (collector) lines.push(`  spans      to ${new URL(collector).host}`)
     if (demo) lines.push('', 'Try it:', '', `curl -H "Authorization: Bearer ${demo.Free}" "${base}/pets?limit=3"`)
     else if ((await database.prisma.apiKey.count()) === 0)
       lines.push('', 'There are no keys yet. Create the first one: npm run keys -- create --name NAME --plan Free')
@@ -97,7 +100,7 @@ export function start(): (reason: string) => void {
   open().catch((error) => {
     // A stop closes what this start uses, so the start fails.
     if (ending) return
-    process.stderr.write(`${error instanceof StartupError ? error.message : (error?.stack ?? error)}\n`)
+    process.stderr.write(`${reasonOf(error)}\n`)
     return end(1)
   })
   return (reason) => {

@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import { backUp, inspect, restore, type Summary } from '../database/index.js'
 import { readSettings, StartupError } from '../settings.js'
+import { reasonOf } from '../stack.js'
 
 // `npm run backup` and `npm run restore`: for the embedded database, whether the service runs or not.
 
@@ -42,6 +43,6 @@ program
   })
 
 program.parseAsync().catch((error) => {
-  process.stderr.write(`${error instanceof StartupError ? error.message : (error?.stack ?? error)}\n`)
+  process.stderr.write(`${reasonOf(error)}\n`)
   process.exitCode = 1
 })

@@ -2,8 +2,9 @@ import { Argument, Command, CommanderError, Option } from 'commander'
 import { Access } from '../../prisma/generated/client/client.js'
 import { plans } from '../../schema/plans.js'
 import { USAGE_DAYS } from '../auth/index.js'
-import { openDatabase, PATIENT_MS } from '../database/index.js'
-import { readSettings, StartupError } from '../settings.js'
+import { databaseError, messageOf, openDatabase, PATIENT_MS } from '../database/index.js'
+import { readSettings } from '../settings.js'
+import { reasonOf } from '../stack.js'
 import { choice, count, date, explain, label } from './arguments.js'
 import { type Action, keyCommands, type Options } from './key-commands.js'
 import { keyReports } from './key-reports.js'
@@ -34,7 +35,11 @@ async function run(command: Command, action: Action, { environment, out, err }: 
     const options = command.opts<Options>()
     const [idOrPrefix, value] = command.processedArgs
     if (!options.json) warn(`Database: ${database.name}`)
-    out(await action({ database, settings, options, warn }, idOrPrefix, value))
+    const output = await action({ database, settings, options, warn }, idOrPrefix, value).catch((error) => {
+      const message = messageOf(error)
+      throw message ? databaseError(new Error(message), 'DATABASE_URL', database.name) : error
+    })
+    out(output)
   } finally {
     await database.close()
   }
@@ -105,7 +110,7 @@ export async function runKeys(args: string[], terminal: Terminal): Promise<numbe
   } catch (error) {
     // Commander has printed the reason, or the help that was asked for.
     if (error instanceof CommanderError) return error.exitCode
-    terminal.err(`${error instanceof StartupError ? error.message : ((error as Error)?.stack ?? error)}\n`)
+    terminal.err(`${reasonOf(error)}\n`)
     return 1
   }
 }

@@ -1,6 +1,6 @@
 import { readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { z } from 'zod'
+import * as z from 'zod'
 import type { PrismaClient } from '../../prisma/generated/client/client.js'
 import { seed } from '../../prisma/seed.js'
 import { type Plan, plans } from '../../schema/plans.js'

@@ -2,7 +2,8 @@ import { spawn } from 'node:child_process'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { openDatabase } from '../database/index.js'
-import { readSettings, StartupError } from '../settings.js'
+import { readSettings } from '../settings.js'
+import { reasonOf } from '../stack.js'
 
 // `npm run studio`: opens Prisma Studio on the configured database, whether the service runs or not.
 
@@ -19,7 +20,7 @@ async function studio() {
   const child = spawn(process.execPath, [...preload, prisma, 'studio', ...process.argv.slice(2)], {
     stdio: 'inherit',
     cwd: dirname(require.resolve('#package.json')),
-    env: { ...process.env, DATABASE_URL: database.url },
+    env: { ...process.env, DATABASE_URL: database.url, DIRECT_URL: '' },
   })
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill(signal))
   child.on('exit', async (code) => {
@@ -29,6 +30,6 @@ async function studio() {
 }
 
 studio().catch((error) => {
-  process.stderr.write(`${error instanceof StartupError ? error.message : (error?.stack ?? error)}\n`)
+  process.stderr.write(`${reasonOf(error)}\n`)
   process.exit(1)
 })
