@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import autocannon from 'autocannon'
 import type { Load, LoadResult } from './load.js'
-import { choose, fill, headersFor } from './requests.js'
+import { choose, draw, fill, headersFor } from './requests.js'
 
 // The loader where wrk is not installed. It needs more processor time for each request than wrk, which it takes from
 // the servers on a small machine.
@@ -14,7 +14,7 @@ const result = await autocannon({
   requests: [
     {
       setupRequest: (request) => {
-        const { isIdempotent, ...filled } = fill(choose(load.templates), load.maxima)
+        const { isIdempotent, ...filled } = fill(choose(load.templates), draw(load.maxima))
         const key = load.keys[Math.floor(Math.random() * load.keys.length)] as string
         return { ...request, ...filled, headers: headersFor(key, filled.body, isIdempotent) } as autocannon.Request
       },

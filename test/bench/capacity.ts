@@ -1,5 +1,5 @@
-import type { Results, Sample } from './results.js'
-import { workloads } from './workloads.js'
+import { find, type Results, type Sample } from './results.js'
+import { mixed } from './templates.js'
 
 // What the measured work per request means for sizes. Everything that is not measured is an assumption, and stands here.
 
@@ -55,39 +55,49 @@ function mean(parts: { work: Work; share: number }[]): Work {
   return { gateway: of('gateway'), redis: of('redis'), postgres: of('postgres'), bytes: of('bytes') }
 }
 
-/** The constants that a run of the benchmark has measured. */
-export function constantsOf({ workloads: results }: Results): Constants {
-  const own = (id: string) => {
-    const server = results.find((result) => result.id === id)?.servers.gateway
-    if (!server) throw new Error(`The results hold no workload ${id}. Run: npm run bench`)
-    if (server.median.postgresCpu === undefined)
-      throw new Error('The results hold no processor time of PostgreSQL: it ran on another machine.')
-    return { work: workOf(server.median), memoryMB: server.peakMemoryMB }
+/** The workloads of the mix, as it is weighted. */
+const parts = {
+  read: [
+    ['get-one', /^\/pets\/\{pet\}$/],
+    ['get-20', /^\/pets\?limit=20&after/],
+    ['get-filtered', /status=/],
+  ],
+  write: [
+    ['post-order', /orders/],
+    ['patch-stock', /inventory/],
+  ],
+} as const
+
+const sum = (parts: { share: number }[]) => parts.reduce((total, { share }) => total + share, 0)
+
+/** The constants that a run of the benchmark has measured; undefined where one is missing. */
+export function constantsOf(results: Results): Constants | undefined {
+  const own = (id: string, connections = 32) => {
+    const sample = find(results, id, connections)?.servers.gateway?.median
+    return sample?.postgresCpu === undefined ? undefined : workOf(sample)
   }
-  const shares = workloads.find(({ id }) => id === 'mix')?.templates ?? []
-  const weigh = (workload: string, method: string, path: RegExp) => ({
-    work: own(workload).work,
-    share: shares
-      .filter((template) => template.method === method && path.test(template.path))
-      .reduce((sum, { weight }) => sum + weight, 0),
-  })
-  const reads = [
-    weigh('get-one', 'GET', /^\/pets\/\{pet\}$/),
-    weigh('get-20', 'GET', /^\/pets\?limit=20&after/),
-    weigh('get-filtered', 'GET', /status=/),
-  ]
-  const writes = [weigh('post-order', 'POST', /orders/), weigh('patch-stock', 'PATCH', /inventory/)]
-  const sum = (parts: { share: number }[]) => parts.reduce((total, { share }) => total + share, 0)
+  const weigh = (kind: keyof typeof parts) =>
+    parts[kind].flatMap(([id, path]) => {
+      const work = own(id)
+      return work
+        ? [{ work, share: sum(mixed.filter((t) => path.test(t.path)).map((t) => ({ share: t.weight }))) }]
+        : []
+    })
+  const [reads, writes, alone] = [weigh('read'), weigh('write'), own('get-one', 1)]
+  if (reads.length + writes.length < 5 || !alone) return
+  const inCompany = results.workloads.filter(({ connections }) => connections === 32)
+  const memories = results.workloads.map(({ servers }) => servers.gateway?.median.memoryMB ?? 0)
   return {
-    measured: results
-      .filter(({ connections }) => connections === 32)
-      .map(({ id, title }) => ({ title, work: own(id).work })),
+    measured: inCompany.flatMap(({ id, title }) => {
+      const work = own(id)
+      return work ? [{ title, work }] : []
+    }),
     read: mean(reads),
     write: mean(writes),
     mix: mean([...reads, ...writes]),
     writeShare: sum(writes) / (sum(reads) + sum(writes)),
-    redisAlone: own('get-one-alone').work.redis,
-    memoryMB: Math.max(...results.map(({ id }) => own(id).memoryMB)),
+    redisAlone: alone.redis,
+    memoryMB: Math.max(...memories),
   }
 }
 

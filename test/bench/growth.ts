@@ -3,8 +3,8 @@ import { sample } from './measure.js'
 import type { RunningServer } from './processes.js'
 import { type GrowthResult, type MemoryPoint, median, type Results, ratio } from './results.js'
 import { startById } from './servers.js'
+import { get, getFiltered, getOne, getTwenty, type Template } from './templates.js'
 import { watched } from './watch.js'
-import { readTemplates, type Template } from './workloads.js'
 
 // What grows must not make the gateway slow: ten times the pets, a page deep in a list, a million requests.
 
@@ -49,9 +49,9 @@ export async function measureGrowth(bench: Bench, large: Database): Promise<Grow
   const [fewServer, manyServer] = [await start(bench, few), await start(bench, many)]
   const results: GrowthResult[] = []
   for (const [title, template] of [
-    ['GET one', readTemplates.getOne],
-    ['GET 20', readTemplates.getTwenty],
-    ['GET 20, filtered', readTemplates.getFiltered],
+    ['GET one', getOne],
+    ['GET 20', getTwenty],
+    ['GET 20, filtered', getFiltered],
   ] as const) {
     const small = { name: `${count(few.maxima.pet)} pets`, server: fewServer, database: few, template }
     const big = { name: `${count(many.maxima.pet)} pets`, server: manyServer, database: many, template }
@@ -61,7 +61,7 @@ export async function measureGrowth(bench: Bench, large: Database): Promise<Grow
     name: `page ${count(number)}`,
     server: manyServer,
     database: many,
-    template: { weight: 1, method: 'GET' as const, path },
+    template: get(path),
   })
   const first = page(1, `/pets?limit=${PAGE}`)
   const deep = page(DEEP_PAGE, `/pets?limit=${PAGE}&after=${(DEEP_PAGE - 1) * PAGE}`)
@@ -75,7 +75,7 @@ export async function measureGrowth(bench: Bench, large: Database): Promise<Grow
 export async function measureMemory(bench: Bench): Promise<Results['memory']> {
   const { database, options } = bench
   const server = await start(bench, database)
-  const target = { name: 'memory', server, database, templates: [readTemplates.getOne], connections: CONNECTIONS }
+  const target = { name: 'memory', server, database, templates: [getOne], connections: CONNECTIONS }
   const deadline = performance.now() + options.memorySeconds * 1000
   let requests = 0
   const reach = async (mark: number): Promise<MemoryPoint> => {

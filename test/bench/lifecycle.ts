@@ -17,6 +17,8 @@ async function cleanUp() {
   }
 }
 
+export const isStopping = () => stopping
+
 async function stop(reason: string) {
   if (stopping) return
   stopping = true

@@ -5,12 +5,12 @@ import { Refusal, runProgram } from './lifecycle.js'
 import { chooseLoader, type Loader } from './load.js'
 import { requireProc } from './machine.js'
 import { type RunningServer, startProcess } from './processes.js'
-import { fill, headersFor, maximaFor } from './requests.js'
+import { draw, fill, headersFor, maximaFor } from './requests.js'
 import { median, ratio } from './results.js'
 import { connectScratch, createScratchDatabase } from './scratch.js'
 import { createKey, seed } from './seed.js'
 import { buildGateway, compilePeers, startById } from './servers.js'
-import { readTemplates, type Template } from './workloads.js'
+import { getOne, getTwenty, type Template } from './templates.js'
 
 // `npm run bench:limits`: whether the limits are exact over several gateways, what counting in Redis costs compared with
 // counting in memory, and what requests notice of a Redis that stops. It has a Redis of its own, which it may stop.
@@ -59,7 +59,7 @@ async function startRedis() {
 }
 
 async function getPet(url: string, key: string) {
-  const { path } = fill(readTemplates.getOne, maxima)
+  const { path } = fill(getOne, draw(maxima))
   const began = performance.now()
   const response = await fetch(url + path, { headers: headersFor(key, undefined) })
   await response.arrayBuffer()
@@ -171,7 +171,7 @@ await runProgram(async () => {
   const memory = await start({})
   await compilePeers()
   const client = await connectScratch(scratch)
-  const keys = await seed(client, { pets: PETS, orders: false })
+  const keys = await seed(client, { pets: PETS, data: 'shop' })
   const gateways = await Promise.all(Array.from({ length: GATEWAYS }, () => start({ REDIS_URL: redis.url })))
   await exactness(gateways, await createKey(client, { plan: 'Business' }))
   const [shared, ...others] = gateways as [RunningServer, ...RunningServer[]]
@@ -179,8 +179,8 @@ await runProgram(async () => {
 
   const compared = { memory, shared, keys, loader }
   console.log(`\n${loader.name}, ${CONNECTIONS} connections, ${ROUNDS} rounds of ${SECONDS} s, medians`)
-  await throughput('GET one', readTemplates.getOne, compared)
-  await throughput('GET 20', readTemplates.getTwenty, compared)
+  await throughput('GET one', getOne, compared)
+  await throughput('GET 20', getTwenty, compared)
   await latency(compared)
   await outage(redis, compared)
 })

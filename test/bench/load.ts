@@ -5,7 +5,7 @@ import { atEnd } from './lifecycle.js'
 import { runCommand } from './processes.js'
 import type { Maxima } from './requests.js'
 import { compiledFile } from './servers.js'
-import type { Template } from './workloads.js'
+import type { Template } from './templates.js'
 
 export interface Load {
   url: string

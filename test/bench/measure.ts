@@ -5,12 +5,13 @@ import type { Loader } from './load.js'
 import type { Options } from './options.js'
 import type { RunningServer } from './processes.js'
 import type { Maxima } from './requests.js'
-import { medianSample, ratio, type Sample, type ServerResult, type WorkloadResult } from './results.js'
+import { cpuOverOurs, medianSample, overPeer, type Sample, type ServerResult, type WorkloadResult } from './results.js'
 import { type ServerId, serverTitles, startById } from './servers.js'
 import { postgresCpu, postgresSeconds, redisCpuSeconds } from './stores.js'
+import type { Template } from './templates.js'
 import { verifySameAnswers } from './verify.js'
 import { countedRequests, watched } from './watch.js'
-import type { Template, Workload } from './workloads.js'
+import { templatesFor, type Workload } from './workloads.js'
 
 /** Everything that measuring needs. */
 export interface Bench {
@@ -66,66 +67,85 @@ export async function sample(bench: Bench, target: Target, seconds: number, seed
     redisCpu: each(redis),
     ...(postgres === undefined ? {} : { postgresCpu: each(postgres) }),
     bytes: result.bytes / requests,
+    memoryMB: server.memoryMB(),
   }
   return { requests, round }
 }
 
-/** Rounds that alternate over all servers of a workload, each server in a fresh process. */
-export async function measureWorkload(bench: Bench, workload: Workload): Promise<WorkloadResult> {
-  const { options, database } = bench
-  const { id, title, connections, templates } = workload
+/** New code is slow: it is compiled in company, but the heap is not blown up. */
+const WARM_UP_CONNECTIONS = 8
+
+/** Each server in a fresh process, first with few connections, then with many. */
+export async function measureWorkload(bench: Bench, workload: Workload): Promise<WorkloadResult[]> {
   const servers = new Map<ServerId, RunningServer>()
-  const rounds = new Map<ServerId, Sample[]>()
-  for (const server of workload.servers.filter(options.hasServer)) {
-    servers.set(server, await startById(server, { DATABASE_URL: database.url, REDIS_URL: bench.redisUrl }))
-    rounds.set(server, [])
+  try {
+    for (const id of (Object.keys(workload.servers) as ServerId[]).filter(bench.options.hasServer))
+      servers.set(id, await startById(id, { DATABASE_URL: bench.database.url, REDIS_URL: bench.redisUrl }))
+    return await measureServers(bench, workload, servers)
+  } finally {
+    await Promise.all([...servers.values()].map((server) => server.stop()))
   }
-  const gateway = servers.get('gateway') as RunningServer
-  let sent = 0
-  const measure = async (server: ServerId, seconds: number, seed: number) => {
-    const name = `${title}, ${serverTitles[server]}`
-    const target = { name, server: servers.get(server) as RunningServer, database, templates, connections }
-    const { requests, round } = await sample(bench, target, seconds, seed)
-    if (server === 'gateway') sent += requests
-    return round
-  }
-  await watched(bench.redis, [gateway], async () => {
-    await verifySameAnswers(workload, servers, database)
-    const counted = await countedRequests(gateway, database.keys)
-    for (const server of servers.keys()) await measure(server, options.warmUpSeconds, 0)
-    for (let round = 1; round <= options.rounds; round++) {
-      if (workload.writes) await database.tidy()
-      const order = [...servers.keys()]
-      for (const server of round % 2 ? order : order.reverse())
-        rounds.get(server)?.push(await measure(server, options.seconds, round))
-    }
-    if (workload.writes) await database.tidy()
-    // Each load may leave one request on each connection that was counted, but not waited for.
-    const extra = (await countedRequests(gateway, database.keys)) - counted - sent
-    if (extra < 0 || extra > connections * (options.rounds + 1))
-      throw new Refusal(`${title}: the gateway answered ${sent} requests and counted ${sent + extra}.`)
-  })
-  const results: Partial<Record<ServerId, ServerResult>> = {}
-  for (const [server, process] of servers) {
-    const own = rounds.get(server) as Sample[]
-    results[server] = { median: medianSample(own), peakMemoryMB: process.peakMemoryMB(), rounds: own }
-    await process.stop()
-  }
-  const rates = (server: ServerId) => (rounds.get(server) as Sample[]).map(({ perSecond }) => perSecond)
-  const peers = [...servers.keys()].filter((server) => server !== 'gateway')
-  const ratios = Object.fromEntries(peers.map((peer) => [peer, ratio(rates('gateway'), rates(peer))]))
-  const result = { id, title, connections, servers: results, ratios }
-  printWorkload(result)
-  return result
 }
 
-function printWorkload({ title, servers, ratios }: WorkloadResult) {
-  console.log(`\n${title}`)
-  for (const [id, { median, peakMemoryMB }] of Object.entries(servers) as [ServerId, ServerResult][]) {
-    const { perSecond, p50, p99, cpu } = median
-    const compared = ratios[id] ? `gateway is ${ratios[id].median.toFixed(2)} ×` : ''
+async function measureServers(bench: Bench, workload: Workload, servers: Map<ServerId, RunningServer>) {
+  const { options, database } = bench
+  const { id, title } = workload
+  const gateway = servers.get('gateway') as RunningServer
+  /** Requests that the gateway answered, and those that it may have counted without an answer. */
+  let [sent, left] = [0, 0]
+  const measure = async (id: ServerId, connections: number, seconds: number, seed: number) => {
+    const name = `${title}, ${serverTitles[id]}`
+    const server = servers.get(id) as RunningServer
+    const target = { name, server, database, templates: templatesFor(workload, id), connections }
+    const { requests, round } = await sample(bench, target, seconds, seed)
+    if (server === gateway) {
+      sent += requests
+      // Each load may leave one request on each connection that was counted, but not waited for.
+      left += connections
+    }
+    return round
+  }
+  /** Rounds that alternate over the servers. */
+  const measureTogether = async (connections: number): Promise<WorkloadResult> => {
+    const order = [...servers.keys()].filter((id) => workload.servers[id]?.includes(connections))
+    const rounds = new Map<ServerId, Sample[]>(order.map((id) => [id, []]))
+    for (let round = 1; round <= options.rounds; round++) {
+      if (workload.writes) await database.tidy()
+      for (const id of order.reverse())
+        rounds.get(id)?.push(await measure(id, connections, options.seconds, round * 1_000 + connections))
+    }
+    const results = [...servers.keys()].flatMap((id) => {
+      const own = rounds.get(id)
+      return own ? [[id, { median: medianSample(own), rounds: own }]] : []
+    })
+    const result = { id, title, connections, servers: Object.fromEntries(results) }
+    printWorkload(result)
+    return result
+  }
+  return watched(bench.redis, [gateway], async () => {
+    const cost = await verifySameAnswers(workload, servers, database)
+    const counted = await countedRequests(gateway, database.keys)
+    for (const id of servers.keys()) await measure(id, WARM_UP_CONNECTIONS, options.warmUpSeconds, 0)
+    const results: WorkloadResult[] = []
+    for (const connections of workload.servers.gateway ?? [])
+      if (options.hasLevel(connections)) results.push(await measureTogether(connections))
+    if (workload.writes) await database.tidy()
+    const now = (await countedRequests(gateway, database.keys)) - counted
+    if (now < sent * cost.least || now > (sent + left) * cost.most)
+      throw new Refusal(`${title}: the gateway answered ${sent} requests and counted ${now}.`)
+    return results
+  })
+}
+
+function printWorkload(result: WorkloadResult) {
+  console.log(`\n${result.title}, ${result.connections}`)
+  for (const [id, { median }] of Object.entries(result.servers) as [ServerId, ServerResult][]) {
+    const { perSecond, p50, p99, cpu, memoryMB } = median
+    const [cpuRatio, rate] = [cpuOverOurs(result, id), overPeer(result, id, 'perSecond')]
+    const compared = id === 'gateway' ? '' : `CPU ${cpuRatio?.median.toFixed(2)} ×, rate ${rate?.median.toFixed(2)} ×`
     console.log(
-      `  ${serverTitles[id].padEnd(38)} ${String(Math.round(perSecond)).padStart(6)}/s   p50 ${p50.toFixed(1)} ms   p99 ${p99.toFixed(1)} ms   CPU ${Math.round(cpu)} µs   ${Math.round(peakMemoryMB)} MB   ${compared}`,
+      `  ${serverTitles[id].padEnd(38)} ${String(Math.round(perSecond)).padStart(6)}/s   p50 ${p50.toFixed(2)} ms   ` +
+        `p99 ${p99.toFixed(1)} ms   CPU ${Math.round(cpu)} µs   ${Math.round(memoryMB)} MB   ${compared}`,
     )
   }
 }

@@ -7,10 +7,12 @@ export interface Options {
   quick: boolean
   /** No filter was given: the reports are written. */
   complete: boolean
+  /** Nothing is measured: the reports are written again. */
+  reportOnly: boolean
   rounds: number
   seconds: number
   warmUpSeconds: number
-  /** Pets of the large database of the growth section. */
+  /** Pets, and orders, of the large database. */
   largePets: number
   /** Requests after which memory is read. */
   memoryMarks: [few: number, many: number]
@@ -18,30 +20,36 @@ export interface Options {
   memorySeconds: number
   isSelected(section: string): boolean
   hasServer(id: ServerId): boolean
+  hasLevel(connections: number): boolean
 }
 
 const usage = `npm run bench -- [options]
-  --quick           about 4 minutes: short rounds, a smaller growth section. For development.
+  --quick           about 5 minutes: short rounds, fewer connections and rows, no naive peer. For development.
   --only SECTION    only this workload or section; may be repeated: ${[...workloads.map(({ id }) => id), ...sections].join(', ')}
   --peer PEER       only this peer; may be repeated: ${peerIds.join(', ')}
+  --report          measures nothing: writes the reports again, from docs/benchmarks/results.json
 Reports are written only without --only and --peer.`
+
+const QUICK_LEVELS = [1, 8, 32]
 
 export function readOptions(): Options {
   const known = new Set([...workloads.map(({ id }) => id), ...sections])
-  const { quick = false, only = [], peer = [] } = parse()
+  const { quick = false, only = [], peer = [], report = false } = parse()
   for (const name of only) if (!known.has(name)) throw new Refusal(`Unknown section ${name}.\n${usage}`)
   for (const name of peer) if (!peerIds.includes(name as ServerId)) throw new Refusal(`Unknown peer ${name}.\n${usage}`)
   return {
     quick,
     complete: only.length + peer.length === 0,
+    reportOnly: report,
     rounds: quick ? 2 : 3,
-    seconds: quick ? 2 : 4,
-    warmUpSeconds: quick ? 2 : 4,
+    seconds: quick ? 1 : 2,
+    warmUpSeconds: quick ? 1 : 5,
     largePets: quick ? 300_000 : 1_000_000,
     memoryMarks: quick ? [10_000, 50_000] : [100_000, 1_000_000],
-    memorySeconds: quick ? 20 : 240,
+    memorySeconds: quick ? 10 : 150,
     isSelected: (section) => only.length === 0 || only.includes(section),
-    hasServer: (id) => id === 'gateway' || peer.length === 0 || peer.includes(id),
+    hasServer: (id) => id === 'gateway' || (peer.length === 0 ? !quick || id !== 'naive' : peer.includes(id)),
+    hasLevel: (connections) => !quick || QUICK_LEVELS.includes(connections),
   }
 }
 
@@ -50,6 +58,7 @@ function parse() {
     quick: { type: 'boolean' },
     only: { type: 'string', multiple: true },
     peer: { type: 'string', multiple: true },
+    report: { type: 'boolean' },
     help: { type: 'boolean' },
   } as const
   try {

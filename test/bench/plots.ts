@@ -10,6 +10,7 @@ export const colours: Record<ServerId, string> = {
   'fastify-prisma': '#d9773a',
   'fastify-pg': '#8c959f',
   mercurius: '#b565c9',
+  postgraphile: '#c2a22e',
   naive: '#3fa37c',
 }
 
@@ -39,8 +40,8 @@ export interface Plot {
 }
 
 const WIDTH = 820
-const LEFT = 240
-const BAR_WIDTH = 420
+const LEFT = 300
+const BAR_WIDTH = 370
 const BAR = 16
 const GAP = 5
 const GROUP_GAP = 18

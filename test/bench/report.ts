@@ -1,33 +1,44 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { drawCharts } from './charts.js'
 import { table, whole } from './markdown.js'
-import type { Results, ServerResult, WorkloadResult } from './results.js'
+import { cpuOverOurs, overPeer, type Ratio, type Results, type ServerResult, type WorkloadResult } from './results.js'
+import { describeScaling } from './scaling.js'
 import { type ServerId, serverTitles } from './servers.js'
 import { compareWithTargets, type TargetRow } from './targets.js'
 
 const FOLDER = 'docs/benchmarks'
 export const RESULTS_FILE = `${FOLDER}/results.json`
 
-/** Writes the figures, the plots and BENCHMARKS.md. */
-export function writeReport(results: Results) {
+/** After each section, so that nothing measured is lost. */
+export function saveResults(results: Results) {
   mkdirSync(FOLDER, { recursive: true })
   writeFileSync(RESULTS_FILE, `${JSON.stringify(results, null, 2)}\n`)
-  for (const [name, svg] of Object.entries(drawCharts(results))) writeFileSync(`${FOLDER}/${name}`, svg)
-  writeFileSync('BENCHMARKS.md', describe(results))
-  console.log(`\nWritten: BENCHMARKS.md, ${RESULTS_FILE} and the plots.`)
+}
+
+/** Writes BENCHMARKS.md, the plots and docs/scaling.md. */
+export function writeReports(results: Results) {
+  const pages: Record<string, string | undefined> = {
+    ...Object.fromEntries(Object.entries(drawCharts(results)).map(([name, svg]) => [`${FOLDER}/${name}`, svg])),
+    'BENCHMARKS.md': describe(results),
+    'docs/scaling.md': describeScaling(results),
+  }
+  for (const [file, content] of Object.entries(pages)) {
+    if (content) writeFileSync(file, content)
+    console.log(content ? `Written: ${file}` : `Not written: ${file}. Figures that it needs are missing.`)
+  }
 }
 
 const image = (name: string, alt: string) => `![${alt}](${FOLDER}/${name}.svg)`
 const duration = ({ quick }: Results) => (quick ? 'npm run bench -- --quick' : 'npm run bench')
 
 function describe(results: Results): string {
-  const { date, commit, quick, machine, loader, rounds, seconds, pets, keys } = results
+  const { date, commit, quick, minutes, machine, loader, rounds, seconds, warmUpSeconds, pets, keys } = results
   const rows = compareWithTargets(results)
   return `# Benchmarks
 
-How fast the gateway is, compared with what good engineers write by hand. \`npm run bench\` wrote this page, its tables
-and its plots.
-${quick ? '\n> **This is a quick run for development.** Its rounds are too short for conclusions.\n' : ''}
+How fast the gateway is, compared with what good engineers write by hand: alone, in company and where many clients meet.
+\`npm run bench\` wrote this page, its tables and its plots.
+${quick ? '\n> **This is a quick run for development.** Its rounds are too short for conclusions.\n' : ''}${failures(results)}
 ## Command and machine
 
 \`\`\`sh
@@ -46,8 +57,12 @@ ${table(
     ['memory', `${machine.memoryGB} GB`],
     ['system', `${machine.system}, Node.js ${machine.node}`],
     ['stores', `PostgreSQL ${machine.postgres}, Redis ${machine.redis}, both on this machine`],
-    ['load', `${loader}, one thread, ${rounds} rounds of ${seconds} s for each server`],
+    [
+      'load',
+      `${loader}, one thread; ${warmUpSeconds} s to warm up, then ${rounds} rounds of ${seconds} s for each server`,
+    ],
     ['data', `${whole(pets)} pets with stock and up to 4 orders each, ${keys} API keys`],
+    ['duration', `${minutes} minutes`],
   ],
   2,
 )}
@@ -62,52 +77,72 @@ ${table(
 
 ${verdict(rows)}
 
-${image('ratios', 'Requests per second of the gateway over those of each peer')}
+${image('ratios', 'The gateway compared with each peer')}
 
 ## Workloads
 
-Medians of the rounds. Latency is what the client sees under full load. Processor time and peak memory are the
-server's own; the columns Redis and PostgreSQL show the processor time that a request costs there.
+Medians of the rounds, at 1 to 256 connections. Latency is what the client sees. Processor time (CPU) and resident memory
+are the server's own; the columns Redis and PostgreSQL show the processor time that a request costs there. The last two
+columns compare: the peer's processor time over ours, and our requests per second over the peer's. More is better for us.
 
-${results.workloads.map(workloadTable).join('\n\n')}
+${workloadTables(results)}
 
 ${image('throughput', 'Requests per second of each server')}
 
 ${image('processor-time', 'Processor time for each request')}
 
-${image('latency', '99th percentile of latency')}
+${image('latency', 'Latency')}
 
-${image('memory', 'Peak resident memory')}
+${image('memory', 'Resident memory')}
 
 ${growth(results)}
+${questions(results)}
 ${method}`
 }
 
 function verdict(rows: TargetRow[]) {
-  const missed = rows.filter(({ met }) => !met)
-  if (missed.length === 0) return `All ${rows.length} targets are met.`
-  const list = missed.map(
-    ({ what, against, target, measured }) =>
-      `- ${what}, compared with ${against}: ${measured}; the target is ${target}.`,
-  )
-  return `${rows.length - missed.length} of ${rows.length} targets are met. **${missed.length} are missed:**\n\n${list.join('\n')}`
+  const missed = rows.filter(({ met }) => !met).length
+  if (missed === 0) return `All ${rows.length} targets are met.`
+  return `${rows.length - missed} of ${rows.length} targets are met, **${missed} ${missed === 1 ? 'is' : 'are'} missed**.`
 }
 
-function workloadTable({ title, connections, servers, ratios }: WorkloadResult) {
-  const rows = (Object.entries(servers) as [ServerId, ServerResult][]).map(([id, { median, peakMemoryMB }]) => [
-    serverTitles[id],
-    whole(median.perSecond),
-    median.p50.toFixed(1),
-    median.p99.toFixed(1),
-    whole(median.cpu),
-    whole(median.redisCpu),
-    median.postgresCpu === undefined ? '–' : whole(median.postgresCpu),
-    whole(peakMemoryMB),
-    ratios[id] ? `${ratios[id].median.toFixed(2)} ×` : '',
-  ])
-  const head = ['', 'requests/s', 'p50 ms', 'p99 ms', 'CPU µs', 'Redis µs', 'PostgreSQL µs', 'peak MB', 'gateway is']
-  return `### ${title}${connections === 32 ? ', 32 connections' : ''}\n\n${table(head, rows)}`
+const times = (ratio: Ratio | undefined) => (ratio ? `${ratio.median.toFixed(2)} ×` : '')
+
+function workloadTables({ workloads: results }: Results) {
+  const titles = [...new Set(results.map(({ title }) => title))]
+  return titles
+    .map((title) =>
+      workloadTable(
+        title,
+        results.filter((result) => result.title === title),
+      ),
+    )
+    .join('\n\n')
 }
+
+function workloadTable(title: string, results: WorkloadResult[]) {
+  const rows = results.flatMap((result) =>
+    (Object.entries(result.servers) as [ServerId, ServerResult][]).map(([id, { median }]) => [
+      String(result.connections),
+      serverTitles[id],
+      whole(median.perSecond),
+      median.p50.toFixed(2),
+      median.p99.toFixed(1),
+      whole(median.cpu),
+      whole(median.redisCpu),
+      median.postgresCpu === undefined ? '–' : whole(median.postgresCpu),
+      whole(median.memoryMB),
+      ...(id === 'gateway' ? ['', ''] : [times(cpuOverOurs(result, id)), times(overPeer(result, id, 'perSecond'))]),
+    ]),
+  )
+  const head = ['connections', '', 'requests/s', 'p50 ms', 'p99 ms', 'CPU µs', 'Redis µs', 'PostgreSQL µs', 'MB']
+  return `### ${title}\n\n${table([...head, 'CPU ratio', 'rate ratio'], rows, 2)}`
+}
+
+const failures = ({ failures }: Results) =>
+  failures.length === 0
+    ? ''
+    : `\n> **Sections without figures:**\n>\n${failures.map(({ section, message }) => `> - ${section}: ${message.replaceAll('\n', ' ')}`).join('\n')}\n`
 
 function growth({ growth: results, memory }: Results) {
   const rows = results.map(({ title, from, to, slowdown }) => [
@@ -133,34 +168,70 @@ ${remembered}
 `
 }
 
+function questions({ questions: results }: Results) {
+  if (!results) return ''
+  const { rows, asked, dearest, lowStock } = results
+  const row = (request: string, { maxMs, meanMs }: { maxMs: number; meanMs: number }) => [
+    request,
+    maxMs.toFixed(1),
+    meanMs.toFixed(1),
+  ]
+  return `## Questions that lists answer
+
+Every accepted combination of filters, order and direction ([docs/lists.md](docs/lists.md)), with values that many rows
+have and values that few have: the first page with its total, and pages in the middle, also below a row. There are
+${whole(rows)} pets, of which nine in ten are sold and half are in one category, and ${whole(rows)} orders, of which nine in
+ten are for one pet. The gateway was sent ${whole(asked)} different requests; PostgreSQL timed its statements
+(\`pg_stat_statements\`), with their pages in memory. The dearest statements, and low stock among the available pets:
+
+${table(
+  ['request', 'longest ms', 'mean ms'],
+  [
+    ...dearest.map((result) => row(`\`${result.request}\``, result)),
+    row(`**low stock:** \`${lowStock.request}\``, lowStock),
+  ],
+)}
+`
+}
+
 const method = `## How it is measured
 
 - The benchmark starts every server itself, in a fresh process for each workload, with \`NODE_ENV=production\` and the
   default log level \`info\`, at which each of them writes one line for every request. The gateway runs as \`npm start\`
   runs it.
-- All servers of a workload run at the same time, and are loaded one after the other, in rounds that change direction.
-  A ratio compares two servers within a round; the table shows the median over the rounds. Rates drift on a shared or
-  virtual machine; these ratios drift less.
+- All servers of a workload run at the same time. Each is warmed up at 8 connections, and then measured at 1, 4, 8, 32
+  and 256: the servers are loaded one after the other, in rounds that change direction. A ratio compares two servers
+  within a round; the tables show the median over the rounds. Rates drift on a shared or virtual machine; these ratios
+  drift less.
+- Where the machine has processor time left, the rate follows from latency, and processor time says what a request costs;
+  at 32 connections the rate says what the machine can do.
 - The load comes from another process, over connections that stay open. It sends random ids and a random one of the
   API keys with each request. All servers of a round get the same requests.
-- Before the rounds, all servers must return the same responses to the same requests. One failed request ends the run.
-- The run fails when Redis was unreachable, because counting in memory is cheaper. After each workload, the quota that
-  the gateway has counted must equal the requests that were sent.
+- The gateway asks the database once for equal questions that arrive together. As a control, the ten different GETs and
+  the ten different queries differ in tables, filters, selections and sizes.
+- Before the rounds, all servers must return the same data to the same questions. One failed request ends the section.
+- A section fails when Redis was unreachable, because counting in memory is cheaper. After each workload, the quota that
+  the gateway has counted must equal what was sent.
 - The tables that a workload writes to are restored before each round, and autovacuum is off for them.
-- Processor time and memory come from \`/proc\` (user and system time of all threads, \`VmHWM\`), Redis' from
+- Processor time and memory come from \`/proc\` (user and system time of all threads, \`VmRSS\` after each round), Redis' from
   \`INFO cpu\`, PostgreSQL's from its processes.
 - Other programs that use Redis or PostgreSQL during the run distort the figures. Run the benchmark alone.
 - The benchmark creates databases of its own and claims an empty logical database of Redis. It refuses all others, and
-  removes both at the end, also after an error or Ctrl-C.
+  removes both at the end, also after an error or Ctrl-C. Where the server of \`BENCH_DATABASE_URL\` has no
+  \`pg_stat_statements\`, all databases are on a PostgreSQL server that the benchmark starts for itself.
 
 ## The peers
 
 Their code is in \`test/bench/peers\`. All have a pool of 10 connections and prepared statements.
 
 - **Fastify + Prisma, keys and limits:** JSON schemas for inputs and responses, a key cache, two windows of
-  rate-limiter-flexible in Redis, consumed in parallel, \`X-RateLimit-*\` headers, keyset pages with \`Link\`.
+  rate-limiter-flexible in Redis, consumed in parallel, \`X-RateLimit-*\` headers, keyset pages with \`Link\`. Lists by
+  name are SQL, and have indexes of their own.
 - **Fastify + pg, bare:** the same routes and schemas on \`pg\` alone. No keys, no limits.
 - **Mercurius + Prisma, keys and limits:** compiled queries, a loader for each relation, the same keys and limits.
+- **PostGraphile 4, neither keys nor limits:** nobody here wrote it. It makes its schema from the same tables, and runs
+  with the options that its documentation recommends for production, the simplified names and the filters. It is asked
+  the same in its own words. It writes no line for a request.
 - **Yoga + SOFA + Pothos + Prisma, naive:** the gateway's own libraries, put together as their documentation shows.
 
 ## What these figures do not say

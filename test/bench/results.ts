@@ -12,11 +12,12 @@ export interface Sample {
   /** Absent where PostgreSQL runs on another machine. */
   postgresCpu?: number
   bytes: number
+  /** Resident at the end of the round. */
+  memoryMB: number
 }
 
 export interface ServerResult {
   median: Sample
-  peakMemoryMB: number
   rounds: Sample[]
 }
 
@@ -26,13 +27,12 @@ export interface Ratio {
   max: number
 }
 
+/** A workload at one number of connections. */
 export interface WorkloadResult {
   id: string
   title: string
   connections: number
   servers: Partial<Record<ServerId, ServerResult>>
-  /** Requests per second of the gateway over those of a peer in the same round. */
-  ratios: Partial<Record<ServerId, Ratio>>
 }
 
 /** Time for a request in the second case over the first. */
@@ -44,6 +44,23 @@ export interface GrowthResult {
   target: number
 }
 
+/** PostgreSQL's milliseconds for one statement of a request: the longest of all runs, and the mean of the slowest. */
+export interface QuestionResult {
+  request: string
+  maxMs: number
+  meanMs: number
+}
+
+export interface QuestionResults {
+  /** Rows of each table. */
+  rows: number
+  /** Requests that differ. */
+  asked: number
+  /** The dearest first. */
+  dearest: QuestionResult[]
+  lowStock: QuestionResult
+}
+
 export interface MemoryPoint {
   requests: number
   memoryMB: number
@@ -53,16 +70,21 @@ export interface Results {
   date: string
   commit: string
   quick: boolean
+  minutes: number
   machine: Machine
   loader: string
   rounds: number
   seconds: number
+  warmUpSeconds: number
   pets: number
   keys: number
   workloads: WorkloadResult[]
   growth: GrowthResult[]
+  questions?: QuestionResults
   /** Resident memory under load after few and after many requests. */
   memory?: { few: MemoryPoint; many: MemoryPoint }
+  /** Sections without figures. */
+  failures: { section: string; message: string }[]
 }
 
 export function median(values: number[]) {
@@ -84,6 +106,7 @@ export function medianSample(rounds: Sample[]): Sample {
     redisCpu: of('redisCpu'),
     ...(postgresCpu === undefined ? {} : { postgresCpu: of('postgresCpu') }),
     bytes: of('bytes'),
+    memoryMB: of('memoryMB'),
   }
 }
 
@@ -92,3 +115,19 @@ export function ratio(over: number[], under: number[]): Ratio {
   const ratios = under.map((value, round) => (over[round] as number) / value)
   return { median: median(ratios), min: Math.min(...ratios), max: Math.max(...ratios) }
 }
+
+/** The gateway's figure over the peer's; undefined where one of them was not measured. */
+export function overPeer({ servers }: WorkloadResult, peer: ServerId, field: keyof Sample): Ratio | undefined {
+  const of = (id: ServerId) => servers[id]?.rounds.map((round) => round[field] as number)
+  const [own, other] = [of('gateway'), of(peer)]
+  return own && other && ratio(own, other)
+}
+
+/** The peer's processor time over the gateway's. */
+export function cpuOverOurs(result: WorkloadResult, peer: ServerId): Ratio | undefined {
+  const inverse = overPeer(result, peer, 'cpu')
+  return inverse && { median: 1 / inverse.median, min: 1 / inverse.max, max: 1 / inverse.min }
+}
+
+export const find = ({ workloads }: Results, id: string, connections: number) =>
+  workloads.find((result) => result.id === id && result.connections === connections)

@@ -1,12 +1,9 @@
-import { readFileSync, writeFileSync } from 'node:fs'
 import { assumptions, type Constants, carriedBy, constantsOf, type Sizing, sizeFor, type Work } from './capacity.js'
 import { table, whole } from './markdown.js'
-import { RESULTS_FILE } from './report.js'
 import type { Results } from './results.js'
 
-// `npm run scaling`: docs/scaling.md, computed from what the last `npm run bench` has measured.
+// docs/scaling.md, computed from what `npm run bench` has measured.
 
-const FILE = 'docs/scaling.md'
 const RATES = [1_000, 100_000, 1_000_000]
 
 const percent = (share: number) => `${Math.round(share * 100)} %`
@@ -27,14 +24,18 @@ function firstToGiveOut({ mix, redisAlone }: Constants) {
   return parts.sort((a, b) => a.rate - b.rate)
 }
 
-function describe({ date, commit, quick, machine }: Results, constants: Constants): string {
+/** Undefined where figures are missing. */
+export function describeScaling(results: Results): string | undefined {
+  const { date, commit, quick, machine } = results
+  const constants = constantsOf(results)
+  if (!constants) return
   const { measured, read, write, mix, writeShare, redisAlone } = constants
   const order = firstToGiveOut(constants)
   const sizes = RATES.map((rate) => sizeFor(rate, constants))
   return `# Scaling
 
-What the gateway needs for a given load, computed from measured work per request. \`npm run scaling\` writes this page
-from the last \`npm run bench\` (${date.slice(0, 10)}, commit \`${commit}\`, ${machine.processor}).
+What the gateway needs for a given load, computed from measured work per request. \`npm run bench\` wrote this page
+(${date.slice(0, 10)}, commit \`${commit}\`, ${machine.processor}).
 ${quick ? '\n> **The figures come from a quick run for development.** Do not plan with them.\n' : ''}
 ## Measured: work per request
 
@@ -91,7 +92,7 @@ ${advice(sizes)}
 ${assumptionList()}
 
 The script is \`test/bench/scaling.ts\`; the assumptions are constants in \`test/bench/capacity.ts\`. Change them, and run
-\`npm run scaling\` again.
+\`npm run bench -- --report\`, which measures nothing.
 `
 }
 
@@ -129,13 +130,13 @@ function advice(sizes: Sizing[]) {
   return [
     '- **Gateways** scale by number, behind any HTTP load balancer. Nothing has to be sticky. Two are the minimum, so that one may fail.',
     shards &&
-      `- **Redis Cluster** (from ${shards}): \`REDIS_URL\` takes several nodes. Each shard needs a replica of its own for failover, which the table does not count.`,
+      `- **Redis Cluster** (from ${shards}): \`REDIS_URL\` takes one or several of its nodes. Each shard needs a replica of its own for failover, which the table does not count.`,
     replicas &&
       `- **Read replicas** (from ${replicas}): the gateway has one \`DATABASE_URL\` and does not send reads to replicas itself. A proxy that splits reads, or a second URL, is work to be done. A replica lags behind: a client might not see its own last write, which today it always does.`,
     primaries &&
       `- **More than one primary** (from ${primaries}): PostgreSQL does not split writes on its own. The data must be sharded, for example by pet, or the writes must be queued. Neither is built.`,
     pooler &&
-      `- **A connection pooler** (from ${pooler}): above about ${assumptions.postgresConnections} connections, PostgreSQL needs PgBouncer in front, 1.21 or later because of prepared statements, or fewer connections for each gateway.`,
+      `- **A connection pooler** (from ${pooler}): above about ${assumptions.postgresConnections} connections, PostgreSQL needs a pooler in front (\`?pgbouncer=true\`), or fewer connections for each gateway.`,
   ]
     .filter(Boolean)
     .join('\n')
@@ -150,15 +151,10 @@ const assumptionList = () => {
     'The working set fits into the memory of PostgreSQL. When it does not, disks decide, not processors.',
     'The disks of a primary keep up with the writes. One commit waits for one flush, which commits at the same time share.',
     `A replica spends ${percent(replay)} of the primary's work on each write that it replays.`,
-    `Each gateway opens ${poolSize} database connections.`,
+    `Each gateway opens ${poolSize} database connections, and up to 22 while some of them get no answer.`,
     'TLS ends before the gateway. Loopback was measured: a real network costs more kernel time, on all sides.',
     'Load is even over gateways and keys. Failover needs spare servers on top of these numbers.',
   ]
     .map((line) => `- ${line}`)
     .join('\n')
 }
-
-const results: Results = JSON.parse(readFileSync(RESULTS_FILE, 'utf8'))
-const constants = constantsOf(results)
-writeFileSync(FILE, describe(results, constants))
-console.log(`Written: ${FILE}`)

@@ -1,11 +1,12 @@
 import { Redis } from 'ioredis'
 import { Client } from 'pg'
+import { isInstalled, Postgres } from '../faults/postgres.js'
 import { atEnd, Refusal } from './lifecycle.js'
 
 // The benchmark writes, empties and drops. So it touches only what it made itself: databases that carry its mark, and a
 // logical database of Redis that was empty when it was claimed.
 
-const adminUrl =
+let adminUrl =
   process.env.BENCH_DATABASE_URL ?? process.env.TEST_DATABASE_URL ?? 'postgresql://postgres@127.0.0.1:5432/postgres'
 const redisBaseUrl = process.env.BENCH_REDIS_URL ?? process.env.TEST_REDIS_URL ?? 'redis://127.0.0.1:6379'
 
@@ -28,6 +29,22 @@ async function asAdmin<Row>(sql: string, values: unknown[] = []) {
   } finally {
     await client.end()
   }
+}
+
+const STATISTICS = 'pg_stat_statements'
+
+/**
+ * Whether statements will be timed: by the server that is given, or else by one of our own, if its programs are
+ * installed. Only sessions that ask for it are timed, because it costs a little.
+ */
+export async function chooseTimingServer(): Promise<boolean> {
+  const [row] = await asAdmin<{ libraries: string }>(`SELECT current_setting('shared_preload_libraries') AS libraries`)
+  if (row?.libraries.includes(STATISTICS)) return true
+  if (!isInstalled()) return false
+  const settings = [`shared_preload_libraries=${STATISTICS}`, `${STATISTICS}.track=none`, 'max_connections=100']
+  const server = await Postgres.create(...settings)
+  adminUrl = server.url('postgres', 'postgres')
+  return true
 }
 
 /** Creates a database that is dropped at the end. */

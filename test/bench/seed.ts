@@ -28,34 +28,57 @@ export async function createKey(client: Client, { plan, limit }: KeyOptions) {
   return secret
 }
 
+/** Pets as in a shop that is open: most of them for sale, with up to four orders each. */
+const shop = (pets: number) => [
+  `INSERT INTO "Pet" (name, "categoryId", status)
+    SELECT 'Pet ' || i, 1 + i % ${CATEGORIES},
+      (CASE i / ${CATEGORIES} % 10 WHEN 8 THEN 'pending' WHEN 9 THEN 'sold' ELSE 'available' END)::"PetStatus"
+    FROM generate_series(1, ${pets}) AS i`,
+  `INSERT INTO "InventoryItem" ("petId", status, quantity) SELECT id, status, id % 1000 FROM "Pet"`,
+  `INSERT INTO "Order" ("petId", quantity, complete)
+    SELECT i, n, n = 1 FROM generate_series(1, ${pets}) AS i, generate_series(1, i % 5) AS n ORDER BY n, i`,
+  // By these a good engineer has the peers answer lists by name.
+  `CREATE INDEX ON "Pet" (lower(name) COLLATE "C", name COLLATE "C", id)`,
+  `CREATE INDEX ON "Pet" ("categoryId", lower(name) COLLATE "C", name COLLATE "C", id)`,
+]
+
+/** Many years later: nine of ten pets are sold, half are in one category, and nine of ten orders are for one pet. */
+const archive = (pets: number) => [
+  'SELECT setseed(0.5)',
+  `INSERT INTO "Pet" (name, "categoryId", status)
+    SELECT (ARRAY['Rex', 'Bella', 'Zoë'])[1 + i % 3] || ' ' || i,
+      CASE WHEN random() < 0.5 THEN 1 ELSE 1 + i % ${CATEGORIES} END,
+      (CASE WHEN random() < 0.9 THEN 'sold' WHEN random() < 0.8 THEN 'available' ELSE 'pending' END)::"PetStatus"
+    FROM generate_series(1, ${pets}) AS i`,
+  `INSERT INTO "InventoryItem" ("petId", status, quantity)
+    SELECT id, status, CASE status WHEN 'sold' THEN 0 ELSE id % 1000 END FROM "Pet"`,
+  `INSERT INTO "Order" ("petId", quantity, "shipDate", complete)
+    SELECT CASE WHEN random() < 0.9 THEN 7 ELSE 1 + floor(random() * ${pets}) END, 1,
+      CASE WHEN random() < 0.8 THEN timestamptz '2026-01-01Z' + i * interval '1 minute' END, random() < 0.9
+    FROM generate_series(1, ${pets}) AS i`,
+]
+
 interface SeedOptions {
   pets: number
-  orders: boolean
+  data: 'shop' | 'archive'
   /** Databases that share a Redis must not share key ids: counters are kept by id. */
   firstKeyId?: number
 }
 
 /**
- * Fills a migrated, empty database: pets with stock, up to four orders for each, many keys.
- * Autovacuum would strike one server or the other at random; `tidy` does its work between rounds.
+ * Fills a migrated, empty database. Autovacuum would strike one server or the other at random; `tidy` does its work
+ * between rounds.
  */
-export async function seed(client: Client, { pets, orders, firstKeyId = 1 }: SeedOptions) {
+export async function seed(client: Client, { pets, data, firstKeyId = 1 }: SeedOptions) {
   await client.query(`
     ALTER SEQUENCE "ApiKey_id_seq" RESTART WITH ${firstKeyId};
     INSERT INTO "Category" (name) SELECT 'Category ' || i FROM generate_series(1, ${CATEGORIES}) AS i;
-    ALTER TABLE "Pet" DISABLE TRIGGER USER;
-    INSERT INTO "Pet" (name, "categoryId", status)
-      SELECT 'Pet ' || i, 1 + i % ${CATEGORIES},
-        (CASE i / ${CATEGORIES} % 10 WHEN 8 THEN 'pending' WHEN 9 THEN 'sold' ELSE 'available' END)::"PetStatus"
-      FROM generate_series(1, ${pets}) AS i;
-    ALTER TABLE "Pet" ENABLE TRIGGER USER;
-    INSERT INTO "InventoryItem" ("petId", quantity) SELECT id, id % 1000 FROM "Pet";
     ALTER TABLE "Pet" SET (autovacuum_enabled = off);
     ALTER TABLE "InventoryItem" SET (autovacuum_enabled = off);
-    ALTER TABLE "Order" SET (autovacuum_enabled = off)`)
-  if (orders)
-    await client.query(`INSERT INTO "Order" ("petId", quantity, complete)
-      SELECT i, n, n = 1 FROM generate_series(1, ${pets}) AS i, generate_series(1, i % 5) AS n ORDER BY n, i`)
+    ALTER TABLE "Order" SET (autovacuum_enabled = off);
+    ALTER TABLE "Pet" DISABLE TRIGGER USER`)
+  for (const statement of (data === 'shop' ? shop : archive)(pets)) await client.query(statement)
+  await client.query('ALTER TABLE "Pet" ENABLE TRIGGER USER')
   await client.query('VACUUM ANALYZE')
   await client.query('CHECKPOINT')
   const keys: string[] = []

@@ -6,13 +6,14 @@ import { runCommand, startServer } from './processes.js'
 const gatewayCommand = (JSON.parse(readFileSync('package.json', 'utf8')).scripts.start as string).split(' ').slice(1)
 
 /** The peers, and the loader of last resort, run as plain JavaScript: a compiling loader would cost memory. */
-const compiled = 'dist/bench/test/bench'
+const compiled = 'test/bench/dist/test/bench'
 
 export const serverTitles = {
   gateway: 'this gateway',
   'fastify-prisma': 'Fastify + Prisma, keys and limits',
   'fastify-pg': 'Fastify + pg, bare',
   mercurius: 'Mercurius + Prisma, keys and limits',
+  postgraphile: 'PostGraphile, neither keys nor limits',
   naive: 'Yoga + SOFA + Pothos + Prisma, naive',
 }
 
@@ -21,6 +22,7 @@ export const shortTitles: Record<ServerId, string> = {
   'fastify-prisma': 'Fastify + Prisma',
   'fastify-pg': 'Fastify + pg',
   mercurius: 'Mercurius',
+  postgraphile: 'PostGraphile',
   naive: 'naive',
 }
 
@@ -30,11 +32,23 @@ export const peerIds = Object.keys(serverTitles).filter((id) => id !== 'gateway'
 /** Builds the gateway with the project's own script, where there is one; `npm start` builds otherwise. */
 export const buildGateway = () => runCommand('npm', ['run', '--if-present', 'build'])
 
-export const compilePeers = () => runCommand(process.execPath, ['node_modules/typescript/bin/tsc', '-p', 'test/bench'])
+const install = (folder: string) => runCommand(process.execPath, ['test/tools/install.mjs', folder])
+
+export async function compilePeers() {
+  await install('test/bench')
+  await runCommand(process.execPath, ['node_modules/typescript/bin/tsc', '-p', 'test/bench'])
+}
 
 export const compiledFile = (name: string) => join(compiled, `${name}.js`)
 
-export function startById(id: ServerId, env: Record<string, string>) {
-  const command = id === 'gateway' ? gatewayCommand : [compiledFile(`peers/${id}`)]
-  return startServer(command, env)
+const POSTGRAPHILE = 'test/bench/peers/postgraphile'
+
+/** What starts a peer. That which nobody here wrote is not compiled, and has packages of its own. */
+async function commandOf(id: ServerId) {
+  if (id === 'gateway') return gatewayCommand
+  if (id !== 'postgraphile') return [compiledFile(`peers/${id}`)]
+  await install(POSTGRAPHILE)
+  return [`${POSTGRAPHILE}/server.mjs`]
 }
+
+export const startById = async (id: ServerId, env: Record<string, string>) => startServer(await commandOf(id), env)

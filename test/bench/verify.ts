@@ -1,32 +1,43 @@
 import { isDeepStrictEqual } from 'node:util'
 import { Refusal } from './lifecycle.js'
 import type { RunningServer } from './processes.js'
-import { fill, headersFor, type Maxima } from './requests.js'
+import { draw, fill, headersFor, type Maxima } from './requests.js'
 import { type ServerId, serverTitles } from './servers.js'
-import type { Workload } from './workloads.js'
+import { templatesFor, type Workload } from './workloads.js'
 
 const SAMPLES = 10
 
-/** All servers answer the same requests with the same data before any of them is measured. */
+/**
+ * All servers answer the same questions with the same data before any of them is measured.
+ *
+ * @returns what the gateway counts for a request
+ */
 export async function verifySameAnswers(
-  { title, templates }: Workload,
+  workload: Workload,
   servers: Map<ServerId, RunningServer>,
   { keys, maxima }: { keys: string[]; maxima: Maxima },
 ) {
-  for (const template of templates) {
+  const costs: number[] = []
+  for (const index of workload.templates.keys())
     for (let i = 0; i < SAMPLES; i++) {
-      const request = fill(template, maxima)
-      const answers = new Map<ServerId, unknown>()
-      for (const [id, server] of servers) answers.set(id, await ask(server, request, keys[i % keys.length] as string))
-      const expected = answers.get('gateway')
-      for (const [id, answer] of answers)
-        if (!isDeepStrictEqual(answer, expected))
+      const values = draw(maxima)
+      let expected: unknown
+      for (const [id, server] of servers) {
+        const template = templatesFor(workload, id)[index]
+        if (!template) throw new Error(`${workload.title}: ${id} has no question ${index}`)
+        const request = fill(template, values)
+        const { cost, ...answer } = await ask(server, request, keys[i % keys.length] as string)
+        if (id === 'gateway') {
+          expected = answer
+          costs.push(cost)
+        } else if (!isDeepStrictEqual(answer, expected))
           throw new Refusal(
-            `${title}: ${request.method} ${request.path} ${request.body ?? ''}\n` +
+            `${workload.title}: ${request.method} ${request.path} ${request.body ?? ''}\n` +
               `  ${serverTitles.gateway}: ${JSON.stringify(expected)}\n  ${serverTitles[id]}: ${JSON.stringify(answer)}`,
           )
+      }
     }
-  }
+  return { least: Math.min(...costs), most: Math.max(...costs) }
 }
 
 async function ask({ url }: RunningServer, request: ReturnType<typeof fill>, key: string) {
@@ -35,13 +46,29 @@ async function ask({ url }: RunningServer, request: ReturnType<typeof fill>, key
   const answer = await response.json()
   if (!response.ok || answer.errors || (Array.isArray(answer) && answer.length === 0))
     throw new Refusal(`${method} ${path} ${body ?? ''}: ${response.status} ${JSON.stringify(answer)}`)
-  return { status: response.status, answer: comparable(answer, method === 'POST' && path !== '/graphql') }
+  const isNew = method === 'POST' && path !== '/graphql'
+  return {
+    status: response.status,
+    answer: comparable(isNew ? { ...answer, id: null } : answer),
+    cost: Number(response.headers.get('x-ratelimit-cost')),
+  }
 }
 
-/** New ids differ by nature. A field without a value may be null or absent. */
-function comparable(value: unknown, isNew: boolean): unknown {
-  if (Array.isArray(value)) return value.map((item) => comparable(item, false))
+/**
+ * The data without its form: a field without a value may be null or absent, and each server has cursors of its own.
+ * PostGraphile puts lists into connections, writes ids as text and statuses in capitals, and takes the stock for a list.
+ */
+function comparable(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(comparable)
+  if (typeof value === 'string') return /^\d+$/.test(value) ? Number(value) : value
   if (typeof value !== 'object' || value === null) return value
-  const fields = Object.entries(value).filter(([name, field]) => field !== null && !(isNew && name === 'id'))
-  return Object.fromEntries(fields.map(([name, field]) => [name, comparable(field, false)]))
+  const names = Object.keys(value)
+  if (names.length === 1 && 'nodes' in value) return comparable(value.nodes)
+  const fields = Object.entries(value).filter(([name, field]) => field !== null && name !== 'endCursor')
+  return Object.fromEntries(fields.map(([name, field]) => [name, comparableField(name, comparable(field))]))
+}
+
+function comparableField(name: string, value: unknown) {
+  if (name === 'status' && typeof value === 'string') return value.toLowerCase()
+  return name === 'inventory' && Array.isArray(value) ? value[0] : value
 }

@@ -1,15 +1,23 @@
-import { Prisma } from '../../../prisma/generated/client/client.js'
+import type { FastifyReply } from 'fastify'
+import { type Pet, Prisma } from '../../../prisma/generated/client/client.js'
 import { createGuard } from './guard.js'
 import { createFastify, protect, serve } from './http.js'
 import { openPrisma } from './prisma.js'
 import {
   createOrderSchema,
+  getCategorySchema,
+  getInventorySchema,
+  getOrderSchema,
   getPetSchema,
-  type ListQuery,
-  listPetsSchema,
+  type InventoryQuery,
+  listInventorySchema,
+  listOrdersSchema,
   type NewOrder,
   nextLink,
   notFound,
+  type OrdersQuery,
+  type SortedQuery,
+  sortPetsSchema,
   unknownPet,
   updateInventorySchema,
 } from './schemas.js'
@@ -30,19 +38,95 @@ app.get<{ Params: { petId: number } }>('/pets/:petId', { schema: getPetSchema },
   return pet ?? reply.code(404).send(notFound('pet'))
 })
 
-app.get<{ Querystring: ListQuery }>('/pets', { schema: listPetsSchema }, async ({ query }, reply) => {
-  const { limit, after, status, categoryId } = query
-  const pets = await prisma.pet.findMany({
-    where: { id: after === undefined ? undefined : { gt: after }, status, categoryId },
-    orderBy: { id: 'asc' },
+app.get<{ Params: { orderId: number } }>(
+  '/store/orders/:orderId',
+  { schema: getOrderSchema },
+  async (request, reply) => {
+    const order = await prisma.order.findUnique({ where: { id: request.params.orderId } })
+    return order ? { ...order, shipDate: order.shipDate ?? undefined } : reply.code(404).send(notFound('order'))
+  },
+)
+
+app.get<{ Params: { categoryId: number } }>(
+  '/categories/:categoryId',
+  { schema: getCategorySchema },
+  async ({ params }, reply) => {
+    const category = await prisma.category.findUnique({ where: { id: params.categoryId } })
+    if (!category) return reply.code(404).send(notFound('category'))
+    return { ...category, description: category.description ?? undefined }
+  },
+)
+
+app.get<{ Params: { petId: number } }>(
+  '/inventory/:petId',
+  { schema: getInventorySchema },
+  async ({ params }, reply) => {
+    const item = await prisma.inventoryItem.findUnique({ where: { petId: params.petId } })
+    return item ?? reply.code(404).send(notFound('pet'))
+  },
+)
+
+/** A page, of which one row more than asked for was read. */
+function paged<Row>(reply: FastifyReply, rows: Row[], limit: number, next: (last: Row) => string) {
+  if (rows.length <= limit) return rows
+  rows.pop()
+  reply.header('link', next(rows.at(-1) as Row))
+  return rows
+}
+
+/** Prisma cannot sort by an expression. The index has this order. */
+function petsByName({ limit, status, categoryId, search, afterName, after = 0 }: SortedQuery) {
+  const key = Prisma.sql`lower(name) COLLATE "C"`
+  const conditions = [Prisma.sql`TRUE`]
+  if (status) conditions.push(Prisma.sql`status = ${status}::"PetStatus"`)
+  if (categoryId) conditions.push(Prisma.sql`"categoryId" = ${categoryId}`)
+  if (search) {
+    const prefix = search.toLowerCase()
+    conditions.push(Prisma.sql`${key} BETWEEN ${prefix} AND ${`${prefix}\u{10ffff}`}`)
+  }
+  if (afterName !== undefined)
+    conditions.push(Prisma.sql`(${key}, name COLLATE "C", id) > (${afterName.toLowerCase()}, ${afterName}, ${after})`)
+  return prisma.$queryRaw<Pet[]>`SELECT id, name, "categoryId", status FROM "Pet"
+    WHERE ${Prisma.join(conditions, ' AND ')} ORDER BY ${key}, name COLLATE "C", id LIMIT ${limit + 1}`
+}
+
+const above = (id: number | undefined) => (id === undefined ? undefined : { gt: id })
+
+app.get<{ Querystring: SortedQuery }>('/pets', { schema: sortPetsSchema }, async ({ query }, reply) => {
+  const { limit, after, status, categoryId, sort } = query
+  if (sort === 'name')
+    return paged(reply, await petsByName(query), limit, ({ id, name }) =>
+      nextLink('/pets', query, id, { afterName: name }),
+    )
+  const where = { id: above(after), status, categoryId }
+  const pets = await prisma.pet.findMany({ where, orderBy: { id: 'asc' }, take: limit + 1 })
+  return paged(reply, pets, limit, ({ id }) => nextLink('/pets', query, id))
+})
+
+app.get<{ Querystring: InventoryQuery }>('/inventory', { schema: listInventorySchema }, async ({ query }, reply) => {
+  const { limit, after, status, maxQuantity, afterQuantity } = query
+  const items = await prisma.inventoryItem.findMany({
+    where: {
+      status,
+      quantity: { lte: maxQuantity },
+      ...(afterQuantity === undefined
+        ? {}
+        : { OR: [{ quantity: { gt: afterQuantity } }, { quantity: afterQuantity, petId: above(after) }] }),
+    },
+    orderBy: [{ quantity: 'asc' }, { petId: 'asc' }],
     take: limit + 1,
   })
-  if (pets.length > limit) {
-    pets.pop()
-    const last = pets.at(-1)
-    if (last) reply.header('link', nextLink('/pets', query, last.id))
-  }
-  return pets
+  return paged(reply, items, limit, ({ petId, quantity }) =>
+    nextLink('/inventory', query, petId, { afterQuantity: quantity }),
+  )
+})
+
+app.get<{ Querystring: OrdersQuery }>('/store/orders', { schema: listOrdersSchema }, async ({ query }, reply) => {
+  const { limit, after, complete } = query
+  const where = { id: above(after), complete }
+  const orders = await prisma.order.findMany({ where, orderBy: { id: 'asc' }, take: limit + 1 })
+  const shown = orders.map((order) => ({ ...order, shipDate: order.shipDate ?? undefined }))
+  return paged(reply, shown, limit, ({ id }) => nextLink('/store/orders', query, id))
 })
 
 app.post<{ Body: NewOrder }>('/store/orders', { schema: createOrderSchema }, async ({ body }, reply) => {

@@ -28,9 +28,12 @@ const schema = /* GraphQL */ `
     inventory: InventoryItem!
     orders(limit: Int = 20, after: Int64): [Order!]!
   }
+  type PageInfo { hasNextPage: Boolean! endCursor: String }
+  type PetConnection { nodes: [Pet!]! pageInfo: PageInfo! totalCount: Int! }
   type Query {
     pet(petId: Int64!): Pet
     pets(limit: Int = 20, after: Int64, status: PetStatus, categoryId: Int64): [Pet!]
+    petsConnection(first: Int = 20, after: String, status: PetStatus, categoryId: Int64): PetConnection!
   }
 `
 
@@ -51,6 +54,11 @@ interface Page {
   after?: number
 }
 
+interface Filters {
+  status?: Pet['status']
+  categoryId?: number
+}
+
 const resolvers = {
   Int64,
   Query: {
@@ -59,11 +67,25 @@ const resolvers = {
       if (!pet) throw new mercurius.ErrorWithProps(`There is no pet ${petId}.`, { code: 'not_found', status: 404 })
       return pet
     },
-    pets: (_root: unknown, args: Page & { status?: Pet['status']; categoryId?: number }) => {
+    pets: (_root: unknown, args: Page & Filters) => {
       const { limit, after, status, categoryId } = args
       const where = { id: after === undefined ? undefined : { gt: after }, status, categoryId }
       return prisma.pet.findMany({ where, orderBy: { id: 'asc' }, take: limit })
     },
+    petsConnection: async (_root: unknown, args: Filters & { first: number; after?: string }) => {
+      const { first, after, status, categoryId } = args
+      const where = { id: after === undefined ? undefined : { gt: BigInt(after) }, status, categoryId }
+      const nodes = await prisma.pet.findMany({ where, orderBy: { id: 'asc' }, take: first + 1 })
+      const hasNextPage = nodes.length > first
+      if (hasNextPage) nodes.pop()
+      const last = nodes.at(-1)
+      const pageInfo = { hasNextPage, endCursor: last && String(last.id) }
+      return { nodes, pageInfo, filters: { status, categoryId } }
+    },
+  },
+  /** Counted only if it is asked for. */
+  PetConnection: {
+    totalCount: ({ filters }: { filters: Filters }) => prisma.pet.count({ where: filters }),
   },
 } as unknown as IResolvers
 

@@ -51,6 +51,57 @@ export const listPetsSchema = {
   response: { 200: { type: 'array', items: pet }, '4xx': error },
 }
 
+const page = { limit: { type: 'integer', minimum: 1, maximum: 100, default: 20 }, after: id }
+
+/** With lists by name, which have keyset pages of their own. */
+export const sortPetsSchema = {
+  ...listPetsSchema,
+  querystring: {
+    ...listPetsSchema.querystring,
+    properties: {
+      ...listPetsSchema.querystring.properties,
+      sort: { type: 'string', enum: ['id', 'name'], default: 'id' },
+      search: { type: 'string', minLength: 1, maxLength: 100 },
+      afterName: { type: 'string', maxLength: 100 },
+    },
+  },
+}
+
+export const listInventorySchema = {
+  querystring: {
+    type: 'object',
+    additionalProperties: false,
+    required: ['sort'],
+    properties: {
+      ...page,
+      status,
+      maxQuantity: { type: 'integer', minimum: 0, maximum: 2_147_483_647 },
+      sort: { type: 'string', enum: ['quantity'] },
+      afterQuantity: { type: 'integer', minimum: 0 },
+    },
+  },
+  response: { 200: { type: 'array', items: inventoryItem }, '4xx': error },
+}
+
+export const listOrdersSchema = {
+  querystring: { type: 'object', additionalProperties: false, properties: { ...page, complete: { type: 'boolean' } } },
+  response: { 200: { type: 'array', items: order }, '4xx': error },
+}
+
+const category = {
+  type: 'object',
+  required: ['id', 'name'],
+  properties: { id, name: { type: 'string' }, description: { type: 'string' } },
+}
+
+const oneOf = (param: string, item: object) => ({
+  params: { type: 'object', required: [param], properties: { [param]: id } },
+  response: { 200: item, '4xx': error },
+})
+export const getOrderSchema = oneOf('orderId', order)
+export const getInventorySchema = oneOf('petId', inventoryItem)
+export const getCategorySchema = oneOf('categoryId', category)
+
 export const createOrderSchema = {
   body: {
     type: 'object',
@@ -84,6 +135,27 @@ export interface ListQuery {
   categoryId?: number
 }
 
+export interface SortedQuery extends ListQuery {
+  sort: 'id' | 'name'
+  search?: string
+  afterName?: string
+}
+
+export interface InventoryQuery {
+  limit: number
+  after?: number
+  status?: 'available' | 'pending' | 'sold'
+  maxQuantity?: number
+  sort: 'quantity'
+  afterQuantity?: number
+}
+
+export interface OrdersQuery {
+  limit: number
+  after?: number
+  complete?: boolean
+}
+
 export interface NewOrder {
   petId: number
   quantity: number
@@ -92,9 +164,9 @@ export interface NewOrder {
 }
 
 /** The `Link` header of a page that has a successor. */
-export function nextLink(path: string, query: ListQuery, last: bigint | number) {
+export function nextLink(path: string, query: object, last: bigint | number, place: object = {}) {
   const next = new URLSearchParams()
-  for (const [name, value] of Object.entries({ ...query, after: last })) next.set(name, String(value))
+  for (const [name, value] of Object.entries({ ...query, ...place, after: last })) next.set(name, String(value))
   return `<${path}?${next}>; rel="next"`
 }
 
