@@ -103,7 +103,7 @@ describe('a breaking change of the REST document is reported as breaking', () =>
       'a default is another',
       'GET /categories › query parameter limit › default: 20 → 10',
       ({ paths }) => {
-        paths['/categories'].get.parameters[0].schema.default = 10
+        paths['/categories'].get.parameters[0].description = 'Default: 10.'
       },
     ],
     [
@@ -367,9 +367,19 @@ describe('a compatible change of the REST document is reported as compatible', (
     ],
     [
       'a default is written down',
-      'GET /pets › query parameter limit › default added: 20',
+      'GET /pets › query parameter after › default added: 20',
       (document) => {
-        parameter(document, 'limit').schema.default = 20
+        parameter(document, 'after').schema.default = 20
+      },
+    ],
+    [
+      'a default moves into the description',
+      'GET /pets › query parameter limit › description changed',
+      (document) => {
+        Object.assign(parameter(document, 'limit'), { description: 'Default: 20, or more.' })
+      },
+      (document) => {
+        Object.assign(parameter(document, 'limit'), { description: 'How many.' }).schema.default = 20
       },
     ],
   ])('%s', (_name, line, edit, prepare) => {

@@ -767,6 +767,7 @@ inChromium('GraphiQL', () => {
     for (const [tab, shown] of [
       ['Pets', '"Rex"'],
       ['NextPage', '"status"'],
+      ['LowStock', '"totalCount"'],
       ['Overview', '"Dogs"'],
       ['CreatePet', '"createPet"'],
       ['OrderAndStock', '"complete"'],

@@ -5,7 +5,6 @@ import axiosRetry from 'axios-retry'
 import got from 'got'
 import ky from 'ky'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { schema } from '../schema/index.js'
 import { ApiKeyCache } from '../src/auth/index.js'
 import { createReads } from '../src/execute/reads.js'
 import { createLog } from '../src/log.js'
@@ -195,7 +194,7 @@ test.concurrent('a key that is read while its ban is written stays in the cache'
   const { key, row } = await gateway.createKey()
   const ring = new ApiKeyCache({
     prisma: database.prisma,
-    reads: createReads(database, schema),
+    reads: createReads(database),
     log: createLog('silent'),
     ttlMs: 1,
   })

@@ -1,4 +1,8 @@
-import { describe, expect, test } from 'vitest'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, test } from 'vitest'
+import { parseRedisUrl } from '../src/redis-url.js'
 import { misspeltSettings, readSettings, StartupError, settings } from '../src/settings.js'
 
 const refused = (env: Record<string, string>) => {
@@ -37,8 +41,22 @@ describe('settings', () => {
     ['DATABASE_URL', ['postgresql://a:b@h:1/d', 'postgres://h/d'], ['mysql://h/d', 'h:5432']],
     [
       'REDIS_URL',
-      ['redis://h:1', 'rediss://u:p@h:1', 'redis://a:1,redis://b:1'],
-      ['h:6379', 'redis://a:1,b', 'http://h'],
+      [
+        'redis://h:1',
+        'rediss://u:p@h:1/15',
+        'redis://a:1,redis://b:1',
+        'redis://[::1]:1',
+        'redis+sentinel://a,b:1/name/3',
+      ],
+      [
+        'h:6379',
+        'redis://a:1,b',
+        'http://h',
+        'redis://',
+        'redis:///1',
+        'redis+sentinel:/a/name',
+        'redis-sentinel://a/n',
+      ],
     ],
     [
       'HOST',
@@ -46,6 +64,14 @@ describe('settings', () => {
       ['http://localhost', 'localhost:3000', '[::1]', '256.0.0.1', '1.2.3', 'a b', 'a..b', '-a', 'ü'],
     ],
     ['LOG_LEVEL', ['trace', 'silent'], ['loud']],
+    ['OTEL_EXPORTER_OTLP_ENDPOINT', ['http://collector:4318', 'https://c/otlp'], ['collector:4317', 'grpc://c']],
+    ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', ['http://collector:4318/v1/traces'], ['collector']],
+    ['OTEL_EXPORTER_OTLP_PROTOCOL', ['http/json', 'http/protobuf'], ['grpc', 'http']],
+    ['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', ['http/json', 'http/protobuf'], ['grpc']],
+    ['OTEL_TRACES_EXPORTER', ['otlp', 'none'], ['zipkin', 'console', 'otlp,console']],
+    ['OTEL_TRACES_SAMPLER', ['always_on', 'parentbased_traceidratio'], ['jaeger_remote', 'ALWAYS_ON']],
+    ['OTEL_PROPAGATORS', ['tracecontext', 'tracecontext,baggage', 'none'], ['b3', 'tracecontext,b3']],
+    ['OTEL_SDK_DISABLED', ['true', 'False'], ['1']],
     ['CORS_ORIGINS', ['*', 'https://a.example,http://b:1'], ['a.example', 'https://a.example/path']],
     ['PET_BY_ID_SUNSET', ['2031-01-31', '2031-01-31T12:00:00Z'], ['soon', '2031', '2031-13-01', '31.1.2031']],
   ])('%s accepts %j and rejects %j with the allowed values', (name, good, bad) => {
@@ -60,7 +86,7 @@ describe('settings', () => {
     expect(refused({ PORT: 'x', HOST: 'a b', REDIS_URL: 'h', DATABSE_URL: 'postgresql://ann:secret@h/d' })).toEqual([
       'PORT is "x"; it must be a whole number from 1 to 65535',
       'HOST is "a b"; it must be a host name or an IP address to listen on, without scheme or port',
-      'REDIS_URL is "h"; it must be a redis:// or rediss:// URL, or several separated by commas for a cluster',
+      'REDIS_URL is "h"; it must be a redis:// or rediss:// URL, several separated by commas for a cluster, or redis+sentinel://host,host/name',
       'DATABSE_URL is not a setting and has no effect; did you mean DATABASE_URL?',
     ])
   })
@@ -84,15 +110,139 @@ describe('settings', () => {
 
   test('other variables of common environments are not', () => {
     const names =
-      'HOME HOSTNAME HOSTTYPE PATH PWD LANG LOGNAME USER SHELL TERM DATABASE_NAME DB_URL PGHOST PGPORT POSTGRES_URL REDIS_HOST REDIS_PORT NODE_ENV TEST_DATABASE_URL TEST_REDIS_URL MY_LOG_LEVEL XDG_DATA_DIRS KUBERNETES_PORT PETSTORE_SERVICE_HOST PETSTORE_PORT npm_config_port'
+      'HOME HOSTNAME HOSTTYPE PATH PWD LANG LOGNAME USER SHELL TERM DATABASE_NAME DB_URL PGHOST PGPORT POSTGRES_URL REDIS_HOST REDIS_PORT NODE_ENV TEST_DATABASE_URL TEST_REDIS_URL MY_LOG_LEVEL XDG_DATA_DIRS KUBERNETES_PORT PETSTORE_SERVICE_HOST PETSTORE_PORT npm_config_port OTEL_SERVICE_NAME OTEL_TRACES_SAMPLER_ARG OTEL_LOGS_EXPORTER OTEL_METRICS_EXPORTER OTEL_EXPORTER_OTLP_LOGS_ENDPOINT OTEL_EXPORTER_OTLP_METRICS_PROTOCOL OTEL_EXPORTER_OTLP_TIMEOUT OTEL_EXPORTER_OTLP_HEADERS'
     expect(misspeltSettings(Object.fromEntries(names.split(' ').map((name) => [name, '1'])))).toEqual([])
     expect(misspeltSettings(Object.fromEntries(Object.keys(settings.shape).map((name) => [name, '1'])))).toEqual([])
   })
 
   test('an error message does not contain the password of a URL', () => {
     expect(refused({ DATABASE_URL: 'mysql://ann:secret@host/pets' })).toEqual([
-      'DATABASE_URL is "mysql://ann:***@host/pets"; it must be a postgresql:// URL',
+      'DATABASE_URL is "mysql://ann:***@host/pets"; it must be a postgresql:// URL that names one host',
     ])
+    for (const password of ['se@cret', 'se/cret', 'se:cret', 'se?cret', 'secret@', 'se#cret'])
+      for (const url of [`mysql://ann:${password}@host/pets`, `postgresql://ann:${password}@[/pets`])
+        expect(refused({ DATABASE_URL: url }).join()).not.toMatch(/se.?cret/)
+    expect(refused({ DATABASE_URL: 'mysql://h/d?password=secret&a=1' }).join()).not.toContain('secret')
+    expect(refused({ DATABASE_URL: 'postgresql://ann:secret' }).join()).not.toContain('secret')
+  })
+
+  describe('from files', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'petstore-config-'))
+    afterAll(() => rmSync(folder, { recursive: true }))
+    const file = (name: string, text: string) => {
+      writeFileSync(join(folder, name), text)
+      return join(folder, name)
+    }
+
+    test.each([
+      ['DATABASE_URL', 'postgresql://a:b@h/d'],
+      ['REDIS_URL', 'redis://:b@h'],
+      ['BASE_URL', 'https://pets.example.com'],
+    ] as const)('%s is read from the file that %s_FILE names, without the line end', (name, url) => {
+      expect(readSettings({ [`${name}_FILE`]: file('url', `${url}\n`) })[name]).toBe(url)
+      expect(misspeltSettings({ [`${name}_FILE`]: 'x' })).toEqual([])
+    })
+
+    test('DIRECT_URL needs DATABASE_URL, from files or not', () => {
+      const url = 'postgresql://a:b@h/d'
+      const both = { DATABASE_URL_FILE: file('a', url), DIRECT_URL_FILE: file('b', url) }
+      expect(readSettings(both)).toMatchObject({ DATABASE_URL: url, DIRECT_URL: url })
+      expect(refused({ DIRECT_URL: url })).toEqual([
+        expect.stringMatching(/^DIRECT_URL is .* without a pooler, and needs DATABASE_URL$/),
+      ])
+    })
+
+    test.each([
+      ['that is missing', () => join(folder, 'none'), 'does not exist; it must be a file that holds the URL'],
+      ['that is empty', () => file('empty', ' \n'), 'is empty; write the URL into it'],
+      ['that is a folder', () => folder, 'is a folder; it must be a file that holds the URL'],
+    ])('a file %s is refused with one line', (_, path, problem) => {
+      expect(refused({ DATABASE_URL_FILE: path() })).toEqual([`DATABASE_URL_FILE is "${path()}", which ${problem}`])
+    })
+
+    test('both, and files of other settings, are refused; a bad URL is named without its password', () => {
+      const path = file('bad', 'mysql://a:secret@h/d')
+      expect(refused({ DATABASE_URL_FILE: path, DATABASE_URL: 'postgresql://h/d' })).toEqual([
+        'DATABASE_URL_FILE and DATABASE_URL are both set; remove one of them',
+      ])
+      expect(refused({ PORT_FILE: path, LOG_LEVEL_FILE: path })).toEqual([
+        'PORT_FILE is not a setting: only URLs are read from files; set PORT',
+        'LOG_LEVEL_FILE is not a setting: only URLs are read from files; set LOG_LEVEL',
+      ])
+      expect(refused({ DATABASE_URL_FILE: path })).toEqual([
+        'DATABASE_URL is "mysql://a:***@h/d"; it must be a postgresql:// URL that names one host',
+      ])
+    })
+  })
+
+  test.each([
+    [
+      'redis+sentinel://a,b',
+      'redis+sentinel://a,b',
+      'name the master that the Sentinels watch: redis+sentinel://host,host/name',
+    ],
+    [
+      'redis+sentinel://a,b/',
+      'redis+sentinel://a,b/',
+      'name the master that the Sentinels watch: redis+sentinel://host,host/name',
+    ],
+    ['redis://h/one', 'redis://h/one', 'end with the number of a database, such as /0, or without one'],
+    ['redis://h/-1', 'redis://h/-1', 'end with the number of a database, such as /0, or without one'],
+    ['redis://h/1/2', 'redis://h/1/2', 'end with the number of a database, such as /0, or without one'],
+    [
+      'redis+sentinel://a/n/x',
+      'redis+sentinel://a/n/x',
+      'end with the number of a database, such as /name/0, or without one',
+    ],
+    ['redis://h?db=3', 'redis://h?db=3', 'have no parameter db, but only what is before the ?'],
+    [
+      'redis+sentinel://:secret@a/n?sentinelPasword=secret&x=1',
+      'redis+sentinel://:***@a/n?sentinelPasword=***&x=1',
+      'have no parameter sentinelPasword, but only sentinelUsername and sentinelPassword',
+    ],
+    ['redis://u:se/cr@et@h:0x1', 'redis://u:***@h:0x1', 'have hosts such as redis.example.com, 10.0.0.1:6379 or [::1]'],
+    ['redis://secret@h:65536', 'redis://***@h:65536', 'have hosts such as redis.example.com, 10.0.0.1:6379 or [::1]'],
+    ['redis://secret@h', 'redis://***@h', 'have a password after its user: redis://:password@host'],
+    ['redis://:100%@h', 'redis://:***@h', 'have its login and name percent-encoded: %25 for a %'],
+    [
+      'redis://:secret@a,rediss://:secret@b',
+      'redis://:***@b',
+      'have the same scheme in all its URLs: redis:// without TLS, rediss:// with it',
+    ],
+    [
+      'redis://:secret@a,redis://:secre@b',
+      'redis://:***@b',
+      'have one login for all nodes of the cluster, in its first URL',
+    ],
+    ['redis://a/1,redis://b', 'redis://a/1,redis://b', 'name no database: a cluster has only database 0'],
+  ])('REDIS_URL %s is refused in one line that shows %s and says what to do', (url, shown, must) => {
+    expect(refused({ REDIS_URL: url })).toEqual([`REDIS_URL is "${shown}"; it must ${must}`])
+  })
+
+  test('REDIS_URL has logins percent-encoded, and the ports of Redis and of Sentinels by default', () => {
+    expect(parseRedisUrl('rediss+sentinel://ann:p%40s@a,[::1]:7,b/pets/3?sentinelPassword=q%26')).toEqual({
+      kind: 'sentinel',
+      tls: true,
+      nodes: [
+        { host: 'a', port: 26_379 },
+        { host: '::1', port: 7 },
+        { host: 'b', port: 26_379 },
+      ],
+      username: 'ann',
+      password: 'p@s',
+      db: 3,
+      name: 'pets',
+      sentinelPassword: 'q&',
+    })
+    expect(parseRedisUrl('redis://:p@a/, redis://b:7')).toMatchObject({
+      kind: 'cluster',
+      tls: false,
+      nodes: [
+        { host: 'a', port: 6379 },
+        { host: 'b', port: 7 },
+      ],
+      password: 'p',
+    })
   })
 
   test('an empty variable counts as absent', () => {

@@ -4,6 +4,7 @@ import pg from 'pg'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createSecret } from '../src/auth/index.js'
 import { connect } from '../src/database/index.js'
+import { readServerUrl } from '../src/database/server-url.js'
 import { toApiError } from '../src/http/errors.js'
 import { createLog } from '../src/log.js'
 import { openTestDatabase } from './support/database.js'
@@ -22,7 +23,7 @@ async function useGateway({ keyTtlMs, timeoutMs }: { keyTtlMs?: number; timeoutM
   const states: { msg: string; statements?: string }[] = []
   const log = createLog('info', { write: (line) => void states.push(JSON.parse(line)) })
   const embedded = database.embedded ? { url: database.url, port: 0, close: async () => {} } : undefined
-  const behind = connect(proxy.url, 'behind a proxy', { log, timeoutMs }, embedded)
+  const behind = connect({ ...readServerUrl('DATABASE_URL', proxy.url), embedded }, { log, timeoutMs })
   const close = async () => {
     await behind.close()
     await proxy.cut()

@@ -310,9 +310,9 @@ describe('the lock of a folder', () => {
     async () => {
       const folder = emptyLocked()
       await take(folder)
-      const source = `import('${pathToFileURL(join('dist/src/database/embedded/lock.js'))}')
+      const source = `import('${pathToFileURL('src/database/embedded/lock.ts')}')
         .then(({ acquireLock }) => acquireLock('${folder}')).then(({ owner }) => console.log(JSON.stringify(owner)))`
-      const args = ['--pid', '--net', '--fork', process.execPath, '--eval', source]
+      const args = ['--pid', '--net', '--fork', process.execPath, '--import', 'tsx', '--eval', source]
       const { stdout } = await promisify(execFile)('unshare', args)
       expect(JSON.parse(stdout)).toEqual({ pid: process.pid })
     },

@@ -1,22 +1,7 @@
 import { existsSync, statSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { pages, withoutCode } from './support/markdown.js'
-
-/** The anchors of a page, as GitHub makes them from headings. */
-function anchors(text: string): string[] {
-  const seen = new Map<string, number>()
-  return [...text.replace(/^```[\s\S]*?^```$/gm, '').matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => {
-    const slug = heading
-      .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
-      .toLowerCase()
-      .replace(/[^\p{L}\p{N}\p{M}_ -]/gu, '')
-      .replaceAll(' ', '-')
-    const count = seen.get(slug) ?? 0
-    seen.set(slug, count + 1)
-    return count === 0 ? slug : `${slug}-${count}`
-  })
-}
+import { anchors, pages, withoutCode } from './support/markdown.js'
 
 describe('the pages of the repository', () => {
   test('link only to files and headings that exist', () => {

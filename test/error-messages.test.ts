@@ -41,7 +41,7 @@ describe('one REST refusal names every wrong value, each with its place, what it
         `The query parameter id is -1; it ${ID}.`,
         `The query parameter status is "lost"; it ${STATUS}.`,
         `The query parameter categoryId is "1.5"; it ${ID}.`,
-        'The query parameter page is unknown; known are limit, after, id, status, categoryId.',
+        'The query parameter page is unknown; known are limit, after, id, status, categoryId, search, sort, direction, cursor, count.',
       ].join(' '),
     )
   })

@@ -200,7 +200,7 @@ describe('a stock change', () => {
     const { status, body } = await gateway.patch('/inventory/2', { quantity: 5 })
     expect([status, body]).toEqual([200, { petId: 2, quantity: 5, status: 'sold' }])
     expect(statements.filter((statement) => !statement.includes('"ApiKey"'))).toEqual([
-      expect.stringMatching(/^\s*UPDATE "InventoryItem"/),
+      expect.stringMatching(/^\s*UPDATE "public"."InventoryItem"/),
     ])
   })
 

@@ -4,7 +4,7 @@ import { seed } from '../prisma/seed.js'
 import { catalogue } from '../schema/errors.js'
 import { plans } from '../schema/plans.js'
 import { EXAMPLE_TIME, exampleWindows } from '../schema/quota.js'
-import { DEFAULT_LIMIT, MAX_LIMIT } from '../schema/validation.js'
+import { DEFAULT_LIMIT, MAX_LIMIT, MAX_TOTAL } from '../schema/validation.js'
 import { ADMISSION_LIMITS, LARGE_SHARE } from '../src/admission/index.js'
 import { addressSubject } from '../src/auth/index.js'
 import { STALL_MS } from '../src/http/unread.js'
@@ -101,7 +101,7 @@ describe.concurrent('the examples', () => {
   })
 
   test('that reads all pages of a list', async () => {
-    const output = await runExamples('JavaScript', blocks(guide('pagination'), 'js'), gateway, gateway.key)
+    const output = await runExamples('JavaScript', blocks(guide('lists'), 'js'), gateway, gateway.key)
     expect(output.trim().split('\n')).toHaveLength(12)
   })
 
@@ -148,7 +148,7 @@ describe.concurrent('the examples', () => {
     )
     expect(headersOf('rate-limit-headers')).toEqual(headers)
     const page = await gateway.get('/pets?limit=5')
-    expect(Object.fromEntries(page.headers)).toMatchObject(headersOf('pagination'))
+    expect(Object.fromEntries(page.headers)).toMatchObject(headersOf('lists'))
     const deprecated = await gateway.get('/pets/1')
     expect(Object.fromEntries(deprecated.headers)).toMatchObject(headersOf('versions'))
   })
@@ -168,6 +168,7 @@ const tooMuch = {
   introspectionAliases:
     '{ __schema { a: description b: description c: description d: description e: description f: description } }',
   objects: '{ pets(limit: 100) { category { pets(limit: 100) { name } } } }',
+  totals: '{ categories(limit: 100) { petsConnection { totalCount } } petsConnection { totalCount } }',
 }
 
 describe('the figures in the guides match the code', () => {
@@ -218,10 +219,12 @@ describe('the figures in the guides match the code', () => {
       ],
       errors: ['1 to 128 printable'],
       'safe-retries': [`1 to ${MAX_KEY} printable`, 'kept for 24 hours', `up to ${MAX_ANSWER / 1024} KiB`],
-      pagination: [
-        `on a page, 1 to ${MAX_LIMIT} (default: ${DEFAULT_LIMIT})`,
+      lists: [
         `several times, at most ${MAX_LIMIT}:`,
-        `Then the default of is ${MAX_LIMIT}`,
+        `on a page, 1 to ${MAX_LIMIT} (default: ${DEFAULT_LIMIT}). With ids, the default is ${MAX_LIMIT}.`,
+        `exact up to ${figure(MAX_TOTAL)}`,
+        'as much as 100 objects',
+        `null above ${figure(MAX_TOTAL)}`,
       ],
       versions: [settings.parse({}).PET_BY_ID_SUNSET.toISOString().slice(0, 10)],
       'rest-and-graphql': [

@@ -94,6 +94,8 @@ const wrongTexts: Record<string, string[]> = {
     '%ff',
   ],
   Boolean: ['TRUE', 'True', '1', '0', 'yes', 'null', '%00', '%zz', '%', '%ff'],
+  String: ['%20', '%0A', '%00', 'x'.repeat(101)],
+  DateTime: ['x', '2026-12-24', '2026-12-24T18:00:00', '2026-02-30T00:00:00Z', '10000-01-01T00:00:00Z', '%zz'],
   PetStatus: ['Sold', 'sold%20', 'sold,pending', 'null', '%00', '%zz', '%', '%ff', '%ED%A0%80'],
 }
 
@@ -126,7 +128,19 @@ const bounds: Record<string, Bounds> = {
     ],
   },
   description: { accepted: ['', cats(1000)], rejected: [[cats(1001), '1000']] },
+  minQuantity: numbers(0, MAX_INT),
+  maxQuantity: numbers(0, MAX_INT),
+  search: {
+    accepted: ['x', cats(100), ` \n${cats(100)}\t`],
+    rejected: [
+      [' \n', '1 to 100'],
+      [cats(101), '1 to 100'],
+    ],
+  },
 }
+
+/** Values that exclude no others. */
+const widest: Record<string, unknown> = { minQuantity: 0, maxQuantity: MAX_INT, shipDateBefore: '9999-12-31T00:00:00Z' }
 
 const unknownNames = ['x', '__proto__', 'constructor', 'toString', 'a\nb', 'a"b', 'ü']
 
@@ -140,11 +154,12 @@ function valid(type: GraphQLInputType): unknown {
   return { Int64: 1, Int: 1, String: 'text', Boolean: false, DateTime: '2026-12-24T18:00:00Z' }[bare.name]
 }
 
-/** All but ifMatch, which is a header in REST: test/etag.test.ts. */
-const argsOf = ({ field }: Operation) => field.args.filter(({ name }) => name !== 'ifMatch')
+/** All but ifMatch, which is a header in REST (test/etag.test.ts), and what REST has alone (test/lists.test.ts). */
+const argsOf = ({ field }: Operation) =>
+  field.args.filter(({ name, extensions }) => name !== 'ifMatch' && !extensions.subGraphs)
 
 const validArgs = (operation: Operation): Args =>
-  Object.fromEntries(argsOf(operation).map(({ name, type }) => [name, valid(type)]))
+  Object.fromEntries(argsOf(operation).map(({ name, type }) => [name, widest[name] ?? valid(type)]))
 
 /** An argument of an operation, or a field of its body. */
 interface Place {
@@ -252,7 +267,7 @@ describe.each([
 
   test.each(having(judged))('$name rejects every invalid value and names its field', async (operation) => {
     for (const { name, type, clears, required, put } of places(operation).filter(judged)) {
-      const wrong = wrongValues[type] as unknown[]
+      const wrong = (wrongValues[type] ?? wrongValues.PetStatus) as unknown[]
       for (const value of [...wrong, ...(clears ? [] : [null]), ...(required ? [undefined] : [])])
         expectRefusal(await call(gateway, operation, put(value)), `${name}: ${shown(value)}`, [name])
     }
@@ -307,7 +322,7 @@ describe('in the URL', () => {
 
   test.each(having(inUrl))('$name rejects every invalid text and names the parameter', async (operation) => {
     for (const { name, type, ...place } of places(operation).filter(inUrl))
-      for (const text of wrongTexts[type.replace(/\W/g, '')] as string[]) {
+      for (const text of wrongTexts[type.replace(/\W/g, '')] ?? (wrongTexts.PetStatus as string[])) {
         const where = place.in === 'path' ? { path: text } : { query: `${name}=${text}` }
         // A text that cannot be decoded is rejected before it is a parameter.
         const broken = place.in === 'path' && ['%zz', '%', '%ff', '1%C0'].includes(text)

@@ -496,7 +496,11 @@ describe('operational endpoints', () => {
   test('/readyz returns 503 while the gateway drains or the database is unreachable', async () => {
     const { prisma: nowhere } = watched({ url: 'postgresql://127.0.0.1:1/nowhere' })
     const away = await openGateway({
-      database: { ...database, ping: async () => void (await nowhere.$queryRaw`SELECT 1`), close: async () => {} },
+      database: {
+        ...database,
+        ping: () => nowhere.$queryRaw`SELECT 1`.then(() => 'ok' as const),
+        close: async () => {},
+      },
     })
     onTestFinished(() => away.close())
     const lost = await away.get('/readyz', { key: null })

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import type { ApiKey } from '../prisma/generated/client/client.js'
 import { KeyUsage } from '../src/auth/index.js'
 import { connect } from '../src/database/index.js'
+import { readServerUrl } from '../src/database/server-url.js'
 import { createLog } from '../src/log.js'
 import { openTestDatabase, type TestDatabase } from './support/database.js'
 import { type Gateway, openGateway } from './support/gateway.js'
@@ -157,7 +158,7 @@ describe('while the database is away', () => {
   async function behindProxy() {
     const proxy = await TcpProxy.open(database.url)
     const embedded = database.embedded ? { url: database.url, port: 0, close: async () => {} } : undefined
-    const behind = connect(proxy.url, 'behind a proxy', {}, embedded)
+    const behind = connect({ ...readServerUrl('DATABASE_URL', proxy.url), embedded }, {})
     const opened = open({ prisma: behind.prisma, maxWaiting: 2 })
     onTestFinished(async () => {
       await opened.usage.close()

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 import { request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { schema } from '../schema/index.js'
 import { ApiKeyCache, createSecret } from '../src/auth/index.js'
 import { createReads } from '../src/execute/reads.js'
 import { createLog } from '../src/log.js'
@@ -208,7 +207,7 @@ describe('database reads', () => {
   /** A cache with a TTL of a minute, and the statements that it sends. */
   const open = () => {
     const { database, prisma } = gateway
-    return new ApiKeyCache({ prisma, reads: createReads(database, schema), log: createLog('silent'), ttlMs: 60_000 })
+    return new ApiKeyCache({ prisma, reads: createReads(database), log: createLog('silent'), ttlMs: 60_000 })
   }
   const counted = async (work: () => Promise<unknown>) => {
     const before = statements.length

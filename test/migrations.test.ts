@@ -1,11 +1,16 @@
 import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { PrismaPg } from '@prisma/adapter-pg'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { PrismaClient } from '../prisma/generated/client/client.js'
 import { type Embedded, openEmbedded } from '../src/database/embedded/open.js'
-import { migrate, readMigrations } from '../src/database/migrations.js'
+import { readMigrations } from '../src/database/history.js'
+import { migrate as migrateServer } from '../src/database/migrations.js'
 import { StartupError } from '../src/settings.js'
+import { resetStore } from './support/calls.js'
+import { useGateway } from './support/gateway.js'
+import { hasPgbouncer, startPgbouncer } from './support/pgbouncer.js'
 import { askPrisma } from './support/schema-engine.js'
 
 const server = process.env.TEST_DATABASE_URL
@@ -46,6 +51,9 @@ async function empty(kind: string): Promise<string> {
 }
 
 describe.each(server ? ['embedded', 'PostgreSQL'] : ['embedded'])('migrations (%s)', (kind) => {
+  const migrate: typeof migrateServer = (url, options) =>
+    migrateServer(url, { isEmbedded: kind === 'embedded', ...options })
+
   test('are applied to an empty database, and recorded as Prisma Migrate does', async () => {
     const url = await empty(kind)
     expect(await migrate(url)).toEqual(names)
@@ -68,7 +76,7 @@ describe.each(server ? ['embedded', 'PostgreSQL'] : ['embedded'])('migrations (%
   test('are applied once each if four gateways start at the same time', async () => {
     const url = await empty(kind)
     const applied = await Promise.all(Array.from({ length: 4 }, () => migrate(url)))
-    expect(applied.flat()).toEqual(names)
+    expect(applied.flat().sort()).toEqual(names)
   })
 
   test('leave no difference that Prisma Migrate would report', async () => {
@@ -198,7 +206,7 @@ describe.runIf(server)('migrations that have to wait', () => {
     await holder.query(hold)
     const { rows } = await holder.query('SELECT pg_backend_pid() AS pid')
     const notices: string[] = []
-    const result = migrate(url, { waitMs, onNotice: (message) => notices.push(message) })
+    const result = migrateServer(url, { waitMs, onNotice: (message) => notices.push(message) })
     result.catch(() => {})
     return { holder, pid: rows[0].pid, notices, result }
   }
@@ -214,7 +222,7 @@ describe.runIf(server)('migrations that have to wait', () => {
     expect(await result).toEqual(names)
 
     const other = await empty('PostgreSQL')
-    await migrate(other)
+    await migrateServer(other)
     await (await client(other)).query('ALTER TABLE "_prisma_migrations" RENAME TO "hidden"')
     const second = await waiting(other, 'SELECT pg_advisory_lock(72707369)', 60_000)
     await expect.poll(() => second.notices, { timeout: 60_000 }).toHaveLength(1)
@@ -233,7 +241,7 @@ describe.runIf(server)('migrations that have to wait', () => {
 
   test('for a table let others use it in between, and continue when it is free', async () => {
     const url = await empty('PostgreSQL')
-    await migrate(url, { migrations: ours.slice(0, 1) })
+    await migrateServer(url, { migrations: ours.slice(0, 1) })
     const { holder, pid, notices, result } = await waiting(url, 'BEGIN; SELECT * FROM "Category"', 60_000)
     await expect.poll(() => notices, { timeout: 60_000 }).toHaveLength(1)
     expect(notices[0]).toMatch(
@@ -245,15 +253,139 @@ describe.runIf(server)('migrations that have to wait', () => {
   })
 })
 
+/** A migration that builds indexes while others write, as CONTRIBUTING.md describes. */
+const withIndexes = [
+  ...ours,
+  {
+    name: '20990101000000_indexes',
+    sql: `-- Two; of each we hear.
+CREATE INDEX CONCURRENTLY "Pet_name_idx" ON "Pet" ("name");
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "Order_shipDate_idx" ON "Order" ("shipDate");
+`,
+  },
+]
+
+async function indexes(url: string) {
+  const { rows } = await (await client(url)).query(
+    `SELECT indexrelid::regclass::text AS name, indisvalid AS valid FROM pg_index
+     WHERE indexrelid::regclass::text IN ('"Pet_name_idx"', '"Order_shipDate_idx"') ORDER BY 1`,
+  )
+  return rows
+}
+const bothValid = [
+  { name: '"Order_shipDate_idx"', valid: true },
+  { name: '"Pet_name_idx"', valid: true },
+]
+
+async function locksLeft(url: string) {
+  const { rows } = await (await client(url)).query(
+    `SELECT FROM pg_locks WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
+  )
+  return rows.length
+}
+
+test('the embedded database builds the same indexes', async () => {
+  const url = await empty('embedded')
+  expect(await migrateServer(url, { migrations: withIndexes, isEmbedded: true })).toHaveLength(withIndexes.length)
+  expect(await indexes(url)).toEqual(bothValid)
+  expect(await migrateServer(url, { migrations: withIndexes, isEmbedded: true })).toEqual([])
+})
+
+test('a migration that builds an index concurrently and does more is refused before it does anything', async () => {
+  const url = await empty('embedded')
+  const mixed = [{ name: '1_mixed', sql: 'CREATE TABLE "Left" (); CREATE INDEX CONCURRENTLY "i" ON "Left" ("x")' }]
+  await expect(migrateServer(url, { migrations: mixed })).rejects.toThrow(
+    'the migration 1_mixed builds an index concurrently, so it may have CREATE INDEX CONCURRENTLY "…" statements only; move "CREATE TABLE \\"Left\\" ()" to another migration',
+  )
+})
+
+describe.runIf(server)('indexes that are built concurrently', () => {
+  test('are built once by three gateways, whose waiting does not delay the build, while others write', async () => {
+    const url = await empty('PostgreSQL')
+    await migrateServer(url)
+    // The build waits for this transaction, which is older.
+    const reader = await client(url)
+    await reader.query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM "Pet"')
+    const notices: string[] = []
+    const options = { migrations: withIndexes, waitMs: 1_000, onNotice: (message: string) => notices.push(message) }
+    const starts = Promise.all([migrateServer(url, options), migrateServer(url, options), migrateServer(url, options)])
+    starts.catch(() => {})
+    const waiting = () => notices.filter((notice) => /^waiting .* the migration lock, held by process/.test(notice))
+    await expect.poll(waiting, { timeout: 60_000 }).toHaveLength(2)
+    // Longer than they would wait for anything else.
+    await new Promise((resolve) => setTimeout(resolve, 1_500))
+    const writer = await client(url)
+    await writer.query(`SET lock_timeout = '5s'; INSERT INTO "Category" ("name") VALUES ('Dogs')`)
+    await writer.query(`INSERT INTO "Pet" ("name", "categoryId") VALUES ('Rex', 1)`)
+    await reader.query('COMMIT')
+    expect((await starts).flat()).toEqual(['20990101000000_indexes'])
+    expect(await indexes(url)).toEqual(bothValid)
+    expect(await locksLeft(url)).toBe(0)
+  })
+
+  test('are built again if a build was interrupted', async () => {
+    const url = await empty('PostgreSQL')
+    await migrateServer(url)
+    const reader = await client(url)
+    await reader.query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM "Pet"')
+    const start = migrateServer(url, { migrations: withIndexes })
+    start.catch(() => {})
+    await expect.poll(() => indexes(url), { timeout: 60_000 }).toEqual([{ name: '"Pet_name_idx"', valid: false }])
+    await reader.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_progress_create_index WHERE datname = current_database()`,
+    )
+    await expect(start).rejects.toThrow()
+    await reader.query('COMMIT')
+    expect(await indexes(url)).toEqual([{ name: '"Pet_name_idx"', valid: false }])
+    expect(await migrateServer(url, { migrations: withIndexes })).toEqual(['20990101000000_indexes'])
+    expect(await indexes(url)).toEqual(bothValid)
+  })
+
+  test('that a killed gateway has left to the server are waited for, and not built twice', async () => {
+    const url = await empty('PostgreSQL')
+    await migrateServer(url)
+    const reader = await client(url)
+    await reader.query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM "Pet"')
+    const left = (await client(url)).query('CREATE INDEX CONCURRENTLY "Pet_name_idx" ON "Pet" ("name")')
+    await expect.poll(() => indexes(url), { timeout: 60_000 }).toHaveLength(1)
+    const { rows } = await reader.query(`SELECT '"Pet_name_idx"'::regclass::oid AS oid`)
+    const notices: string[] = []
+    const start = migrateServer(url, { migrations: withIndexes, onNotice: (message) => notices.push(message) })
+    start.catch(() => {})
+    await expect.poll(() => notices.at(-1), { timeout: 60_000 }).toMatch(/^waiting .* for an index of the migration/)
+    await reader.query('COMMIT')
+    await left
+    await start
+    expect((await reader.query(`SELECT '"Pet_name_idx"'::regclass::oid AS oid`)).rows).toEqual(rows)
+    expect(await indexes(url)).toEqual(bothValid)
+  })
+})
+
+describe.runIf(server && hasPgbouncer)('through PgBouncer in transaction mode', () => {
+  test.each([1, 2, 3])('three first starts at the same time leave every migration once and no lock (%i)', async () => {
+    const url = await empty('PostgreSQL')
+    const pooled = (await startPgbouncer('transaction', url))(new URL(url).pathname.slice(1))
+    const options = { migrations: withIndexes }
+    const applied = await Promise.all([
+      migrateServer(pooled, options),
+      migrateServer(pooled, options),
+      migrateServer(pooled, options),
+    ])
+    expect(applied.flat().sort()).toEqual(withIndexes.map(({ name }) => name))
+    expect(await indexes(url)).toEqual(bothValid)
+    expect(await locksLeft(url)).toBe(0)
+  })
+})
+
 test.runIf(server)('a role without the right to create tables is enough if no migration is missing', async () => {
   const url = await empty('PostgreSQL')
-  await migrate(url)
+  await migrateServer(url)
   const role = `petstore_${randomUUID().slice(0, 8)}`
   const admin = await client(url)
   await admin.query(
     `CREATE ROLE ${role}; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO ${role}`,
   )
-  expect(await migrate(`${url}?options=${encodeURIComponent(`-c role=${role}`)}`)).toEqual([])
+  expect(await migrateServer(`${url}?options=${encodeURIComponent(`-c role=${role}`)}`)).toEqual([])
   await admin.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`)
 })
 
@@ -268,5 +400,45 @@ test.runIf(server)('a database that cannot store every text is refused', async (
     await end.end()
   })
   const url = Object.assign(new URL(server as string), { pathname: `/${name}` }).href
-  await expect(migrate(url)).rejects.toThrow(/its encoding is SQL_ASCII.*ENCODING 'UTF8'/)
+  await expect(migrateServer(url)).rejects.toThrow(/its encoding is SQL_ASCII.*ENCODING 'UTF8'/)
+})
+
+describe.runIf(server)('a migration by another gateway', () => {
+  test('that changes tables does not disturb the requests to a gateway that runs', async () => {
+    const gateway = await useGateway()
+    await resetStore(gateway.prisma)
+    let stopped = false
+    const statuses = new Set<number>()
+    const query = '{ pets(limit: 3) { name category { name } inventory { quantity } orders { id } } }'
+    const reads = ['/pets/1', '/pets?limit=5', '/categories?sort=name', '/store/orders'].map(
+      (path) => () => gateway.get(path),
+    )
+    const writes = [
+      () => gateway.patch('/inventory/1', { quantity: 3 }),
+      () => gateway.post('/store/orders', { petId: 1 }),
+      () => gateway.patch('/categories/1', { name: 'Dogs' }),
+      () => gateway.patch('/pets/1', { name: 'Rex' }, { headers: { 'if-match': '*' } }),
+      () => gateway.post('/pets', { name: 'Max', categoryId: 1 }, { headers: { 'idempotency-key': randomUUID() } }),
+      () => gateway.post('/pets', { name: 'Max', categoryId: 1 }),
+    ]
+    const clients = [...reads, ...reads, ...writes, () => gateway.graphql(query)].map(async (send) => {
+      while (!stopped) statuses.add((await send()).status)
+    })
+    const changes = [
+      'ALTER TABLE "Pet" ADD COLUMN "note" text, ALTER COLUMN "name" TYPE varchar(300)',
+      'ALTER TABLE "Category" ALTER COLUMN "name" TYPE varchar(300)',
+      'ALTER TABLE "Pet" DROP COLUMN "note", ALTER COLUMN "name" TYPE text',
+      'ALTER TABLE "Order" ADD COLUMN "note" text',
+      'ALTER TABLE "Order" DROP COLUMN "note"',
+      'ALTER TABLE "Category" ALTER COLUMN "name" TYPE text',
+    ]
+    for (const change of changes) {
+      await sleep(200)
+      await gateway.prisma.$executeRawUnsafe(change)
+    }
+    await sleep(200)
+    stopped = true
+    await Promise.all(clients)
+    expect([...statuses].sort()).toEqual([200, 201])
+  })
 })

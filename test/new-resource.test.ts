@@ -21,12 +21,14 @@ model Supplier {
 }
 `
 
-const migration = 'CREATE TABLE "suppliers" ("number" BIGSERIAL PRIMARY KEY, "name" TEXT NOT NULL);'
+const migration = `CREATE TABLE "suppliers" ("number" BIGSERIAL PRIMARY KEY, "name" TEXT NOT NULL);
+CREATE INDEX "suppliers_name" ON "suppliers" ("folded"("name") COLLATE "C", "name" COLLATE "C", "number");`
 
 const resource = `
 import { builder, columnDescription, idArg } from './builder.js'
 import { found, mapPrismaError, notFound } from './errors.js'
-import { page, pageArgs } from './pagination.js'
+import { beginsWith, type List } from './list-arguments.js'
+import { addList } from './lists.js'
 import { name } from './validation.js'
 
 const Supplier = builder.prismaObject('Supplier', {
@@ -41,20 +43,30 @@ const NewSupplier = builder.inputType('NewSupplier', {
   fields: (t) => ({ name: t.string({ required: true, validate: name, description: columnDescription('Supplier', 'name') }) }),
 })
 
+const suppliers: List<'Supplier'> = {
+  model: 'Supplier',
+  type: Supplier,
+  name: 'suppliers',
+  key: 'id',
+  filters: {
+    search: beginsWith('name', { type: 'String', validate: name, description: 'Only suppliers whose name begins with this.', example: 'Paws' }),
+  },
+  sorts: ['name'],
+  indexes: [[], ['name']],
+}
+
+addList(suppliers, {
+  description: 'The suppliers',
+  rest: { method: 'GET', path: '/suppliers', tag: 'Store', summary: 'List suppliers' },
+})
+
 builder.queryFields((t) => ({
-  suppliers: t.field({
-    type: [Supplier],
-    description: 'The suppliers.',
-    rest: { method: 'GET', path: '/suppliers', tag: 'Store', summary: 'List suppliers' },
-    args: pageArgs(t.arg),
-    resolve: (_root, args, context) => page(context, Supplier, args),
-  }),
   supplier: t.field({
     type: Supplier,
     description: 'One supplier.',
     rest: { method: 'GET', path: '/suppliers/{supplierId}', tag: 'Store', summary: 'Get a supplier', stability: 'beta' },
     args: { supplierId: idArg(t.arg, 'Supplier') },
-    resolve: async (_root, { supplierId: id }, { reads }) => found(await reads.row(Supplier, 'id', id), 'supplier', id),
+    resolve: async (_root, { supplierId: id }, { reads }) => found(await reads.row('Supplier', 'id', id), 'supplier', id),
   }),
 }))
 

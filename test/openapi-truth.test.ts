@@ -60,6 +60,9 @@ interface Shown {
 function shownBy({ parameters = [], requestBody }: OperationObject): Shown[] {
   const first = (from: typeof parameters) =>
     Object.fromEntries(from.map((parameter) => [parameter.name, examplesOf(parameter)[0]?.value]))
+  /** What a parameter needs beside it, as its description says. */
+  const beside = ({ description = '' }: (typeof parameters)[number]) =>
+    first(parameters.filter(({ name }) => name === 'sort' && /`sort`/.test(description)))
   const values = first(parameters.filter(({ required }) => required))
   const bodies = Object.entries(requestBody?.content ?? {}).flatMap(([type, media]) =>
     examplesOf(media).map(({ name, value }) => ({
@@ -77,10 +80,12 @@ function shownBy({ parameters = [], requestBody }: OperationObject): Shown[] {
       .map(({ name, value }) => ({
         ...plain,
         label: `${parameter.name} ${name}`,
-        values: { ...values, [parameter.name]: value },
+        values: { ...values, ...beside(parameter), [parameter.name]: value },
       })),
   )
-  const together = { ...plain, label: 'all parameters', values: first(parameters) }
+  // A page begins at one place.
+  const all = parameters.filter(({ name }) => name !== 'after' && name !== 'cursor')
+  const together = { ...plain, label: 'all parameters', values: first(all) }
   return [plain as Shown, ...others, ...single, ...(single.length > 1 ? [together] : [])]
 }
 
@@ -174,7 +179,7 @@ const typed = (name: string, value: unknown) =>
     : JSON.parse(JSON.stringify(value, (key, field) => (key === name ? typeof field : field)))
 
 // Headers that are sent only with non-default settings, or only on a replay.
-const occasional = new Set(['Vary', 'Idempotency-Replayed'])
+const occasional = new Set(['Vary', 'Idempotency-Replayed', 'X-Total-Count'])
 
 // Headers that differ between requests.
 const moments: Record<string, RegExp> = {

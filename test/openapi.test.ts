@@ -84,7 +84,7 @@ describe('the document as a whole', () => {
   test('is the same each time, and small enough to load', () => {
     const text = JSON.stringify(document, null, 2)
     expect(JSON.stringify(createOpenApi(options), null, 2)).toBe(text)
-    expect(text.length).toBeLessThan(250_000)
+    expect(text.length).toBeLessThan(300_000)
   })
 
   test('has two alternative security schemes', () => {
@@ -309,6 +309,8 @@ describe.each(operations)('$name', (described) => {
       if (status === '201') wanted.push('Location')
       if (rest.deprecation) wanted.push('Deprecation', 'Sunset', 'Link')
       else if (status === '200' && field.args.some((arg) => arg.name === 'limit')) wanted.push('Link')
+      if (['200', '304'].includes(status) && field.args.some((arg) => arg.name === 'count'))
+        wanted.push('X-Total-Count')
       expect(names.sort(), status).toEqual(wanted.sort())
     }
   })
@@ -416,7 +418,7 @@ describe('the operations that are specified by name (docs/specification.md, Oper
 
 test('the committed contract is what `npm run contract` writes', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'contract-'))
-  await promisify(execFile)(process.execPath, ['dist/src/admin/contract.js', folder])
+  await promisify(execFile)(process.execPath, ['--import', 'tsx', 'src/admin/contract.ts', folder])
   for (const file of ['openapi.yaml', 'schema.graphql'])
     expect(await readFile(file, 'utf8'), file).toBe(await readFile(join(folder, file), 'utf8'))
 }, 60_000)

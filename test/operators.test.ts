@@ -8,6 +8,8 @@ import { callGraphql } from './support/calls.js'
 import { type Call, type Gateway, openGateway, useGateway } from './support/gateway.js'
 import { freePort } from './support/ports.js'
 import { dataFolder, runCommand, startGateway } from './support/process.js'
+import { RedisServer, redisBinary } from './support/redis.js'
+import { parseSamples, samples } from './support/samples.js'
 
 let gateway: Gateway
 beforeAll(async () => {
@@ -150,15 +152,6 @@ describe('W3C Trace Context', () => {
   })
 })
 
-/** The samples of a metric: its labels and its value. */
-async function samples(of: Gateway, name: string) {
-  const { text } = await of.get('/metrics')
-  return [...text.matchAll(new RegExp(`^${name}(?:\\{(.*)\\})? (\\S+)$`, 'gm'))].map(([, labels = '', value]) => ({
-    ...Object.fromEntries([...labels.matchAll(/(\w+)="([^"]*)"/g)].map(([, label, text]) => [label, text])),
-    value: Number(value),
-  }))
-}
-
 test.each(operations)(
   '$operationId has this one name in the log and in the metrics, on both surfaces and for HEAD',
   async (operation) => {
@@ -236,6 +229,60 @@ describe('metrics', () => {
     expect(await samples(gateway, 'petstore_database_waiting')).toEqual([{ value: 0 }])
     expect(await samples(gateway, 'petstore_limits_degraded')).toEqual([{ value: 0 }])
     expect(await samples(gateway, 'nodejs_eventloop_lag_p99_seconds')).toHaveLength(1)
+  })
+
+  test('name the version and the commit that run', async () => {
+    const { version } = JSON.parse(readFileSync('package.json', 'utf8'))
+    const [build] = await samples(gateway, 'petstore_build_info')
+    expect(build).toEqual({ version, commit: '', node: process.versions.node, value: 1 })
+    const { url } = await startGateway({ DATA_DIR: await dataFolder() })
+    const [built] = parseSamples(await (await fetch(`${url}/metrics`)).text(), 'petstore_build_info')
+    expect(built?.commit).toMatch(/^([\da-f]{40})?$/)
+  })
+
+  test('report how long the database takes to read, write and commit, and each error by its kind', async () => {
+    const own = await useGateway()
+    const count = async (operation: string) =>
+      (await samples(own, 'petstore_database_duration_seconds_count'))
+        .filter((sample) => sample.operation === operation)
+        .map(({ result, value }) => [result, value])
+    const errors = async () =>
+      Object.fromEntries((await samples(own, 'petstore_database_errors_total')).map(({ kind, value }) => [kind, value]))
+    const none = { unreachable: 0, full: 0, timeout: 0, conflict: 0, constraint: 0, read_only: 0, other: 0 }
+    expect(await errors()).toEqual(none)
+    const reads = (await count('read'))[0]?.[1] ?? 0
+    await own.get('/pets')
+    expect(await count('read')).toEqual([
+      ['answered', expect.toSatisfy((value) => value > reads)],
+      ['failed', 0],
+    ])
+    await own.post('/categories', { name: 'Cats' }, { headers: { 'idempotency-key': 'one' } })
+    for (const operation of ['write', 'commit'])
+      expect(await count(operation)).toEqual([
+        ['answered', expect.toSatisfy((value) => value > 0)],
+        ['failed', 0],
+      ])
+    await expect(own.database.query('SELECT 1 / 0', [])).rejects.toThrow()
+    const twice = `INSERT INTO "Category" (id, name) VALUES (1, 'Cats')`
+    await expect(own.database.query(twice, [])).rejects.toThrow()
+    expect(await errors()).toEqual({ ...none, constraint: 1, other: 1 })
+    expect(await count('connect')).toEqual([['failed', 0]])
+  })
+
+  test.runIf(redisBinary)('report how long commands to Redis take, and those that fail', async () => {
+    const server = await RedisServer.reserve()
+    await server.start()
+    const own = await useGateway({ redisUrl: server.url })
+    const counted = async (wanted: string) => {
+      const all = await samples(own, 'petstore_redis_duration_seconds_count')
+      return all.find((sample) => 'result' in sample && sample.result === wanted)?.value ?? 0
+    }
+    const before = await counted('answered')
+    for (let i = 0; i < 5; i++) await own.get('/pets')
+    expect(await counted('answered')).toBeGreaterThanOrEqual(before + 5)
+    expect(await counted('failed')).toBe(0)
+    await server.kill()
+    await expect.poll(() => counted('failed'), { timeout: 10_000 }).toBeGreaterThan(1)
   })
 
   test('have as many series after hundreds of strange requests as after the first ones', async () => {

@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Condition, Model, PageRead, Reads } from '../schema/context.js'
-import { schema } from '../schema/index.js'
 import { createReads } from '../src/execute/reads.js'
 import { openTestDatabase, type TestDatabase } from './support/database.js'
 
@@ -11,7 +10,7 @@ let database: TestDatabase
 let reads: Reads
 beforeAll(async () => {
   database = await openTestDatabase()
-  reads = createReads(database, schema)
+  reads = createReads(database)
 })
 afterAll(() => database.close())
 
@@ -52,15 +51,16 @@ const filters = {
   Category: {},
   Pet: { id: fc.array(id, { minLength: 1, maxLength: 100 }), status: fc.constantFrom(...statuses), categoryId: id },
   Order: { petId: id, complete: fc.boolean() },
-  InventoryItem: { 'pet.status': fc.constantFrom(...statuses) },
+  InventoryItem: { status: fc.constantFrom(...statuses), quantity },
 } as const
-const include = { pet: { select: { status: true } } }
 const key = (model: string) => (model === 'InventoryItem' ? 'petId' : 'id')
 
 interface Question {
   model: keyof typeof filters
   where: Record<string, unknown>
+  direction: 'asc' | 'desc'
   after?: bigint
+  inclusive: boolean
   limit: number
 }
 
@@ -71,36 +71,48 @@ const question = fc.constantFrom(...(Object.keys(filters) as (keyof typeof filte
       where: fc.record(
         Object.fromEntries(Object.entries(filters[model]).map(([name, value]) => [name, optional(value)])),
       ),
+      direction: fc.constantFrom('asc', 'desc'),
       after: optional(id),
+      inclusive: fc.boolean(),
       limit: fc.integer({ min: 1, max: 101 }),
     }),
 )
 
-/** As our own reads are asked. */
-function pageOf({ model, where, after, limit }: Question): PageRead {
-  const conditions = Object.entries(where).map(
-    ([column, value]): Condition => [column, Array.isArray(value) ? '= ANY' : '=', value],
+const conditionsOf = ({ where }: Question) =>
+  Object.entries(where).flatMap(([column, value]): Condition[] =>
+    value === undefined ? [] : [[column, Array.isArray(value) ? '= ANY' : '=', value]],
   )
-  return { conditions, order: [key(model)], after: after === undefined ? undefined : [after], limit }
+
+/** As our own reads are asked. */
+function pageOf(question: Question): PageRead {
+  const { model, direction, after, inclusive, limit } = question
+  const place = after === undefined ? undefined : { values: [after], inclusive }
+  return { conditions: conditionsOf(question), order: [key(model)], direction, after: place, limit }
 }
 
 /** As Prisma is asked. */
-function findMany({ model, where, after, limit }: Question): Promise<unknown[]> {
-  const conditions = Object.entries(where).map(([path, value]) => {
-    const [column = '', relation] = path.split('.').reverse()
-    const condition = { [column]: Array.isArray(value) ? { in: value } : value }
-    return relation && value !== undefined ? { [relation]: condition } : relation ? {} : condition
-  })
-  const name = (model.charAt(0).toLowerCase() + model.slice(1)) as 'pet'
-  return database.prisma[name].findMany({
-    where: { AND: [...conditions, { [key(model)]: { gt: after } }] },
-    orderBy: { [key(model)]: 'asc' },
-    take: limit,
-    ...(model === 'InventoryItem' && { include: include as object }),
-  })
+function asked({ model, where, direction, after, inclusive }: Question) {
+  const conditions = Object.entries(where).map(([column, value]) => ({
+    [column]: Array.isArray(value) ? { in: value } : value,
+  }))
+  const operator = (direction === 'asc' ? 'gt' : 'lt') + (inclusive ? 'e' : '')
+  return { AND: [...conditions, { [key(model)]: { [operator]: after } }] }
 }
 
-const row = (reads: Reads, model: Model & string, value: bigint) => reads.row(model, key(model) as never, value)
+const modelOf = ({ model }: Question) => database.prisma[(model.charAt(0).toLowerCase() + model.slice(1)) as 'pet']
+
+const findMany = (question: Question): Promise<unknown[]> =>
+  modelOf(question).findMany({
+    where: asked(question),
+    orderBy: { [key(question.model)]: question.direction },
+    take: question.limit,
+  })
+
+const count = (question: Question) => modelOf(question).count({ where: asked({ ...question, after: undefined }) })
+
+const first = { where: {}, direction: 'asc', inclusive: false, limit: 1 } as const
+
+const row = (reads: Reads, model: Model, value: bigint) => reads.row(model, key(model) as never, value)
 
 describe('rows and pages', () => {
   test('are those of Prisma, however many are asked for together', async () => {
@@ -114,16 +126,17 @@ describe('rows and pages', () => {
           const models = Object.keys(filters) as Question['model'][]
           const expectedPages = await Promise.all(questions.map(findMany))
           const expectedRows = await Promise.all(
-            models.flatMap((model) =>
-              ids.map(async (id) => (await findMany({ model, where: {}, after: id - 1n, limit: 1 }))[0]),
-            ),
+            models.flatMap((model) => ids.map(async (id) => (await findMany({ ...first, model, after: id - 1n }))[0])),
           )
+          const expectedTotals = await Promise.all(questions.map(count))
           const compare = async (own: Reads) => {
-            const [pages, rows] = await Promise.all([
+            const [pages, totals, rows] = await Promise.all([
               Promise.all(questions.map((question) => own.page(question.model, pageOf(question)))),
+              Promise.all(questions.map((question) => own.total(question.model, pageOf(question)))),
               Promise.all(models.flatMap((model) => ids.map((id) => row(own, model, id)))),
             ])
             expect(pages).toEqual(expectedPages)
+            expect(totals).toEqual(expectedTotals)
             const keyed = models.flatMap((model) => ids.map((id) => [key(model), id] as const))
             const existing = expectedRows.map((row, i) => {
               const [name, id] = keyed[i] as [string, bigint]
@@ -156,13 +169,13 @@ describe('a read of our own', () => {
   })
 
   test('orders by several columns, and continues after their values', async () => {
-    const all = await database.prisma.pet.findMany({ orderBy: [{ status: 'asc' }, { id: 'asc' }] })
-    const order = ['status', 'id']
-    const seen: unknown[] = []
-    for (let after: unknown[] | undefined; seen.length < all.length; ) {
-      const rows = await reads.page('Pet', { conditions: [], order, after, limit: 5 })
-      seen.push(...rows)
-      after = [rows.at(-1)?.status, rows.at(-1)?.id]
+    const all = await database.prisma.inventoryItem.findMany({ orderBy: [{ quantity: 'desc' }, { petId: 'desc' }] })
+    const list = { conditions: [], order: ['quantity', 'petId'], direction: 'desc', apart: ['status'] } as const
+    const seen: (typeof all)[number][] = []
+    while (seen.length < all.length) {
+      const last = seen.at(-1)
+      const after = last && { values: [last.quantity, last.petId] }
+      seen.push(...(await reads.page('InventoryItem', { ...list, after, limit: 5 })))
     }
     expect(seen).toEqual(all)
   })

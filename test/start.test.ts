@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { cp, mkdir, mkdtemp, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { freePort } from './support/ports.js'
@@ -174,6 +174,14 @@ describe('a failed start prints one line per problem, without a stack trace, and
     expect(lines).toEqual([expect.stringContaining(`port ${port} is already in use`)])
     server.close()
     expect(await runCommand(['admin/keys', 'list', '--json'], { DATA_DIR })).toMatchObject({ code: 0, stderr: '' })
+  })
+
+  test('unless nobody could have expected it: then its stack trace names the lines of the sources', async () => {
+    const NODE_OPTIONS = '--import=data:text/javascript,process.stdout.write=()=>{throw(Error(`lost`))}'
+    const { code, stderr } = await runCommand(['main'], { DATA_DIR: await dataFolder(), NODE_OPTIONS })
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/^Error: lost\n/)
+    expect(stderr).toContain(`(${resolve('src/start.ts')}:`)
   })
 
   test('if the database is unreachable, without the password in DATABASE_URL', async () => {

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { connect } from '../src/database/index.js'
+import { readServerUrl } from '../src/database/server-url.js'
 import { openTestDatabase } from './support/database.js'
 import { type Answer, type Gateway, openGateway } from './support/gateway.js'
 import { testDatabaseUrl } from './support/postgres.js'
@@ -13,7 +14,7 @@ describe.skipIf(!testDatabaseUrl)('a write that returned 503', () => {
   async function useGateway(timeoutMs: number) {
     const database = await openTestDatabase()
     const proxy = await TcpProxy.open(database.url)
-    const behind = connect(proxy.url, 'behind a proxy', { timeoutMs })
+    const behind = connect(readServerUrl('DATABASE_URL', proxy.url), { timeoutMs })
     const close = async () => {
       await behind.close()
       await proxy.cut()

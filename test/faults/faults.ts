@@ -1,14 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ask, drip, hogConnections, hold } from './clients.js'
+import { killMaster } from './limits.js'
 import type { Sample } from './load.js'
-import type { World } from './world.js'
+import { useAsMany } from './pooler.js'
+import type { World, WorldOptions } from './world.js'
 
 // Every fault: what breaks, what repairs it, and what the gateways guarantee until then.
 
 export interface Fault {
   name: string
-  /** Part of the shortened run. */
-  quick?: boolean
+  /** Part of the shortened run, or how long it lasts there. */
+  quick?: true | number
   /** How long the fault lasts, where the usual time does not do. */
   holdMs?: number
   /** What /readyz says while it lasts: 503 some time, or always 200. Undefined: it may have a connection or not. */
@@ -17,11 +19,17 @@ export interface Fault {
   serves?: (kind: Sample['kind']) => boolean
   /** The slowest response in milliseconds, where the usual promise does not hold. */
   slowestMs?: number
-  /** It needs gateways that reach PostgreSQL at an address that a standby can take over. */
-  failsOver?: boolean
+  /** What it needs beside one server of each kind. */
+  world?: WorldOptions
+  /** What is measured before the load begins. */
+  before?: (world: World) => Promise<void>
   /** Breaks something. */
   start: (world: World) => Promise<() => unknown>
 }
+
+// A world takes seconds to start, so each has more than one thing beside the usual.
+const withPooler: WorldOptions = { redis: 'cluster', pooler: true }
+const withProxy: WorldOptions = { redis: 'sentinel', proxy: true }
 
 const everything = () => true
 const needsNot = (table: string) => (kind: Sample['kind']) => kind.needs !== table
@@ -108,12 +116,40 @@ export const faults: Fault[] = [
     start: repeat(1_000, ({ postgres }) => postgres.crashBackend()),
   },
   {
-    name: 'PostgreSQL fails over',
-    failsOver: true,
+    name: 'the only synchronous standby dies',
+    world: { standby: true },
+    quick: 12_000,
+    holdMs: 60_000,
+    readyz: 200,
+    // Each COMMIT waits for the standby.
+    serves: ({ promises }) => promises === undefined,
+    async start(world) {
+      await world.standby?.kill()
+      let most = 0
+      const connections = async () => {
+        const rows = await world.postgres.admin(
+          `SELECT application_name, count(*)::int FROM pg_stat_activity WHERE usename = 'petstore' GROUP BY 1`,
+        )
+        // Those of a process: of its pool and of its probe.
+        for (const row of rows) most = Math.max(most, row.count)
+      }
+      const watching = setInterval(() => void connections().catch(() => {}), 1_000)
+      return async () => {
+        clearInterval(watching)
+        if (most > 22) world.broken.push(`a gateway has ${most} connections`)
+        world.figures.push(`a gateway had ${most} connections at most`)
+        await world.standby?.start('hot_standby=on')
+      }
+    },
+  },
+  {
+    name: 'PostgreSQL is killed and fails over',
+    quick: true,
+    world: { standby: true },
     readyz: 503,
     async start(world) {
       const { postgres, standby, address } = world
-      await postgres.stop('SIGQUIT')
+      await postgres.kill()
       return async () => {
         if (!standby || !address) return
         await standby.admin('SELECT pg_promote()')
@@ -152,6 +188,17 @@ export const faults: Fault[] = [
       return () => {}
     },
   },
+  ...[withPooler, withProxy].map(
+    (world): Fault => ({
+      name: `a master is killed (${world.redis})`,
+      quick: true,
+      world,
+      holdMs: 6_000,
+      readyz: 200,
+      serves: everything,
+      start: killMaster,
+    }),
+  ),
   {
     name: 'a gateway stops (SIGTERM)',
     quick: true,
@@ -171,6 +218,39 @@ export const faults: Fault[] = [
     async start({ gateways }) {
       await gateways[0]?.signal('SIGKILL')
       return () => {}
+    },
+  },
+  {
+    name: 'a gateway is killed behind HAProxy',
+    quick: true,
+    world: withProxy,
+    readyz: 200,
+    // All reads by GET; POST may have changed something.
+    serves: ({ method }) => method === 'GET',
+    async start({ gateways }) {
+      await gateways[0]?.signal('SIGKILL')
+      return () => {}
+    },
+  },
+  {
+    name: 'a gateway stops behind HAProxy (SIGTERM)',
+    world: withProxy,
+    readyz: 200,
+    serves: everything,
+    async start({ gateways }) {
+      await gateways[0]?.signal('SIGTERM')
+      return () => {}
+    },
+  },
+  {
+    name: 'PgBouncer is killed',
+    quick: true,
+    world: withPooler,
+    readyz: 503,
+    before: useAsMany,
+    async start({ pooler }) {
+      await pooler?.kill()
+      return () => pooler?.start()
     },
   },
   {

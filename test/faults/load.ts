@@ -82,33 +82,46 @@ export interface Sample {
   write?: Write
 }
 
+interface Request {
+  method: string
+  path: string
+  key: string
+  body?: Body
+  headers?: Record<string, string>
+}
+
 interface Answer {
   status: number
   retryAfter: string | undefined
   text: string
 }
 
-function send({ url, agent }: GatewayProcess, key: string, kind: Kind, n: number) {
+/** Sends a request over a connection that is kept. */
+export function send(
+  { url, agent }: Pick<GatewayProcess, 'url' | 'agent'>,
+  { method, path, key, body, headers: more }: Request,
+) {
   return new Promise<Answer>((resolve, reject) => {
-    const body = kind.body && JSON.stringify(kind.body(n))
+    const text = body && JSON.stringify(body)
     const headers = {
       'x-api-key': key,
-      ...(body && { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }),
+      ...(text && { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }),
+      ...more,
     }
-    const sent = request(url + kind.path(n), { method: kind.method, agent, headers, timeout: TIMEOUT_MS })
+    const sent = request(url + path, { method, agent, headers, timeout: TIMEOUT_MS })
     sent.on('timeout', () => sent.destroy(new Error(`no answer within ${TIMEOUT_MS} ms`)))
     sent.on('error', reject)
     sent.on('response', (response) => {
-      let text = ''
+      let received = ''
       response.setEncoding('utf8').on('data', (data) => {
-        text += data
+        received += data
       })
       response.on('error', reject)
       response.on('end', () =>
-        resolve({ status: response.statusCode ?? 0, retryAfter: response.headers['retry-after'], text }),
+        resolve({ status: response.statusCode ?? 0, retryAfter: response.headers['retry-after'], text: received }),
       )
     })
-    sent.end(body)
+    sent.end(text)
   })
 }
 
@@ -121,17 +134,19 @@ function outcomeOf({ status, retryAfter, text }: Answer): Sample['outcome'] {
 }
 
 /** Sends the request to a gateway that accepts some; a refused connection is tried elsewhere, as every proxy does. */
-async function measure({ gateways, keys }: World, kind: Kind, n: number): Promise<Sample> {
+async function measure({ gateways, entrance, keys }: World, kind: Kind, n: number): Promise<Sample> {
   const at = performance.now()
   for (;;) {
-    const accepting = gateways.filter(({ accepts }) => accepts)
+    const accepting = entrance ? [entrance] : gateways.filter(({ accepts }) => accepts)
     const gateway = accepting[n % accepting.length]
     const done = (outcome: Sample['outcome'], detail: string, write?: Write) => {
       return { kind, at, ms: performance.now() - at, outcome, detail, write }
     }
     if (!gateway) return done('failed', 'no gateway accepts requests')
     try {
-      const answer = await send(gateway, keys[n % keys.length] as string, kind, n)
+      const { method } = kind
+      const key = keys[n % keys.length] as string
+      const answer = await send(gateway, { method, path: kind.path(n), key, body: kind.body?.(n) })
       const outcome = outcomeOf(answer)
       const write = outcome === 'answered' ? kind.promises?.(JSON.parse(answer.text), n) : undefined
       return done(outcome, `${answer.status} ${answer.text.slice(0, 300)}`, write)

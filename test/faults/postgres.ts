@@ -1,6 +1,15 @@
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
-import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
@@ -26,11 +35,18 @@ const packageFolders = ['/usr/lib/postgresql', '/usr/local/opt', '/opt/homebrew/
     : [],
 )
 
-function findPrograms() {
+/** Whether this machine has what a server of our own needs. */
+export const isInstalled = () => findFolder() !== undefined
+
+function findFolder() {
   const folders = [...(process.env.PATH ?? '').split(delimiter), ...packageFolders]
-  const found = folders.find((folder) =>
+  return folders.find((folder) =>
     ['initdb', 'postgres', 'pg_basebackup'].every((name) => existsSync(join(folder, name))),
   )
+}
+
+function findPrograms() {
+  const found = findFolder()
   if (!found) throw new Refusal('PostgreSQL is not installed: initdb, postgres and pg_basebackup are not on PATH.')
   return (name: string) => join(found, name)
 }
@@ -48,7 +64,7 @@ function findOwner() {
 }
 
 function makeFolder() {
-  const folder = mkdtempSync(join(tmpdir(), 'petstore-faults-'))
+  const folder = mkdtempSync(join(tmpdir(), 'petstore-postgres-'))
   const { uid, gid } = findOwner()
   if (uid !== undefined && gid !== undefined) chownSync(folder, uid, gid)
   return folder
@@ -61,20 +77,51 @@ export class Postgres {
   #server: ReturnType<typeof startProcess> | undefined
 
   /** A new cluster, with the database `petstore` of a role of that name that is no superuser. */
-  static async create() {
+  static async create(...settings: string[]) {
     const postgres = new Postgres()
     await postgres.#run('initdb', '-U', 'postgres', '-A', 'trust', '-N', '--encoding=UTF8', '--locale=C')
-    await postgres.start()
+    await postgres.start(...settings)
     await postgres.admin(`CREATE ROLE petstore LOGIN`, 'postgres')
     await postgres.admin(`CREATE DATABASE petstore OWNER petstore`, 'postgres')
     return postgres
   }
 
   private constructor() {
-    atEnd(async () => {
-      await this.stop('SIGQUIT')
-      rmSync(this.#folder, { recursive: true, force: true })
-    })
+    atEnd(() => this.end())
+  }
+
+  async end() {
+    await this.stop('SIGQUIT')
+    rmSync(this.#folder, { recursive: true, force: true })
+  }
+
+  /** Starts again with TLS, without which only the superuser is served. */
+  async requireTls(certificate: string, key: string) {
+    await this.stop('SIGQUIT')
+    const { uid, gid } = findOwner()
+    for (const [from, name] of [
+      [certificate, 'server.crt'],
+      [key, 'server.key'],
+    ] as const) {
+      const file = join(this.#folder, name)
+      copyFileSync(from, file)
+      chmodSync(file, 0o600)
+      if (uid !== undefined && gid !== undefined) chownSync(file, uid, gid)
+    }
+    this.#admit('hostssl all petstore 127.0.0.1/32 trust')
+    await this.start('ssl=on')
+  }
+
+  /** From now on the role petstore needs a password. */
+  async requirePassword(password: string) {
+    await this.admin(`ALTER ROLE petstore PASSWORD '${password}'`)
+    this.#admit('host all petstore 127.0.0.1/32 scram-sha-256')
+    await this.admin('SELECT pg_reload_conf()')
+  }
+
+  /** The superuser, and what a rule admits. */
+  #admit(rule: string) {
+    writeFileSync(join(this.#folder, 'pg_hba.conf'), `host all postgres 127.0.0.1/32 trust\n${rule}\n`)
   }
 
   get port() {
@@ -125,6 +172,16 @@ export class Postgres {
     const exit = once(server, 'exit')
     this.#signal(server.pid, 'SIGCONT')
     server.kill(signal)
+    await exit
+  }
+
+  /** Every process of the server is gone at once. */
+  async kill() {
+    const server = this.#server
+    this.#server = undefined
+    if (!server) return
+    const exit = once(server, 'exit')
+    this.#signal(server.pid, 'SIGKILL')
     await exit
   }
 

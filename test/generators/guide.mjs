@@ -4,7 +4,6 @@ import { execFileSync } from 'node:child_process'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-// @ts-expect-error: it has no types
 import { transformAsync } from '@babel/core'
 import { preset } from '@graphql-codegen/client-preset'
 import { codegen } from '@graphql-codegen/core'
@@ -32,9 +31,11 @@ await write(
       noUncheckedIndexedAccess: true,
       noEmit: true,
       skipLibCheck: true,
+      allowJs: true,
+      jsx: 'react-jsx',
       types: ['node'],
     },
-    include: ['src/*.ts'],
+    include: ['src/*'],
   }),
 )
 
@@ -65,10 +66,11 @@ for (const [output, { config }] of Object.entries(generates)) {
 // Relay: its compiler, and its Babel plugin
 const compiler = fileURLToPath(import.meta.resolve('relay-compiler/cli.js'))
 execFileSync(process.execPath, [compiler], { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] })
-const relay = await transformAsync(await read('src/relay.js'), {
+const relay = await transformAsync(await read('src/PetList.jsx'), {
   configFile: false,
   plugins: [['relay', { eagerEsModules: true }]],
-  filename: `${folder}/src/relay.js`,
+  parserOpts: { plugins: ['jsx'] },
+  filename: `${folder}/src/PetList.jsx`,
   cwd: folder,
 })
-await write('src/relay.js', relay?.code ?? '')
+await write('src/PetList.jsx', relay?.code ?? '')

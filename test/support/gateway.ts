@@ -165,6 +165,7 @@ export interface GatewayOptions {
   database?: TestDatabase
   redisUrl?: string
   keyPrefix?: string
+  redisTimeoutMs?: number
   keyTtlMs?: number
   /** How many requests may be at work. */
   limits?: Parameters<typeof createApp>[0]['limits']
@@ -188,6 +189,7 @@ export async function openGateway(options: GatewayOptions = {}): Promise<Gateway
     banSeconds: config.BAN_SECONDS,
     log,
     keyPrefix,
+    redisTimeoutMs: options.redisTimeoutMs,
   })
   const { limits, uploadRoom, deadlineMs } = options
   const app = await createApp({

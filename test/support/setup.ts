@@ -1,4 +1,4 @@
-import { execSync, spawnSync } from 'node:child_process'
+import { execFileSync, execSync, spawnSync } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -41,6 +41,7 @@ async function make(): Promise<Made> {
   // It prints a warning if the build is missing or old.
   const { output } = spawnSync(process.execPath, ['--import', './src/built.mjs', '--eval', ''], { encoding: 'utf8' })
   if (output.join('') !== '') execSync('npm run build', { stdio: ['ignore', 'ignore', 'inherit'] })
+  execFileSync(process.execPath, ['test/tools/install.mjs', 'test/generators'], { stdio: 'inherit' })
   const all = await mkdtemp(join(tmpdir(), 'petstore-tests-'))
   const folder = join(all, 'template')
   await (await openDatabase({ DATA_DIR: folder, EMBEDDED_DB_PORT: 0 })).close()

@@ -191,9 +191,18 @@ const body = members(() => sent, { added: ({ required }) => required === true })
 
 const methods = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace']
 
+/** A default that depends on other parameters stands in the description: "Default: 20, or 100 if …". */
+function withDefault(parameter: Node): Node {
+  const schema = (parameter.schema ?? {}) as Node
+  const [, told] = /\bDefault: (\d+)/.exec(String(parameter.description)) ?? []
+  return told && schema.default === undefined
+    ? { ...parameter, schema: { ...schema, default: Number(told) } }
+    : parameter
+}
+
 const named = (parameters: Node[]) =>
   Object.fromEntries(
-    parameters.map((parameter) => {
+    parameters.map(withDefault).map((parameter) => {
       const { name, in: where, style = where === 'query' || where === 'cookie' ? 'form' : 'simple' } = parameter
       const { explode = style === 'form', required = false, allowReserved = false } = parameter
       return [`${where} parameter ${name}`, { ...parameter, style, explode, required, allowReserved }]

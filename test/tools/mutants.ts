@@ -86,7 +86,8 @@ function copyTree() {
   const files = listed.split('\0').filter((file) => file && statSync(join(root, file), { throwIfNoEntry: false }))
   for (const path of [...files, 'dist', 'prisma/generated'])
     cpSync(join(root, path), join(scratch, path), { recursive: true, preserveTimestamps: true })
-  symlinkSync(join(root, 'node_modules'), join(scratch, 'node_modules'))
+  for (const path of ['node_modules', 'test/generators/node_modules'])
+    symlinkSync(join(root, path), join(scratch, path))
 }
 
 /** The process that runs the tests. It is reused, because a start takes longer than most tests. */

@@ -1,0 +1,229 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openTestDatabase } from './support/database.js'
+import { type Gateway, openGateway } from './support/gateway.js'
+import { watched } from './support/statements.js'
+
+let gateway: Gateway
+let statements: string[]
+beforeAll(async () => {
+  const database = await openTestDatabase()
+  const watching = watched(database)
+  statements = watching.statements
+  const close = () => watching.prisma.$disconnect().then(() => database.close())
+  gateway = await openGateway({ database: { ...database, ...watching, close } })
+  await gateway.prisma.category.createMany({ data: [{ name: 'Dogs' }, { name: 'Cats' }, { name: 'Birds' }] })
+  const pets = Array.from({ length: 12 }, (_, i) => ({
+    name: `Rex ${i + 1}`,
+    categoryId: BigInt(1 + (i % 2)),
+    status: i < 6 ? ('available' as const) : ('sold' as const),
+  }))
+  await gateway.prisma.pet.createMany({ data: pets })
+  await gateway.prisma.order.createMany({ data: [1, 1, 2].map((petId) => ({ petId, complete: petId === 1 })) })
+})
+afterAll(() => gateway.close())
+
+const ask = async (query: string, variables?: object) => {
+  const { headers, body, text } = await gateway.graphql(query, variables)
+  expect(body.errors, text).toBeUndefined()
+  return { data: body.data, cost: Number(headers.get('x-ratelimit-cost')) }
+}
+
+const refusal = async (args: string, variables?: object) => {
+  const { body, headers } = await gateway.graphql(
+    args.startsWith('{') || args.startsWith('q') ? args : `{ petsConnection(${args}) { nodes { id } } }`,
+    variables,
+  )
+  const [error] = body.errors
+  return [error.extensions.code, error.message, Number(headers.get('x-ratelimit-cost'))]
+}
+
+/** The statements that read data; the gateway reads keys, too. */
+const statementsOf = async (query: string) => {
+  await ask(query)
+  statements.length = 0
+  const { data } = await ask(query)
+  return { data, count: statements.filter((statement) => !statement.includes('"ApiKey"')).length }
+}
+
+describe('a connection', () => {
+  test('has 20 items if neither first nor last is given, also with null for all four', async () => {
+    const { data } = await ask(
+      'query ($none: Int, $nothing: String) { petsConnection(first: null, last: $none, after: $nothing, before: null) { nodes { id } } }',
+      { none: null, nothing: null },
+    )
+    expect(data.petsConnection.nodes).toHaveLength(12)
+    await gateway.prisma.category.createMany({ data: Array.from({ length: 19 }, () => ({ name: 'more' })) })
+    expect((await ask('{ categoriesConnection { nodes { id } } }')).data.categoriesConnection.nodes).toHaveLength(20)
+    await gateway.prisma.category.deleteMany({ where: { name: 'more' } })
+  })
+
+  test('pages backward from the end, each page in the order of the connection', async () => {
+    const page = (before: string | null) =>
+      ask(
+        'query ($before: String) { petsConnection(last: 5, before: $before, sort: id) { nodes { id } pageInfo { startCursor hasNextPage hasPreviousPage } } }',
+        { before },
+      ).then(({ data }) => data.petsConnection)
+    const ids = ({ nodes }: { nodes: { id: number }[] }) => nodes.map(({ id }) => id)
+    const last = await page(null)
+    expect([ids(last), last.pageInfo.hasNextPage, last.pageInfo.hasPreviousPage]).toEqual([
+      [8, 9, 10, 11, 12],
+      false,
+      true,
+    ])
+    const middle = await page(last.pageInfo.startCursor)
+    expect([ids(middle), middle.pageInfo.hasNextPage, middle.pageInfo.hasPreviousPage]).toEqual([
+      [3, 4, 5, 6, 7],
+      true,
+      true,
+    ])
+    const first = await page(middle.pageInfo.startCursor)
+    expect([ids(first), first.pageInfo.hasNextPage, first.pageInfo.hasPreviousPage]).toEqual([[1, 2], true, false])
+  })
+
+  test('takes the cursors of REST, and REST takes those of a connection', async () => {
+    const { data } = await ask('{ petsConnection(sort: name, first: 2) { edges { cursor } } }')
+    const { cursor } = data.petsConnection.edges[1]
+    const { body, headers } = await gateway.get(`/pets?sort=name&limit=2&cursor=${cursor}`)
+    const next = new URLSearchParams(headers.get('link')?.match(/\?(.+)>/)?.[1]).get('cursor')
+    const following = await ask(
+      'query ($after: String) { petsConnection(sort: name, first: 2, after: $after) { nodes { name } } }',
+      { after: next },
+    )
+    const names = ['Rex 1', 'Rex 10', 'Rex 11', 'Rex 12', 'Rex 2', 'Rex 3']
+    expect(body.map(({ name }: { name: string }) => name)).toEqual(names.slice(2, 4))
+    expect(following.data.petsConnection.nodes).toEqual(names.slice(4).map((name) => ({ name })))
+  })
+
+  test('has no cursors on an empty page, and says whether there are items before it', async () => {
+    const { data } = await ask('{ petsConnection(sort: name, last: 1) { pageInfo { endCursor } } }')
+    const after = data.petsConnection.pageInfo.endCursor
+    const info = 'pageInfo { hasNextPage hasPreviousPage startCursor endCursor }'
+    const none = { startCursor: null, endCursor: null, hasNextPage: false }
+    const end = await ask(`query ($after: String) { petsConnection(sort: name, after: $after) { ${info} } }`, { after })
+    expect(end.data.petsConnection.pageInfo).toEqual({ ...none, hasPreviousPage: true })
+    const empty = await ask(`{ petsConnection(categoryId: 3) { ${info} totalCount edges { cursor } } }`)
+    expect(empty.data.petsConnection).toEqual({
+      pageInfo: { ...none, hasPreviousPage: false },
+      totalCount: 0,
+      edges: [],
+    })
+  })
+
+  test.each([
+    ['first: 1, last: 1', 'first and last exclude each other'],
+    ['first: 1, before: "x"', 'first and before exclude each other'],
+    ['last: 1, after: "x"', 'after and last exclude each other'],
+    ['before: "x"', 'before needs last'],
+    ['first: 0', 'first is 0; it must be at least 1.'],
+    ['first: 101', 'first is 101; it must be at most 100.'],
+    ['last: 101', 'last is 101; it must be at most 100.'],
+    ['after: ""', 'after is ""; it must not be empty.'],
+    ['after: "1"', 'after is no cursor of this service, or was altered.'],
+    ['last: 1, before: "1"', 'before is no cursor of this service, or was altered.'],
+    ['search: "Re"', 'search is not answered in order of id: add sort=name.'],
+    ['search: " ", sort: name', 'search is " "; it must have 1 to 100 characters'],
+    ['sort: null', 'sort must not be null'],
+  ])('refuses %s: %s', async (args, message) => {
+    statements.length = 0
+    expect(await refusal(args)).toEqual(['invalid_request', expect.stringContaining(message), 1])
+    expect(statements.filter((statement) => /"(Pet|Category|Order)"/.test(statement))).toEqual([])
+  })
+})
+
+describe('a nested connection', () => {
+  const nested = `{ categories { name petsConnection(first: 2, status: available, direction: desc) {
+    totalCount nodes { name } pageInfo { hasNextPage hasPreviousPage } } } }`
+
+  test('has the items, the page and the total of each parent, in few statements', async () => {
+    const { data, count } = await statementsOf(nested)
+    const page = (totalCount: number, ...names: string[]) => ({
+      totalCount,
+      nodes: names.map((name) => ({ name })),
+      pageInfo: { hasNextPage: totalCount > 2, hasPreviousPage: false },
+    })
+    expect(data.categories).toEqual([
+      { name: 'Dogs', petsConnection: page(3, 'Rex 5', 'Rex 3') },
+      { name: 'Cats', petsConnection: page(3, 'Rex 6', 'Rex 4') },
+      { name: 'Birds', petsConnection: page(0) },
+    ])
+    // Categories, pages, totals.
+    expect(count).toBe(3)
+  })
+
+  test('and a nested list have the filters of their list, without those of their parent and without sort', async () => {
+    const { data } = await ask(
+      '{ pets(id: [1, 2]) { orders(complete: true, direction: desc) { id } ordersConnection(complete: false) { totalCount } } }',
+    )
+    expect(data.pets).toEqual([
+      { orders: [{ id: 2 }, { id: 1 }], ordersConnection: { totalCount: 0 } },
+      { orders: [], ordersConnection: { totalCount: 1 } },
+    ])
+    for (const args of ['petId: 1', 'sort: id', 'shipDateFrom: "2026-01-01T00:00:00Z"'])
+      expect((await refusal(`{ pets { orders(${args}) { id } } }`))[1]).toContain('Unknown argument')
+  })
+})
+
+describe('what is not selected', () => {
+  test.each([
+    ['a total alone reads no rows', '{ petsConnection { totalCount } }', 1],
+    [
+      'a page alone counts nothing',
+      '{ petsConnection { nodes { id } edges { cursor } pageInfo { hasNextPage hasPreviousPage } } }',
+      1,
+    ],
+    ['both are two statements', '{ petsConnection { nodes { id } totalCount } }', 2],
+    ['__typename alone reads nothing', '{ petsConnection { __typename } }', 0],
+  ])('%s', async (_, query, count) => {
+    expect((await statementsOf(query)).count).toBe(count)
+  })
+})
+
+describe('the cost', () => {
+  const scalars = 'id name categoryId status etag a: id b: id c: id d: id'
+  test.each([
+    ['rows are those of first', '{ petsConnection(first: 100) { nodes { category { id } } } }', 2],
+    ['or of last', '{ petsConnection(last: 100) { nodes { category { id } } } }', 2],
+    ['or the default', '{ petsConnection { nodes { orders(limit: 100) { id } } } }', 21],
+    ['or of the ids', '{ petsConnection(first: 100, id: [1, 2]) { nodes { orders(limit: 99) { id } } } }', 2],
+    ['edges and nodes are the same rows', '{ petsConnection(first: 100) { edges { node { id } } nodes { id } } }', 1],
+    [
+      'what is nested counts at each place',
+      '{ petsConnection(first: 50) { edges { node { category { id } } } nodes { category { id } } } }',
+      2,
+    ],
+    ['nine scalars weigh 1', `{ petsConnection(first: 100) { nodes { ${scalars} } } }`, 1],
+    [
+      'those of both places are added',
+      `{ petsConnection(first: 100) { nodes { ${scalars} } edges { cursor node { id name } } } }`,
+      2,
+    ],
+    ['a cursor weighs nothing', `{ petsConnection(first: 100) { edges { cursor node { ${scalars} e: id } } } }`, 1],
+    ['a total is 100 objects', '{ petsConnection(first: 1) { totalCount nodes { id } } }', 2],
+    ['a total alone is paid alone', '{ petsConnection(first: 100) { totalCount } }', 1],
+    ['each alias of a total counts', '{ petsConnection { a: totalCount b: totalCount } }', 2],
+    ['totals count times their parents', '{ categories(limit: 7) { petsConnection { totalCount } } }', 8],
+    ['a variable counts', 'query ($n: Int = 100) { petsConnection(first: $n) { nodes { category { id } } } }', 2],
+    ['a page info reads the rows', '{ petsConnection(first: 100) { pageInfo { hasNextPage } } }', 1],
+  ])('%s', async (_, query, units) => {
+    expect((await ask(query)).cost).toBe(units)
+  })
+
+  test('100 totals are allowed and 101 are not', async () => {
+    const totals = (limit: number, more = '') =>
+      `{ categories(limit: ${limit}) { petsConnection { totalCount } } ${more} }`
+    expect((await ask(totals(100))).cost).toBe(101)
+    const message = 'The operation asks for 101 totals of connections; at most 100 are allowed.'
+    expect(await refusal(totals(100, 'petsConnection { totalCount }'))).toEqual([
+      'invalid_request',
+      expect.stringContaining(message),
+      1,
+    ])
+  })
+
+  test('an operation may return 10,000 objects, also through connections', async () => {
+    const objects = (first: number) =>
+      `{ petsConnection(first: 100) { nodes { ordersConnection(first: ${first}) { nodes { id } } } } }`
+    expect((await ask(objects(99))).cost).toBe(100)
+    expect((await refusal(objects(100)))[1]).toContain('could return 10100 objects; at most 10000 are allowed')
+  })
+})

@@ -1,0 +1,125 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { resetStore } from './support/calls.js'
+import { openTestDatabase, type TestDatabase } from './support/database.js'
+import { openGateway, useGateway } from './support/gateway.js'
+import { TcpProxy } from './support/proxy.js'
+import { RedisServer, redisBinary } from './support/redis.js'
+import { watched } from './support/statements.js'
+
+describe.runIf(redisBinary)('while the decision of Redis is on its way', () => {
+  let redis: RedisServer
+  let database: TestDatabase
+  beforeAll(async () => {
+    redis = await RedisServer.reserve()
+    await redis.start()
+    database = await openTestDatabase()
+  })
+  afterAll(async () => {
+    await redis.kill()
+    await database.close()
+  })
+
+  /** A gateway that waits for Redis as long as it takes, and a key of a few requests per minute. */
+  async function open(minuteLimit: number, keyPrefix = randomUUID()) {
+    const proxy = await TcpProxy.open(redis.url)
+    const { prisma, query, statements } = watched(database)
+    const gateway = await openGateway({
+      database: { ...database, prisma, query, close: () => prisma.$disconnect() },
+      redisUrl: proxy.url,
+      redisTimeoutMs: 30_000,
+      keyPrefix,
+    })
+    onTestFinished(async () => {
+      proxy.resume()
+      await gateway.close()
+      await proxy.cut()
+    })
+    await resetStore(prisma)
+    const { key } = await gateway.createKey({ plan: 'Enterprise', minuteLimit, dayLimit: 1_000 })
+    // The first decision tells what the key has left.
+    expect((await gateway.get('/pets/1', { key })).status).toBe(200)
+    statements.length = 0
+    /** Statements on the tables that requests are about. */
+    const seen = () => statements.filter((text) => /"(Pet|Category)"/.test(text))
+    return { gateway, proxy, key, seen, keyPrefix }
+  }
+
+  test.each([
+    ['REST', '/pets/2'],
+    ['REST, a list', '/pets?limit=3'],
+    ['GraphQL', '{ pet(petId: 2) { id } quota { minute { remaining } } }'],
+  ])('a read begins, and is answered after it: %s', async (_, what) => {
+    const { gateway, proxy, key, seen } = await open(100)
+    proxy.hang()
+    let answered = false
+    const answer = what.startsWith('/') ? gateway.get(what, { key }) : gateway.graphql(what, {}, { key })
+    void answer.then(() => {
+      answered = true
+    })
+    await expect.poll(seen).toHaveLength(1)
+    await sleep(50)
+    expect(answered).toBe(false)
+    proxy.resume()
+    const { status, body, headers } = await answer
+    expect(status).toBe(200)
+    expect(body.errors).toBeUndefined()
+    if (body.data)
+      expect(body.data.quota.minute.remaining).toBe(Number(/r=(\d+)/.exec(headers.get('ratelimit') ?? '')?.[1]))
+  })
+
+  test('a write does not begin', async () => {
+    const { gateway, proxy, key, seen } = await open(100)
+    proxy.hang()
+    const writes = [
+      gateway.post('/categories', { name: 'Fish' }, { key }),
+      gateway.graphql('mutation { createCategory(name: "Birds") { id } }', {}, { key }),
+    ]
+    const read = gateway.get('/pets/2', { key })
+    await expect.poll(seen).toHaveLength(1)
+    await sleep(50)
+    expect(seen()).toHaveLength(1)
+    proxy.resume()
+    expect((await Promise.all([...writes, read])).map(({ status }) => status)).toEqual([201, 200, 200])
+  })
+
+  test('no more reads begin than the key is known to have left, less a tenth of its limit', async () => {
+    const { gateway, proxy, key, seen } = await open(20)
+    proxy.hang()
+    const answers = []
+    for (let i = 0; i < 40; i++) {
+      answers.push(gateway.get('/pets/2', { key }))
+      await sleep(10)
+    }
+    // 19 are left, and 2 are kept. Reads that arrive together share a statement.
+    expect(seen().length).toBeGreaterThan(0)
+    expect(seen().length).toBeLessThanOrEqual(17)
+    proxy.resume()
+    const statuses = (await Promise.all(answers)).map(({ status }) => status)
+    expect(statuses.filter((status) => status === 200)).toHaveLength(19)
+    expect(statuses.filter((status) => status === 429)).toHaveLength(21)
+  })
+
+  test('a read that has begun and is refused shows what any refusal shows, and is not counted', async () => {
+    const { gateway, key, keyPrefix, seen, proxy } = await open(20)
+    const other = await useGateway({ database: { ...database, close: async () => {} }, redisUrl: redis.url, keyPrefix })
+    await Promise.all(Array.from({ length: 19 }, () => other.get('/quota/none', { key })))
+    const refusal = await other.get('/pets/2', { key })
+    expect(refusal.status).toBe(429)
+    proxy.hang()
+    const answers = [gateway.get('/pets/2', { key }), gateway.get('/pets/999999', { key })]
+    await expect.poll(() => seen().length).toBeGreaterThan(0)
+    proxy.resume()
+    for (const { status, body, headers } of await Promise.all(answers)) {
+      expect(status).toBe(429)
+      expect(body.code).toBe('rate_limited')
+      expect(Object.keys(body)).toEqual(Object.keys(refusal.body))
+      expect([...headers.keys()].sort()).toEqual([...refusal.headers.keys()].sort())
+    }
+    // The first one is known to be the last that Redis allows.
+    const before = seen().length
+    expect((await gateway.get('/pets/2', { key })).status).toBe(429)
+    expect(seen()).toHaveLength(before)
+  })
+})

@@ -1,0 +1,65 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { send } from './load.js'
+import type { World } from './world.js'
+
+// What is admitted while the master that holds the counters is replaced.
+
+const LIMIT = 300
+/** Within this time all gateways must have found the new master, in milliseconds. */
+const FOUND_MS = 5_000
+
+const ask = async ({ gateways }: World, key: string, n: number) => {
+  const gateway = gateways[n % gateways.length] as World['gateways'][number]
+  return (await send(gateway, { method: 'GET', path: '/categories?limit=1', key })).status
+}
+
+/** Sends requests with a key, so many at a time, while `goOn` says so; returns how many were admitted. */
+async function admitted(world: World, key: string, together: number, goOn: (n: number) => boolean, pauseMs = 0) {
+  let [n, count] = [0, 0]
+  const clients = Array.from({ length: together }, async () => {
+    while (goOn(n)) {
+      if ((await ask(world, key, n++)) === 200) count++
+      if (pauseMs) await sleep(pauseMs)
+    }
+  })
+  await Promise.all(clients)
+  return count
+}
+
+/** Kills the master; afterwards says what was admitted, and for how long gateways counted alone. */
+export async function killMaster(world: World) {
+  const { gateways, broken, figures, redis } = world
+  const [key = '', ...others] = await world.createKeys(4, LIMIT)
+  let before = 0
+  for (const exact of others) {
+    const warned = gateways.flatMap(({ warnings }) => warnings).length
+    before = await admitted(world, exact, 20, (n) => n < 1.5 * LIMIT)
+    // On a busy machine Redis may be late, and a gateway counts alone.
+    if (gateways.flatMap(({ warnings }) => warnings).length === warned) break
+  }
+  if (before !== LIMIT) broken.push(`${before} of ${LIMIT} requests were admitted before`)
+  let over = false
+  const during = admitted(world, key, 4, () => !over, 20)
+  await sleep(500)
+  const killedAt = performance.now()
+  let degradedMs = 0
+  const watching = gateways.map(async ({ url }) => {
+    for (; !over; await sleep(50)) {
+      const { limits } = (await (await fetch(`${url}/readyz`)).json()) as { limits: string }
+      if (limits !== 'redis') degradedMs = Math.max(degradedMs, performance.now() - killedAt)
+    }
+  })
+  await redis.kill()
+  return async () => {
+    over = true
+    await Promise.all(watching)
+    const count = await during
+    if (count > gateways.length * LIMIT) broken.push(`${count} of ${LIMIT} requests were admitted`)
+    if (degradedMs === 0 || degradedMs > FOUND_MS)
+      broken.push(`gateways counted alone until ${Math.round(degradedMs)} ms after the master was killed`)
+    figures.push(
+      `exactly ${before} of ${LIMIT} requests admitted before, ${count} while the master was replaced; alone for ${Math.round(degradedMs)} ms`,
+    )
+    await redis.start()
+  }
+}
