@@ -217,7 +217,7 @@ export async function openTarget(): Promise<Gateway> {
 const MOST_MS = 20
 const LOOP_MS = 5
 /** As many as a busy machine needs to let one of them run undisturbed. */
-const ROUNDS = 12
+const ROUNDS = 30
 
 function processorTime(work: () => void): number {
   const before = process.cpuUsage()
