@@ -24,7 +24,14 @@ describe.runIf(redisBinary)('while the decision of Redis is on its way', () => {
   /** A gateway that waits for Redis as long as it takes, and a key of a few requests per minute. */
   async function open(minuteLimit: number, keyPrefix = randomUUID()) {
     const proxy = await TcpProxy.open(redis.url)
-    const { prisma, query, statements } = watched(database)
+    const { prisma, query: send, statements } = watched(database)
+    const isSeen = (text: string) => /"(Pet|Category)"/.test(text)
+    let ready = Promise.resolve()
+    const query: typeof send = async (text, values) => {
+      const rows = await send(text, values)
+      if (isSeen(text)) await ready
+      return rows
+    }
     const gateway = await openGateway({
       database: { ...database, prisma, query, close: () => prisma.$disconnect() },
       redisUrl: proxy.url,
@@ -42,8 +49,16 @@ describe.runIf(redisBinary)('while the decision of Redis is on its way', () => {
     expect((await gateway.get('/pets/1', { key })).status).toBe(200)
     statements.length = 0
     /** Statements on the tables that requests are about. */
-    const seen = () => statements.filter((text) => /"(Pet|Category)"/.test(text))
-    return { gateway, proxy, key, seen, keyPrefix }
+    const seen = () => statements.filter(isSeen)
+    /** Lets what these statements return wait until the function that it returns is called. */
+    const holdRows = () => {
+      let release = () => {}
+      ready = new Promise((resolve) => {
+        release = resolve
+      })
+      return release
+    }
+    return { gateway, proxy, key, seen, holdRows, keyPrefix }
   }
 
   test.each([
@@ -121,5 +136,22 @@ describe.runIf(redisBinary)('while the decision of Redis is on its way', () => {
     const before = seen().length
     expect((await gateway.get('/pets/2', { key })).status).toBe(429)
     expect(seen()).toHaveLength(before)
+  })
+
+  test('a read that has begun and is refused counts as work until it ends', async () => {
+    const { gateway, key, keyPrefix, seen, holdRows, proxy } = await open(20)
+    const other = await useGateway({ database: { ...database, close: async () => {} }, redisUrl: redis.url, keyPrefix })
+    await Promise.all(Array.from({ length: 19 }, () => other.get('/quota/none', { key })))
+    const working = async () =>
+      /^petstore_requests\{state="working"\} (\d+)$/m.exec((await gateway.get('/metrics')).text)?.[1]
+    const release = holdRows()
+    proxy.hang()
+    const answer = gateway.get('/pets/2', { key })
+    await expect.poll(() => seen().length).toBeGreaterThan(0)
+    proxy.resume()
+    expect((await answer).status).toBe(429)
+    expect(await working()).toBe('1')
+    release()
+    await expect.poll(working).toBe('0')
   })
 })

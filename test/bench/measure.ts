@@ -5,7 +5,7 @@ import type { Loader } from './load.js'
 import type { Options } from './options.js'
 import type { RunningServer } from './processes.js'
 import type { Maxima } from './requests.js'
-import { cpuOverOurs, medianSample, overPeer, type Sample, type ServerResult, type WorkloadResult } from './results.js'
+import { medianSample, overOurs, overPeer, type Sample, type ServerResult, type WorkloadResult } from './results.js'
 import { type ServerId, serverTitles, startById } from './servers.js'
 import { postgresCpu, postgresSeconds, redisCpuSeconds } from './stores.js'
 import type { Template } from './templates.js'
@@ -141,7 +141,7 @@ function printWorkload(result: WorkloadResult) {
   console.log(`\n${result.title}, ${result.connections}`)
   for (const [id, { median }] of Object.entries(result.servers) as [ServerId, ServerResult][]) {
     const { perSecond, p50, p99, cpu, memoryMB } = median
-    const [cpuRatio, rate] = [cpuOverOurs(result, id), overPeer(result, id, 'perSecond')]
+    const [cpuRatio, rate] = [overOurs(result, id, 'cpu'), overPeer(result, id, 'perSecond')]
     const compared = id === 'gateway' ? '' : `CPU ${cpuRatio?.median.toFixed(2)} ×, rate ${rate?.median.toFixed(2)} ×`
     console.log(
       `  ${serverTitles[id].padEnd(38)} ${String(Math.round(perSecond)).padStart(6)}/s   p50 ${p50.toFixed(2)} ms   ` +

@@ -12,6 +12,7 @@ export const colours: Record<ServerId, string> = {
   mercurius: '#b565c9',
   postgraphile: '#c2a22e',
   naive: '#3fa37c',
+  'gateway-no-key': '#7fb0f0',
 }
 
 interface Bar {

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { drawCharts } from './charts.js'
 import { table, whole } from './markdown.js'
-import { cpuOverOurs, overPeer, type Ratio, type Results, type ServerResult, type WorkloadResult } from './results.js'
+import { overOurs, overPeer, type Ratio, type Results, type ServerResult, type WorkloadResult } from './results.js'
 import { describeScaling } from './scaling.js'
 import { type ServerId, serverTitles } from './servers.js'
 import { compareWithTargets, type TargetRow } from './targets.js'
@@ -132,7 +132,7 @@ function workloadTable(title: string, results: WorkloadResult[]) {
       whole(median.redisCpu),
       median.postgresCpu === undefined ? '–' : whole(median.postgresCpu),
       whole(median.memoryMB),
-      ...(id === 'gateway' ? ['', ''] : [times(cpuOverOurs(result, id)), times(overPeer(result, id, 'perSecond'))]),
+      ...(id === 'gateway' ? ['', ''] : [times(overOurs(result, id, 'cpu')), times(overPeer(result, id, 'perSecond'))]),
     ]),
   )
   const head = ['connections', '', 'requests/s', 'p50 ms', 'p99 ms', 'CPU µs', 'Redis µs', 'PostgreSQL µs', 'MB']

@@ -123,9 +123,9 @@ export function overPeer({ servers }: WorkloadResult, peer: ServerId, field: key
   return own && other && ratio(own, other)
 }
 
-/** The peer's processor time over the gateway's. */
-export function cpuOverOurs(result: WorkloadResult, peer: ServerId): Ratio | undefined {
-  const inverse = overPeer(result, peer, 'cpu')
+/** The peer's figure over the gateway's. */
+export function overOurs(result: WorkloadResult, peer: ServerId, field: keyof Sample): Ratio | undefined {
+  const inverse = overPeer(result, peer, field)
   return inverse && { median: 1 / inverse.median, min: 1 / inverse.max, max: 1 / inverse.min }
 }
 

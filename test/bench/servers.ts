@@ -3,7 +3,9 @@ import { join } from 'node:path'
 import { runCommand, startServer } from './processes.js'
 
 /** The gateway exactly as `npm start` starts it, V8 flags included. */
-const gatewayCommand = (JSON.parse(readFileSync('package.json', 'utf8')).scripts.start as string).split(' ').slice(1)
+export const gatewayCommand = (JSON.parse(readFileSync('package.json', 'utf8')).scripts.start as string)
+  .split(' ')
+  .slice(1)
 
 /** The peers, and the loader of last resort, run as plain JavaScript: a compiling loader would cost memory. */
 const compiled = 'test/bench/dist/test/bench'
@@ -15,6 +17,7 @@ export const serverTitles = {
   mercurius: 'Mercurius + Prisma, keys and limits',
   postgraphile: 'PostGraphile, neither keys nor limits',
   naive: 'Yoga + SOFA + Pothos + Prisma, naive',
+  'gateway-no-key': 'this gateway, without Idempotency-Key',
 }
 
 export const shortTitles: Record<ServerId, string> = {
@@ -24,10 +27,11 @@ export const shortTitles: Record<ServerId, string> = {
   mercurius: 'Mercurius',
   postgraphile: 'PostGraphile',
   naive: 'naive',
+  'gateway-no-key': 'without the key',
 }
 
 export type ServerId = keyof typeof serverTitles
-export const peerIds = Object.keys(serverTitles).filter((id) => id !== 'gateway') as ServerId[]
+export const peerIds = Object.keys(serverTitles).filter((id) => !id.startsWith('gateway')) as ServerId[]
 
 /** Builds the gateway with the project's own script, where there is one; `npm start` builds otherwise. */
 export const buildGateway = () => runCommand('npm', ['run', '--if-present', 'build'])
@@ -45,7 +49,7 @@ const POSTGRAPHILE = 'test/bench/peers/postgraphile'
 
 /** What starts a peer. That which nobody here wrote is not compiled, and has packages of its own. */
 async function commandOf(id: ServerId) {
-  if (id === 'gateway') return gatewayCommand
+  if (id.startsWith('gateway')) return gatewayCommand
   if (id !== 'postgraphile') return [compiledFile(`peers/${id}`)]
   await install(POSTGRAPHILE)
   return [`${POSTGRAPHILE}/server.mjs`]

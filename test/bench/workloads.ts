@@ -50,8 +50,9 @@ export const workloads: Workload[] = [
   {
     id: 'post-order-key',
     title: 'POST order, idempotent',
-    servers: { gateway: company },
+    servers: { gateway: company, 'gateway-no-key': company },
     templates: [{ ...ask.postOrder, isIdempotent: true }],
+    inOtherWords: { 'gateway-no-key': [ask.postOrder] },
     writes: true,
   },
   { id: 'patch-stock', title: 'PATCH stock', servers: restOfOldest, templates: [ask.patchStock], writes: true },
