@@ -91,14 +91,15 @@ async function measureServers(bench: Bench, workload: Workload, servers: Map<Ser
   const { options, database } = bench
   const { id, title } = workload
   const gateway = servers.get('gateway') as RunningServer
-  /** Requests that the gateway answered, and those that it may have counted without an answer. */
+  /** Requests that the gateways answered, and those that they may have counted without an answer. */
   let [sent, left] = [0, 0]
   const measure = async (id: ServerId, connections: number, seconds: number, seed: number) => {
     const name = `${title}, ${serverTitles[id]}`
     const server = servers.get(id) as RunningServer
     const target = { name, server, database, templates: templatesFor(workload, id), connections }
     const { requests, round } = await sample(bench, target, seconds, seed)
-    if (server === gateway) {
+    // With or without Idempotency-Key, gateways count together.
+    if (id.startsWith('gateway')) {
       sent += requests
       // Each load may leave one request on each connection that was counted, but not waited for.
       left += connections
