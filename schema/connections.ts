@@ -77,7 +77,7 @@ export function connect(list: Questions, args: ConnectionArgs, reads: Reads, par
   const reversed: Question = { ...question, direction: opposite[question.direction] }
   const [along, against] = isBackward ? [reversed, question] : [question, reversed]
   const read = (question: Question, limit: number, inclusive?: boolean) =>
-    reads.page(list.model, { ...question, after: values && { values, inclusive }, limit }) as Promise<Row[]>
+    reads.page(list.model, { after: values && { values, inclusive }, limit, ...question }) as Promise<Row[]>
 
   const page = once(async (): Promise<Page> => {
     const size = first ?? last ?? DEFAULT_LIMIT

@@ -143,5 +143,5 @@ export function ask(list: Questions, args: Values, parent?: Condition): Question
   assertOrdered(args, given)
   const { read, counted } = readingOf(list, given, sort)
   if (!read || !counted) throw new ApiError('invalid_request', advise(list, given, sort))
-  return { ...read, conditions, sort, direction, counted: { ...counted, conditions, direction } }
+  return { conditions, sort, direction, counted: { conditions, direction, ...counted }, ...read }
 }

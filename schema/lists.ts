@@ -38,7 +38,7 @@ function placeOf(list: List, question: Question, { after, cursor }: ListArgs): u
     )
 }
 
-const sizeOf = (list: List, { limit, ...args }: ListArgs) => limit ?? (args[list.key] ? MAX_LIMIT : DEFAULT_LIMIT)
+const sizeOf = (list: List, args: ListArgs) => args.limit ?? (args[list.key] ? MAX_LIMIT : DEFAULT_LIMIT)
 
 /** Reads one row more than the limit, to learn whether another page follows. */
 async function readRoot(list: List, args: ListArgs, context: Context) {
@@ -47,7 +47,7 @@ async function readRoot(list: List, args: ListArgs, context: Context) {
   const size = sizeOf(list, args)
   const after = values && { values }
   const [rows, total] = await Promise.all([
-    context.reads.page(list.model, { ...question, after, limit: size + 1 }) as Promise<Record<string, unknown>[]>,
+    context.reads.page(list.model, { after, limit: size + 1, ...question }) as Promise<Record<string, unknown>[]>,
     args.count ? context.reads.total(list.model, question.counted) : null,
   ])
   if (total !== null) context.total = total
@@ -58,7 +58,7 @@ async function readRoot(list: List, args: ListArgs, context: Context) {
     question.sort === list.key
       ? { after: String(last[list.key]), cursor: undefined }
       : { cursor: cursorOf(list, question, last) }
-  context.next = { ...place, count: undefined }
+  context.next = { count: undefined, ...place }
   return rows
 }
 
@@ -145,7 +145,7 @@ export function addListBelow(list: List, parent: ObjectRef<Any, Any>, column: st
       resolve: (row: Any, args: Any, { reads }) => {
         const question = ask(list, args, below(row))
         const values = placeOf(list, question, args)
-        return reads.page(model, { ...question, after: values && { values }, limit: sizeOf(list, args) }) as Any
+        return reads.page(model, { after: values && { values }, limit: sizeOf(list, args), ...question }) as Any
       },
     }),
     [`${name}Connection`]: t.field({

@@ -60,7 +60,7 @@ export interface Dependencies {
 }
 
 /** The outcome, without what follows from the request alone. */
-type Found = Omit<Outcome, 'surface'>
+type Found = Omit<Outcome, 'surface' | 'route'>
 
 /** The gateway. It neither listens nor reads the environment. */
 export async function createApp(dependencies: Dependencies) {
@@ -94,7 +94,7 @@ export async function createApp(dependencies: Dependencies) {
     // A refusal has the headers of its operation, too.
     if (route) setDeprecationHeaders(outcome.response.headers, route.operation, route.params, { baseUrl, sunset })
     const surface = isGraphql(request) ? 'graphql' : route ? 'rest' : 'other'
-    return { ...outcome, surface, route: templateOf(request, route), operationName }
+    return { surface, route: templateOf(request, route), ...outcome, operationName }
   }
 
   function templateOf(request: HttpRequest, route: Route | undefined): string | undefined {
@@ -111,7 +111,7 @@ export async function createApp(dependencies: Dependencies) {
       if (open) return { response: await open }
     }
     const { caller, refusal, decision } = await inSpan('authenticate', () => authenticate(request))
-    return caller ? serve(request, caller, route) : { ...refuse(refusal, request), decision }
+    return caller ? serve(request, caller, route) : { decision, ...refuse(refusal, request) }
   }
 
   /** The steps of a request with a valid key: body, operation, room, quota. Room comes before quota, which it may need. */
@@ -137,9 +137,9 @@ export async function createApp(dependencies: Dependencies) {
       decision = decided.decision
       if (decided.refusal && !(asked.isRefusedFirst && decided.refusal.status === 429)) throw decided.refusal
       const result = await (early ?? asked.run(caller, deciding))
-      return { ...result, caller, decision, operationName: asked.operationName }
+      return { caller, decision, operationName: asked.operationName, ...result }
     } catch (error) {
-      return { ...refuse(error, request), caller, decision, operationName: read?.operationName }
+      return { caller, decision, operationName: read?.operationName, ...refuse(error, request) }
     } finally {
       // A refused read that has begun holds its room until it ends.
       const leave = () => slot?.leave()
@@ -224,7 +224,7 @@ export async function createApp(dependencies: Dependencies) {
       malformed(remoteAddress, reason) {
         const request = read({ headers: {}, rawHeaders: [], socket: { remoteAddress } })
         const isOperational = below === undefined
-        return complete(request, { ...refuse(notHttp(reason), request), surface: 'other', isOperational })
+        return complete(request, { surface: 'other', isOperational, ...refuse(notHttp(reason), request) })
       },
       connected: admissions.connected,
     }

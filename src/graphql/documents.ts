@@ -163,7 +163,7 @@ export class KnownOperation {
     const variables = this.#read(values)
     if ('errors' in variables) return variables
     this.#prepared ??= prepare(schema, document, this.definition, { selections })
-    return this.#prepared({ ...request, variables: variables.coerced })
+    return this.#prepared({ variables: variables.coerced, ...request })
   }
 }
 

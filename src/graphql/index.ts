@@ -183,7 +183,7 @@ export function createGraphql(options: GraphqlOptions) {
       key,
       async (transaction) => {
         const executed = await execute(call, admitted, transaction)
-        return { ...resultOf(executed, request), isRefused: executed.errors !== undefined && hasNoValue(executed) }
+        return { isRefused: executed.errors !== undefined && hasNoValue(executed), ...resultOf(executed, request) }
       },
     )
   }
@@ -218,7 +218,8 @@ export function createGraphql(options: GraphqlOptions) {
     return more === 0 ? shown : [...shown, { message: `There are ${more} more errors.`, extensions }]
   }
 
-  function resultOf({ errors, ...executed }: ExecutionResult, request: HttpRequest): Result {
+  function resultOf(executed: ExecutionResult, request: HttpRequest): Result {
+    const { errors } = executed
     const mediaType = graphqlMediaType(request)
     const headers: Record<string, string> = { 'content-type': `${mediaType}; charset=utf-8` }
     if (!errors) return { response: jsonResponse(JSON.stringify(executed), 200, headers) }
@@ -231,7 +232,7 @@ export function createGraphql(options: GraphqlOptions) {
       return { response: jsonResponse(JSON.stringify({ errors: shown }), 503, headers), refusal }
     // GraphQL over HTTP, section 6.4: the status of a request error shows in GraphQL's own media type alone.
     const status = !('data' in executed) && mediaType !== 'application/json' ? 400 : 200
-    return { response: jsonResponse(JSON.stringify({ errors: shown, ...executed }), status, headers), refusal }
+    return { response: jsonResponse(JSON.stringify({ ...executed, errors: shown }), status, headers), refusal }
   }
 
   return { read }

@@ -165,7 +165,8 @@ export class Lease {
     return this.#send(client, statement)
   }
 
-  #send(client: pg.PoolClient, { text, ...statement }: pg.QueryConfig): Promise<pg.QueryResult> {
+  #send(client: pg.PoolClient, statement: pg.QueryConfig): Promise<pg.QueryResult> {
+    const { text, name } = statement
     const { lane, isRead } = this.#options
     const { lanes, onStatement } = this.#source
     const operation = text === 'COMMIT' ? 'commit' : isRead ? 'read' : 'write'
@@ -183,7 +184,7 @@ export class Lease {
         const reason = this.#late ? new OutOfTime() : error
         onStatement?.(operation, (performance.now() - sentAt) / 1000, reason)
         if (isRefusal(error)) lanes.answeredAt = performance.now()
-        if (isRefusal(error) && isOutdated(error)) this.#source.onOutdated(statement.name)
+        if (isRefusal(error) && isOutdated(error)) this.#source.onOutdated(name)
         if (!isRefusal(error) || isStale(error)) this.#onError(error as Error)
         else if (isCanceled(error)) this.#fail(error)
         else lane.answered()

@@ -159,8 +159,10 @@ export class ConnectionPool extends pg.Pool {
   override query(statement: pg.QueryConfig | string, values?: unknown) {
     const config = typeof statement === 'string' ? { text: statement, values: values as unknown[] } : statement
     const [row, arrivedAt] = [this.#rowOf(config), performance.now()]
-    const pending = { statement: config, repeats: 0, row, isAlone: false, arrivedAt }
-    const answer = () => new Promise<never>((resolve, reject) => this.#add({ ...pending, resolve, reject }))
+    const answer = () =>
+      new Promise<never>((resolve, reject) =>
+        this.#add({ statement: config, repeats: 0, row, isAlone: false, arrivedAt, resolve, reject }),
+      )
     return inStatementSpan(config.text, answer)
   }
 
