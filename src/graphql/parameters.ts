@@ -25,8 +25,8 @@ function fromJson(text: string | undefined, name: string) {
   }
 }
 
-function fromSearch(search: string) {
-  const { variables, extensions, operationName, ...parameters } = Object.fromEntries(new URLSearchParams(search))
+function fromQuery(query: URLSearchParams) {
+  const { variables, extensions, operationName, ...parameters } = Object.fromEntries(query)
   return {
     ...parameters,
     operationName: operationName || undefined,
@@ -62,10 +62,10 @@ function assertParameters(parameters: Values): asserts parameters is Values & Pi
  * @throws ApiError method_not_allowed, payload_too_large, unsupported_media_type, invalid_request
  */
 export function readParameters(request: HttpRequest, body: Body): GraphqlParameters {
-  const { method, search } = request
+  const { method } = request
   if (method !== 'GET' && method !== 'POST')
     throw new ApiError('method_not_allowed', 'GraphQL takes GET and POST.', { allow: 'GET, HEAD, POST' })
-  const parameters = method === 'GET' ? fromSearch(search) : readJson(request, body, MEDIA_TYPES.POST as string[])
+  const parameters = method === 'GET' ? fromQuery(request.query) : readJson(request, body, MEDIA_TYPES.POST as string[])
   if (!isObject(parameters))
     throw invalid(
       `${wrongValue('The body', parameters, 'must be a JSON object such as {"query": "{ quota { plan } }"}')}${Array.isArray(parameters) ? ' Send the operations of a batch one by one.' : ''}`,

@@ -42,6 +42,7 @@ export class HttpRequest {
   readonly path: string | null
   /** The query string, without the question mark. */
   readonly search: string
+  #query: URLSearchParams | undefined
   readonly #trustProxy: number
 
   constructor(head: RequestHead, { trustProxy, basePath }: RequestOptions) {
@@ -62,6 +63,12 @@ export class HttpRequest {
   /** Milliseconds since the head of the request arrived. */
   get elapsedMs(): number {
     return performance.now() - this.startedAt
+  }
+
+  /** The parameters of the query string. */
+  get query(): URLSearchParams {
+    this.#query ??= new URLSearchParams(this.search)
+    return this.#query
   }
 
   /** The client's address, as far as TRUST_PROXY allows to believe it. */

@@ -45,12 +45,9 @@ async function prepareOperations(): Promise<Map<Operation, PreparedRest>> {
 }
 
 /** The cost of an operation, and of the arguments that cost more: they count where they are true, whatever else is wrong. */
-function unitsOf({ rest, queryArguments }: Operation, { search }: HttpRequest): number {
-  const { cost = 1 } = rest
-  const dear = search ? queryArguments.filter(({ extensions }) => extensions.units) : []
-  if (dear.length === 0) return cost
-  const query = new URLSearchParams(search)
-  return cost + dear.filter(({ name }) => query.getAll(name).includes('true')).length
+function unitsOf({ rest, queryArguments }: Operation, { query }: HttpRequest): number {
+  const dear = queryArguments.filter(({ name, extensions }) => extensions.units && query.getAll(name).includes('true'))
+  return (rest.cost ?? 1) + dear.length
 }
 
 /** The REST surface: an operation's arguments are read, its prepared document is executed, its result is written. */
@@ -70,7 +67,7 @@ export async function createRest({ createContext, idempotency, baseUrl, sunset, 
     const response = jsonResponse(body, rest.status)
     if (rest.location) response.headers.location = baseUrl + fill(rest.location, result as Record<string, unknown>)
     if (next) {
-      const query = new URLSearchParams(request.search)
+      const query = new URLSearchParams(request.query)
       for (const [name, value] of Object.entries(next))
         value === undefined ? query.delete(name) : query.set(name, value)
       response.headers.link = `<${baseUrl}${request.path}?${query}>; rel="next"`

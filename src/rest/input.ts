@@ -96,8 +96,7 @@ export function createReader(operation: Operation): (source: Source) => Input {
   const inQuery = createParameters(operation.queryArguments, 'query')
   const mediaTypes = MEDIA_TYPES[rest.method] ?? []
 
-  function readQuery(search: string, args: Values, problems?: Problems): void {
-    const query = new URLSearchParams(search)
+  function readQuery(query: URLSearchParams, args: Values, problems?: Problems): void {
     const unknown = problems && unknownNames([...inQuery.keys()], 'this operation takes none')
     for (const name of new Set(query.keys())) {
       const read = inQuery.get(name)
@@ -121,7 +120,7 @@ export function createReader(operation: Operation): (source: Source) => Input {
       const args: Values = {}
       const part = <T>(readPart: () => T) => (problems ? problems.collect(readPart) : readPart())
       for (const [name, read] of inPath) args[name] = part(() => read([params[name] ?? ''], problems))
-      if (request.search) part(() => readQuery(request.search, args, problems))
+      part(() => readQuery(request.query, args, problems))
       if (part(() => readEntityTags(ifMatch, 'If-Match', 'PATCH and DELETE', isConditional))) args.ifMatch = ifMatch
       const ifNoneMatch = part(() => readEntityTags(noneMatch, 'If-None-Match', 'GET', rest.method === 'GET'))
       const idempotencyKey = rest.method === 'POST' ? part(() => readIdempotencyKey(request)) : undefined
