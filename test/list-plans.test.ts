@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import '../schema/index.js'
 import type { Condition } from '../schema/context.js'
 import type { List } from '../schema/list-arguments.js'
@@ -135,6 +136,38 @@ describe.each(
     },
   )
 })
+
+test('a write of a name does not parse the function that makes its key: a plan has it in its place', async () => {
+  const plan = await database.prisma.$queryRaw`EXPLAIN (VERBOSE) SELECT "folded"("name") FROM "Category"`
+  expect(JSON.stringify(plan)).not.toContain('folded(')
+})
+
+test.runIf(process.env.TEST_DATABASE_URL)(
+  'a connection that is open while the keys of names come into their place reads names by their index before and after',
+  async () => {
+    const { prisma, env } = database
+    await prisma.$executeRaw`ALTER FUNCTION "folded"("text" text) STRICT`
+    const connection = new pg.Client({ connectionString: env.DATABASE_URL, options: '-c enable_sort=off' })
+    await connection.connect()
+    onTestFinished(() => connection.end())
+    const sorts = async () => {
+      const order = '"folded"("name") COLLATE "C", "name" COLLATE "C", "id" LIMIT 5'
+      const plans = []
+      for (const rows of [
+        `"Category"`,
+        `"Pet" WHERE status = 'sold'`,
+        `"Pet" WHERE status = 'sold' AND "categoryId" = 1`,
+      ])
+        plans.push((await connection.query(`EXPLAIN SELECT id FROM ${rows} ORDER BY ${order}`)).rows)
+      return JSON.stringify(plans).match(/Sort/g)
+    }
+    expect(await sorts()).toBeNull()
+    const migration = readFileSync('prisma/migrations/20261123000600_keys_of_names_in_place/migration.sql', 'utf8')
+    for (const statement of migration.split(/;\n/))
+      if (/^\w/m.test(statement)) await prisma.$executeRawUnsafe(statement)
+    expect(await sorts()).toBeNull()
+  },
+)
 
 test('the documentation shows which questions are answered by which index', () => {
   expect(readFileSync('docs/lists.md', 'utf8')).toContain(listTables())
