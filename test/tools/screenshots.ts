@@ -45,8 +45,9 @@ async function run(program: string, args: string[], until?: RegExp) {
     if (until || code !== 0) throw new Refusal(`${program} ended with ${code}:\n${errors}${output}`)
   })
   await Promise.race([ready, ended])
-  // The end of the run ends what still runs.
-  ended.catch(() => {})
+  // The end of the run ends what still runs: by a signal that Studio passes on to the process that it has started.
+  const over = ended.catch(() => {})
+  atEnd(() => child.kill('SIGTERM') && over)
   return output.trimEnd()
 }
 
