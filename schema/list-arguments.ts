@@ -142,13 +142,9 @@ export const restArgs = (arg: ArgBuilder, list: List) => ({
 })
 
 const pageArg = (arg: ArgBuilder, description: string) =>
-  arg.int({
-    nullable: true,
-    validate: limit,
-    description: `${description}, 1 to ${MAX_LIMIT}. Default: ${DEFAULT_LIMIT}.`,
-  })
+  arg.int({ validate: limit, description: `${description}, 1 to ${MAX_LIMIT}. Default: ${DEFAULT_LIMIT}.` })
 
-const placeArg = (arg: ArgBuilder, description: string) => arg.string({ nullable: true, validate: cursor, description })
+const placeArg = (arg: ArgBuilder, description: string) => arg.string({ validate: cursor, description })
 
 export const connectionArgs = (arg: ArgBuilder, list: List, parent?: string) => ({
   first: pageArg(arg, 'How many items from the beginning, or from `after`'),

@@ -18,9 +18,15 @@ export interface Questions {
   indexes: readonly (readonly string[])[]
 }
 
-export interface Question extends ListRead {
+export interface Question extends Pick<ListRead, 'order' | 'direction'> {
   sort: string
-  /** The same list in the order in which it is counted: that of the key, if that can be. */
+  /**
+   * Its rows in that order.
+   *
+   * @throws ApiError invalid_request if no index has them so
+   */
+  rows(): ListRead
+  /** The same rows in the order in which they are counted: that of the key, if that can be. */
   counted: ListRead
 }
 
@@ -48,7 +54,9 @@ export type Given = readonly [name: string, filter: { column: string; operator: 
 interface Answer {
   /** The columns of the index, without the key. */
   index: readonly string[]
-  /** Those whose values are read apart. */
+  /** Those before the order. */
+  within: readonly string[]
+  /** Those of them whose values are read apart. */
   apart: readonly string[]
 }
 
@@ -59,14 +67,14 @@ interface Answer {
  */
 export function answer({ model, key, indexes }: Questions, given: readonly Given[], sort: string): Answer | undefined {
   // A hundred rows at most, which need no order of an index.
-  if (given.some(([, { operator }]) => operator === '= ANY')) return { index: [], apart: [] }
+  if (given.some(([, { operator }]) => operator === '= ANY')) return { index: [], within: [], apart: [] }
   const equal = new Set(given.filter(([, filter]) => !isRange(filter)).map(([, { column }]) => column))
   if (given.some(([, filter]) => isRange(filter) && filter.column !== sort)) return
   const answers = indexes.flatMap((columns) => {
-    const before = sort === key ? columns : columns.at(-1) === sort ? columns.slice(0, -1) : undefined
-    if (!before || ![...equal].every((column) => before.includes(column))) return []
-    const apart = before.filter((column) => !equal.has(column))
-    return apart.every((column) => hasFewValues(model, column)) ? [{ index: columns, apart }] : []
+    const within = sort === key ? columns : columns.at(-1) === sort ? columns.slice(0, -1) : undefined
+    if (!within || ![...equal].every((column) => within.includes(column))) return []
+    const apart = within.filter((column) => !equal.has(column))
+    return apart.every((column) => hasFewValues(model, column)) ? [{ index: columns, within, apart }] : []
   })
   return answers.sort((a, b) => a.apart.length - b.apart.length)[0]
 }
@@ -98,13 +106,12 @@ function assertOrdered(args: Values, given: readonly Given[]): void {
 }
 
 /** The order in which the rows of a question are read, or counted, in both directions. */
-interface Reading {
-  order: readonly string[]
-  apart: readonly string[]
-}
+type Reading = Pick<ListRead, 'order' | 'within'>
 
 /** The readings of each list, found once. */
 const readings = new WeakMap<Questions, Map<string, Partial<Record<'read' | 'counted', Reading>>>>()
+
+const orderOf = ({ key, sorts }: Questions, sort: string) => (sorts.includes(sort) ? [sort, key] : [key])
 
 function readingOf(list: Questions, given: readonly Given[], sort: string) {
   const known = readings.get(list) ?? new Map()
@@ -113,11 +120,10 @@ function readingOf(list: Questions, given: readonly Given[], sort: string) {
   const found = known.get(name)
   if (found) return found
   const inOrderOf = (sort: string): Reading | undefined => {
-    const apart = answer(list, given, sort)?.apart
-    return apart && { order: list.sorts.includes(sort) ? [sort, list.key] : [list.key], apart }
+    const within = answer(list, given, sort)?.within
+    return within && { order: orderOf(list, sort), within }
   }
-  const read = inOrderOf(sort)
-  const reading = { read, counted: inOrderOf(list.key) ?? read }
+  const reading = { read: inOrderOf(sort), counted: inOrderOf(list.key) ?? list.sorts.map(inOrderOf).find(Boolean) }
   known.set(name, reading)
   return reading
 }
@@ -125,8 +131,8 @@ function readingOf(list: Questions, given: readonly Given[], sort: string) {
 /**
  * What the arguments of a list ask.
  *
- * @param parent the condition of a list below a row
- * @throws ApiError invalid_request (no index answers it; bounds that exclude each other)
+ * @param parent the condition of a list below a row; without a value for all rows
+ * @throws ApiError invalid_request (no index answers it in any order; bounds that exclude each other)
  */
 export function ask(list: Questions, args: Values, parent?: Condition): Question {
   const { key, filters } = list
@@ -142,6 +148,11 @@ export function ask(list: Questions, args: Values, parent?: Condition): Question
   for (const name in filters) if (args[name] !== undefined) add(name, filters[name] as Given[1], args[name])
   assertOrdered(args, given)
   const { read, counted } = readingOf(list, given, sort)
-  if (!read || !counted) throw new ApiError('invalid_request', advise(list, given, sort))
-  return { conditions, sort, direction, counted: { conditions, direction, ...counted }, ...read }
+  const refusal = () => new ApiError('invalid_request', advise(list, given, sort))
+  if (!counted) throw refusal()
+  const rows = () => {
+    if (!read) throw refusal()
+    return { conditions, direction, ...read }
+  }
+  return { sort, direction, order: orderOf(list, sort), rows, counted: { conditions, direction, ...counted } }
 }

@@ -20,7 +20,7 @@ let embedded: Embedded | undefined
 
 beforeAll(async () => {
   embedded = await openEmbedded({ dataDir: '', port: 0, inMemory: true })
-}, 30_000)
+})
 afterAll(() => embedded?.close())
 
 async function client(url: string): Promise<pg.Client> {
@@ -143,7 +143,7 @@ describe.each(server ? ['embedded', 'PostgreSQL'] : ['embedded'])('migrations (%
     await migrate(url, { migrations: ours.slice(0, 1) })
     const db = await client(url)
     await db.query(`
-      INSERT INTO "Category" ("name", "description") VALUES ('Dogs', 'Of every size.'), ('  Cats ', NULL), (' ', '');
+      INSERT INTO "Category" ("name", "description") VALUES ('Dogs', 'Of every size.'), ('  Écureuils ', NULL), (' ', '');
       INSERT INTO "Pet" ("name", "categoryId", "status") VALUES ('Rex', 1, 'sold'), (E'\tTom\n', 2, 'available');
       INSERT INTO "Pet" ("id", "name", "categoryId") VALUES (900, '\u3000', 1), (9007199254740991, 'Last', 1);
       UPDATE "InventoryItem" SET "quantity" = 7 WHERE "petId" = 1;
@@ -157,15 +157,15 @@ describe.each(server ? ['embedded', 'PostgreSQL'] : ['embedded'])('migrations (%
     expect(await migrate(url)).toEqual(names.slice(1))
     const rows = async (sql: string) => (await db.query({ text: sql, rowMode: 'array' })).rows
     expect(await rows('SELECT * FROM "Category" ORDER BY "id"')).toEqual([
-      ['1', 'Dogs', 'Of every size.'],
-      ['2', 'Cats', null],
-      ['3', 'Category 3', ''],
+      ['1', 'Dogs', 'Of every size.', 'dogs'],
+      ['2', 'Écureuils', null, 'écureuils'],
+      ['3', 'Category 3', '', 'category 3'],
     ])
     expect(await rows('SELECT * FROM "Pet" ORDER BY "id"')).toEqual([
-      ['1', 'Rex', '1', 'sold'],
-      ['2', 'Tom', '2', 'available'],
-      ['900', 'Pet 900', '1', 'available'],
-      ['9007199254740991', 'Last', '1', 'available'],
+      ['1', 'Rex', '1', 'sold', 'rex'],
+      ['2', 'Tom', '2', 'available', 'tom'],
+      ['900', 'Pet 900', '1', 'available', 'pet 900'],
+      ['9007199254740991', 'Last', '1', 'available', 'last'],
     ])
     expect(await rows('SELECT "petId", "quantity" FROM "InventoryItem" ORDER BY "petId"')).toEqual([
       ['1', 7],
@@ -425,12 +425,12 @@ describe.runIf(server)('a migration by another gateway', () => {
       while (!stopped) statuses.add((await send()).status)
     })
     const changes = [
-      'ALTER TABLE "Pet" ADD COLUMN "note" text, ALTER COLUMN "name" TYPE varchar(300)',
-      'ALTER TABLE "Category" ALTER COLUMN "name" TYPE varchar(300)',
-      'ALTER TABLE "Pet" DROP COLUMN "note", ALTER COLUMN "name" TYPE text',
+      'ALTER TABLE "Pet" ADD COLUMN "note" text',
+      'ALTER TABLE "Category" ALTER COLUMN "description" TYPE varchar(1000)',
+      'ALTER TABLE "Pet" DROP COLUMN "note"',
       'ALTER TABLE "Order" ADD COLUMN "note" text',
       'ALTER TABLE "Order" DROP COLUMN "note"',
-      'ALTER TABLE "Category" ALTER COLUMN "name" TYPE text',
+      'ALTER TABLE "Category" ALTER COLUMN "description" TYPE text',
     ]
     for (const change of changes) {
       await sleep(200)

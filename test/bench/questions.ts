@@ -20,12 +20,12 @@ const SHOWN = 10
 /** Runs after the first one, which brings the pages into memory. */
 const RUNS = 2
 
-/** Values that many rows have, and values that few have. */
+/** Values that most rows have, and values that only the first or the last ones have. */
 const values: Record<string, unknown[]> = {
-  status: ['sold', 'available'],
-  categoryId: [1, 15],
-  search: ['r', 'bella 19'],
-  petId: [7, 8],
+  status: ['sold', 'available', 'pending'],
+  categoryId: [1, 2, 3],
+  search: ['r', 'bella 19', '狗'],
+  petId: [1, 2, 3],
   complete: [true, false],
   shipDateFrom: ['2026-03-01T00:00:00Z'],
   shipDateBefore: ['2026-09-01T00:00:00Z'],

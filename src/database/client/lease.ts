@@ -3,6 +3,7 @@ import type pg from 'pg'
 import { isCanceled, isOutdated, isRefusal, isStale, OutOfTime } from './errors.js'
 import type { Lane, Lanes, Waiting } from './lanes.js'
 import type { LostBackends } from './lost-backends.js'
+import { keepPrepared } from './shapes.js'
 
 /** PostgreSQL ends a statement this long before the client gives up, so that what returned 503 is not performed later. */
 export const MARGIN_MS = 400
@@ -171,6 +172,7 @@ export class Lease {
     const { lanes, onStatement } = this.#source
     const operation = text === 'COMMIT' ? 'commit' : isRead ? 'read' : 'write'
     const sentAt = performance.now()
+    if (name) keepPrepared(client, name)
     return client.query({ ...statement, text: this.#source.textOf(text) }).then(
       (result) => {
         lanes.answeredAt = performance.now()

@@ -31,7 +31,8 @@ export interface ConnectionPoolOptions extends pg.PoolConfig, Pick<LeaseSource, 
 
 // Lists are read in the order of their indexes, which PostgreSQL gives up for a sort where it expects few rows and there are
 // many. A plan that it makes once for all values is not misled by the last values of a column either.
-const PLANNING = '-c plan_cache_mode=force_generic_plan -c enable_sort=off -c enable_bitmapscan=off -c jit=off'
+const PLANNING =
+  '-c plan_cache_mode=force_generic_plan -c enable_sort=off -c enable_incremental_sort=off -c enable_bitmapscan=off -c jit=off'
 
 interface PendingStatement {
   statement: pg.QueryConfig

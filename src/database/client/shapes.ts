@@ -1,9 +1,13 @@
 import { createHash } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
+import type pg from 'pg'
 import type { Lane, Lanes } from './lanes.js'
 import { isRead, laneOf, rowIndexOf } from './statement.js'
 
-/** PostgreSQL keeps a named statement until its connection closes. Lists of ids make a statement for each length. */
+/** Lists of ids make a statement for each length. */
 const MAX_KEPT = 1_000
+/** The most statements that a connection keeps prepared: those that it was sent last. Plans take up to 200 KB each. */
+export const MAX_PREPARED = 64
 
 /** What a pool knows of a statement by its text. */
 export interface Shape {
@@ -23,10 +27,29 @@ interface ShapesOptions {
   textOf: (sql: string) => string
 }
 
+type Connection = pg.PoolClient['connection'] & {
+  parsedStatements: Record<string, string>
+  close(what: { type: 'S'; name: string }): void
+}
+
+/** The names that connections have prepared, in the order of their last use. */
+const prepared = new WeakMap<Connection, LRUCache<string, true>>()
+
+/** Called before a connection is sent a statement, with which it also closes one. To close one that is not there is no error. */
+export function keepPrepared(client: pg.PoolClient, name: string): void {
+  const connection = client.connection as Connection
+  const forget = (_: true, name: string) => {
+    delete connection.parsedStatements[name]
+    connection.close({ type: 'S', name })
+  }
+  const names = prepared.get(connection) ?? new LRUCache({ max: MAX_PREPARED, dispose: forget })
+  prepared.set(connection, names.set(name, true))
+}
+
 /** The shapes of statements, and the names under which connections prepare them. */
 export class Shapes {
   readonly #options: ShapesOptions
-  readonly #kept = new Map<string, Shape>()
+  readonly #kept = new LRUCache<string, Shape>({ max: MAX_KEPT })
   /** A part of all names. */
   #generation = 0
 
@@ -38,10 +61,9 @@ export class Shapes {
     let shape = this.#kept.get(sql)
     if (!shape) {
       const { lanes, areNamed, textOf } = this.#options
-      const isKept = this.#kept.size < MAX_KEPT
-      const hash = areNamed && isKept ? createHash('sha256').update(sql).digest('hex').slice(0, 32) : undefined
+      const hash = areNamed ? createHash('sha256').update(sql).digest('hex').slice(0, 32) : undefined
       shape = { text: textOf(sql), hash, lane: lanes.get(laneOf(sql)), isRead: isRead(sql), rowIndex: rowIndexOf(sql) }
-      if (isKept) this.#kept.set(sql, shape)
+      this.#kept.set(sql, shape)
     }
     return shape
   }

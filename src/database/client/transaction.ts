@@ -45,7 +45,7 @@ export class TransactionClient extends EventEmitter {
     if (isConflict(this.#error) && /^ROLLBACK (TO|AND)\b/.test(statement.text)) throw this.#error
     const client = await this.#lease.client
     // An error that ends these also ends the statement that follows.
-    for (const begin of this.#begin.splice(0)) client.query(begin).catch(() => {})
+    for (const { text } of this.#begin.splice(0)) client.query(text).catch(() => {})
     const answer = this.#send(this.#lease, client, statement)
     if (isLast(statement.text)) {
       this.#ended = this.#send(this.#lease, client, { text: 'COMMIT' })

@@ -22,6 +22,9 @@ let owner
 let running = false
 let closing = false
 
+/** After such a time a client may have given up, in milliseconds. */
+const LONG_MS = 50
+
 async function processGroups() {
   if (running) return
   running = true
@@ -37,7 +40,11 @@ async function processGroups() {
       if (socket.writable) socket.write(copy)
       end = Buffer.concat([end, copy.subarray(-READY.length - 1)]).subarray(-READY.length - 1)
     }
+    const startedAt = performance.now()
     await db.execProtocolRawStream(bytes, { onRawData })
+    // Nothing ends a statement of PGlite, and meanwhile no socket is heard. What waits for a client that has given up by now
+    // is not started: its socket closes in these turns.
+    if (performance.now() - startedAt > LONG_MS) for (let turns = 3; turns--; ) await new Promise(setImmediate)
     const ready = end.subarray(0, -1).equals(READY)
     // After a crash, PGlite does not respond anymore.
     if (!ready && !open) throw new Error('PostgreSQL has crashed')
@@ -117,7 +124,9 @@ await new Promise((listening, failed) =>
 )
 db = await PGlite.create({ dataDir: workerData.directory, relaxedDurability: false })
 // As connections to a server have it (see PLANNING).
-await db.exec('SET plan_cache_mode = force_generic_plan; SET enable_sort = off; SET enable_bitmapscan = off')
+await db.exec(
+  'SET plan_cache_mode = force_generic_plan; SET enable_sort = off; SET enable_incremental_sort = off; SET enable_bitmapscan = off',
+)
 void processGroups()
 
 parentPort?.on('message', async () => {

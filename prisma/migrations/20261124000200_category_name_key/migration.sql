@@ -1,0 +1,1 @@
+CREATE INDEX CONCURRENTLY "Category_nameKey_name_id_idx" ON "Category"("nameKey" COLLATE "C", "name" COLLATE "C", "id");

@@ -1,0 +1,111 @@
+import type { Model } from '../../schema/context.js'
+import type { Question } from '../../schema/list-questions.js'
+import { MAX_TOTAL } from '../../schema/validation.js'
+import type { Database } from '../../src/database/index.js'
+import { createStatements } from '../../src/execute/statements.js'
+
+// What PostgreSQL reads for a question: how many rows it looks at, by which indexes. It depends on no clock.
+
+interface Node {
+  'Node Type': string
+  'Index Name'?: string
+  'Actual Rows': number
+  'Actual Loops': number
+  'Rows Removed by Filter'?: number
+  'Rows Removed by Index Recheck'?: number
+  'Index Cond'?: string
+  'Shared Hit Blocks'?: number
+  'Shared Read Blocks'?: number
+  Plans?: Node[]
+}
+
+export interface Reading {
+  /** By their names; of a scan by something else, its kind. */
+  indexes: string[]
+  /** All that its scans have found, whether it was returned or not. */
+  rows: number
+  /**
+   * The blocks that it has looked at and need not: a scan that does not end at its bound goes on through the index, and finds
+   * nothing there. For each row there may be one of the index and one of the table.
+   */
+  idleBlocks: number
+}
+
+/** The way down an index, and what is beside it. */
+const BLOCKS_OF_A_SCAN = 8
+
+const nodesOf = (node: Node): Node[] => [node, ...(node.Plans ?? []).flatMap(nodesOf)]
+const isScan = ({ 'Node Type': type }: Node) => type.includes('Scan') && !/^(Subquery|Values|Function) Scan/.test(type)
+
+const textOf = (value: unknown): string => {
+  if (Array.isArray(value))
+    return `{${value.map((item) => (item === null ? 'NULL' : `"${textOf(item).replaceAll(/["\\]/g, '\\$&')}"`))}}`
+  return value instanceof Date ? value.toISOString() : String(value)
+}
+const literal = (value: unknown) => (value === null ? 'NULL' : `'${textOf(value).replaceAll("'", "''")}'`)
+
+type Mode = 'force_generic_plan' | 'force_custom_plan'
+
+let prepared = 0
+
+/** Reads by a statement, as the gateway's connections do or with a plan for its values. */
+export async function reading(
+  { prisma }: Pick<Database, 'prisma'>,
+  sql: string,
+  values: readonly unknown[],
+  mode: Mode = 'force_generic_plan',
+): Promise<Reading> {
+  // To prepare is no part of the transaction: after an error the name is taken.
+  const name = `question_${++prepared}`
+  const plans = await prisma.$transaction(
+    async (tx) => {
+      await tx.$executeRawUnsafe(`SET LOCAL plan_cache_mode = ${mode}`)
+      await tx.$executeRawUnsafe(`PREPARE ${name} AS ${sql}`)
+      const explain = `EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) EXECUTE ${name} (${values.map(literal)})`
+      // The first time, functions are parsed.
+      await tx.$queryRawUnsafe(explain)
+      const rows = await tx.$queryRawUnsafe<{ 'QUERY PLAN': [{ Plan: Node }] }[]>(explain)
+      await tx.$executeRawUnsafe(`DEALLOCATE ${name}`)
+      return rows
+    },
+    { timeout: 60_000 },
+  )
+  const [explained] = plans as [(typeof plans)[0]]
+  const { Plan: plan } = explained['QUERY PLAN'][0]
+  const scans = nodesOf(plan).filter(isScan)
+  const found = (node: Node) =>
+    node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0) + (node['Rows Removed by Index Recheck'] ?? 0)
+  // Rows are an average over the loops, which some versions round.
+  const rows = scans.reduce((sum, node) => sum + found(node) * node['Actual Loops'], 0)
+  const scanned = scans.reduce((sum, node) => sum + node['Actual Loops'], 0)
+  const blocks = (plan['Shared Hit Blocks'] ?? 0) + (plan['Shared Read Blocks'] ?? 0)
+  return {
+    indexes: scans.map((node) => (node['Index Cond'] ? (node['Index Name'] ?? '') : node['Node Type'])),
+    rows,
+    idleBlocks: Math.max(0, blocks - 2 * rows - BLOCKS_OF_A_SCAN * scanned),
+  }
+}
+
+/** The statement of a page, or of the pages after several places, and its parameters. */
+export function pageOf(
+  { prisma }: Pick<Database, 'prisma'>,
+  model: Model,
+  question: Question,
+  limit: number,
+  after?: readonly unknown[],
+): [sql: string, values: unknown[]] {
+  const asked = question.rows()
+  const { one } = createStatements(prisma).page(model, { ...asked, after: after && { values: after } })
+  return [one, [...asked.conditions.map(([, , value]) => value), ...(after ?? []), limit]]
+}
+
+export function totalOf(
+  { prisma }: Pick<Database, 'prisma'>,
+  model: Model,
+  { counted }: Question,
+): [sql: string, values: unknown[]] {
+  return [
+    createStatements(prisma).total(model, counted),
+    [...counted.conditions.map(([, , value]) => value), MAX_TOTAL + 1],
+  ]
+}
