@@ -69,7 +69,7 @@ builder.queryFields((t) => ({
 }))
 
 builder.mutationFields((t) => ({
-  createCategory: t.prismaField({
+  createCategory: t.field({
     type: Category,
     description: 'Creates a category.',
     rest: {
@@ -80,19 +80,19 @@ builder.mutationFields((t) => ({
       location: '/categories/{id}',
     },
     args: { input: inputArg(t.arg, NewCategory, 'The category to create.') },
-    resolve: (query, _root, { input }, { prisma }) => prisma.category.create({ data: input, ...query }),
+    resolve: (_root, { input }, { prisma }) => prisma.category.create({ data: input }),
   }),
-  updateCategory: t.prismaField({
+  updateCategory: t.field({
     type: Category,
     description: 'Changes the fields of a category that are sent.',
     rest: { method: 'PATCH', path: '/categories/{categoryId}', tag: 'Pets', summary: 'Update a category' },
     args: { categoryId: idArg(t.arg, 'Category'), input: inputArg(t.arg, CategoryUpdate, 'What changes.') },
-    resolve: (query, _root, { categoryId: id, input: { name, description } }, { prisma }) =>
+    resolve: (_root, { categoryId: id, input: { name, description } }, { prisma }) =>
       prisma.category
-        .update({ where: { id }, data: { description, ...given({ name }) }, ...query })
+        .update({ where: { id }, data: { description, ...given({ name }) } })
         .catch(mapPrismaError('P2025', () => notFound('category', id))),
   }),
-  deleteCategory: t.prismaField({
+  deleteCategory: t.field({
     type: Category,
     description: 'Deletes a category that no pet refers to. GraphQL returns the deleted category.',
     rest: {
@@ -104,9 +104,9 @@ builder.mutationFields((t) => ({
     },
     args: { categoryId: idArg(t.arg, 'Category') },
     example: { id: 5, name: 'Reptiles', description: 'Geckos and tortoises, expected in spring.' },
-    resolve: (query, _root, { categoryId: id }, { prisma }) =>
+    resolve: (_root, { categoryId: id }, { prisma }) =>
       prisma.category
-        .delete({ where: { id }, ...query })
+        .delete({ where: { id } })
         .catch(mapPrismaError('P2025', () => notFound('category', id)))
         .catch(mapPrismaError('P2003', () => conflict(`Category ${id} has pets. Delete or move them first.`))),
   }),

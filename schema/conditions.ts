@@ -1,6 +1,5 @@
 import type { PothosOutputFieldConfig } from '@pothos/core'
 import {
-  defaultFieldResolver,
   type GraphQLFieldResolver,
   type GraphQLLeafType,
   type GraphQLObjectType,
@@ -31,11 +30,27 @@ const { models } = getDatamodel().datamodel
 const modelOf = ({ configStore }: Builder, type: string) =>
   configStore.getTypeConfig(type).extensions?.pothosPrismaModel as string | undefined
 
+interface Represented {
+  name: string
+  type: GraphQLOutputType
+  resolve: FieldConfig['resolve']
+}
+
+const represented = new WeakMap<GraphQLObjectType, Represented[]>()
+
 /** The fields of a type that REST shows, as they are declared: without what plugins wrap around their resolvers. */
-const restFields = ({ configStore }: Builder, type: string) =>
-  [...configStore.getFields(type, 'Object').values()].filter(
-    ({ pothosOptions }) => pothosOptions.subGraphs?.includes('rest') ?? true,
-  ) as FieldConfig[]
+function restFields({ configStore }: Builder, object: GraphQLObjectType): Represented[] {
+  const known = represented.get(object)
+  if (known) return known
+  const fields = [...configStore.getFields(object.name, 'Object').values()].flatMap(
+    ({ name, resolve, pothosOptions }) => {
+      const { type } = object.getFields()[name] ?? {}
+      return type && (pothosOptions.subGraphs?.includes('rest') ?? true) ? [{ name, type, resolve }] : []
+    },
+  ) as Represented[]
+  represented.set(object, fields)
+  return fields
+}
 
 function serialize(type: GraphQLOutputType, value: unknown): unknown {
   const bare = getNullableType(type)
@@ -43,15 +58,30 @@ function serialize(type: GraphQLOutputType, value: unknown): unknown {
   return (bare as GraphQLLeafType).serialize(value)
 }
 
-/** The tag of a row with its relations: that of its REST representation. */
-async function etagOf(builder: Builder, row: Row, type: GraphQLObjectType, context: object, info: GraphQLResolveInfo) {
-  const representation: Row = {}
-  for (const { name, resolve } of restFields(builder, type.name)) {
-    const value = await (resolve ?? defaultFieldResolver)(row, {}, context, { ...info, fieldName: name })
-    const field = type.getFields()[name]
-    if (field && value !== null && value !== undefined) representation[name] = serialize(field.type, value)
+const isPromise = (value: unknown): value is Promise<unknown> => value instanceof Promise
+
+/** The tags of rows that were read, each computed once. */
+const tags = new WeakMap<Row, string | Promise<string>>()
+
+/** The tag of a row: that of its REST representation. A promise only if something of the representation is one. */
+function etagOf(builder: Builder, row: Row, type: GraphQLObjectType, context: object, info: GraphQLResolveInfo) {
+  const known = tags.get(row)
+  if (known !== undefined) return known
+  const fields = restFields(builder, type)
+  const values = fields.map(({ name, resolve }) =>
+    resolve ? resolve(row, {}, context, { ...info, fieldName: name }) : row[name],
+  )
+  const tagOf = (values: unknown[]) => {
+    const representation: Row = {}
+    for (const [i, { name, type }] of fields.entries()) {
+      const value = values[i]
+      if (value !== null && value !== undefined) representation[name] = serialize(type, value)
+    }
+    return createEtag(JSON.stringify(representation))
   }
-  return createEtag(JSON.stringify(representation))
+  const tag = values.some(isPromise) ? Promise.all(values).then(tagOf) : tagOf(values)
+  tags.set(row, tag)
+  return tag
 }
 
 /** Adds the field `etag` to every type that is stored. */
@@ -68,6 +98,7 @@ export function addEtags(builder: Builder) {
             description:
               'The `ETag` of the REST representation, which changes whenever the representation does. See `ifMatch`.',
             subGraphs: ['graphql'],
+            weight: 10,
             resolve: (row: Row, _args: object, context: object, info: GraphQLResolveInfo) =>
               etagOf(builder, row, info.parentType, context, info),
           }) as never,

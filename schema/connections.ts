@@ -1,8 +1,8 @@
 import { builder, graphqlOnly } from './builder.js'
-import type { Condition, Reads } from './context.js'
+import type { Condition, ListRead, Reads } from './context.js'
 import { cursorOf, readCursor } from './cursors.js'
 import { ApiError } from './errors.js'
-import { ask, type Question, type Questions } from './list-questions.js'
+import { ask, type Questions } from './list-questions.js'
 import { DEFAULT_LIMIT } from './validation.js'
 import type { Values } from './values.js'
 
@@ -10,9 +10,20 @@ import type { Values } from './values.js'
 
 type Row = Record<string, unknown>
 
-export interface Edge {
-  cursor(): string
-  node: Row
+const cursors = new WeakMap<Edge, string>()
+
+/** An item of a page. Its cursor is made when it is first read. */
+export class Edge {
+  constructor(
+    readonly node: Row,
+    private readonly cursorOf: Page['cursorOf'],
+  ) {}
+
+  get cursor(): string {
+    const cursor = cursors.get(this) ?? this.cursorOf(this.node)
+    cursors.set(this, cursor)
+    return cursor
+  }
 }
 
 interface Page {
@@ -22,21 +33,40 @@ interface Page {
   cursorOf(row: Row): string
 }
 
+/** The connections of a list below some parents, or that of the whole list. What they have is read together. */
+interface Connections {
+  pages(): Promise<Page[]>
+  pageInfos(selects: (field: keyof PageInfoShape) => boolean): Promise<PageInfoShape[]>
+  total(index: number): Promise<number | null>
+}
+
 export interface Connection {
-  page(): Promise<Page>
-  total(): Promise<number | null>
-  hasNextPage(): Promise<boolean>
-  hasPreviousPage(): Promise<boolean>
+  of: Connections
+  index: number
+}
+
+/** What each of some connections has. All of one level are of one list, unless interfaces have brought them together. */
+export async function fromEach<T>(connections: Connection[], read: (of: Connections) => Promise<T[]>): Promise<T[]> {
+  const all = [...new Set(connections.map((connection) => connection.of))]
+  const found = new Map(await Promise.all(all.map(async (of) => [of, await read(of)] as const)))
+  return connections.map(({ of, index }) => found.get(of)?.[index] as T)
+}
+
+interface PageInfoShape {
+  hasNextPage: boolean
+  hasPreviousPage: boolean
+  startCursor: string | null
+  endCursor: string | null
 }
 
 interface ConnectionArgs extends Values {
-  first?: number | null
-  after?: string | null
-  last?: number | null
-  before?: string | null
+  first?: number
+  after?: string
+  last?: number
+  before?: string
 }
 
-export const edges = ({ rows, cursorOf }: Page): Edge[] => rows.map((node) => ({ node, cursor: () => cursorOf(node) }))
+export const edges = ({ rows, cursorOf }: Page): Edge[] => rows.map((node) => new Edge(node, cursorOf))
 
 const opposite = { asc: 'desc', desc: 'asc' } as const
 
@@ -50,82 +80,95 @@ function once<T>(call: () => T): () => T {
 }
 
 function assertOneDirection({ first, after, last, before }: ConnectionArgs): void {
-  const given = (names: Values) => Object.keys(names).filter((name) => names[name] != null)
+  const given = (names: Values) => Object.keys(names).filter((name) => names[name] !== undefined)
   const [forward, backward] = [given({ first, after }), given({ last, before })]
   const wrong =
     forward.length > 0 && backward.length > 0
       ? `${forward[0]} and ${backward[0]} exclude each other: page forward with first and after, or backward with last and before.`
-      : before != null && last == null
+      : before !== undefined && last === undefined
         ? 'before needs last: page backward with both.'
         : undefined
   if (wrong) throw new ApiError('invalid_request', wrong)
 }
 
+/** The conditions of a list below one parent: the first one names it. */
+const below = (read: ListRead, parent: unknown): ListRead => {
+  const [[column, operator] = ['', '=' as const], ...others] = read.conditions
+  return { ...read, conditions: [[column, operator, parent], ...others] }
+}
+
 /**
- * A connection of a list.
+ * The connections of a list below some parents, or of the whole list. Their pages are read together.
  *
- * @param parent the condition of a list below a row
+ * @param parent the condition that names a parent, without a value
  * @throws ApiError invalid_request
  */
-export function connect(list: Questions, args: ConnectionArgs, reads: Reads, parent?: Condition): Connection {
+export function connect(
+  list: Questions,
+  args: ConnectionArgs,
+  reads: Reads,
+  parent?: Condition,
+  parents: readonly unknown[] = [undefined],
+): Connection[] {
   assertOneDirection(args)
   const { first, after, last, before } = args
   const question = ask(list, args, parent)
-  const isBackward = last != null
+  const { direction, counted } = question
+  const isBackward = last !== undefined
   const [name, text] = isBackward ? ['before', before] : ['after', after]
-  const values = text == null ? undefined : readCursor(name, text, list, question)
-  const reversed: Question = { ...question, direction: opposite[question.direction] }
-  const [along, against] = isBackward ? [reversed, question] : [question, reversed]
-  const read = (question: Question, limit: number, inclusive?: boolean) =>
-    reads.page(list.model, { after: values && { values, inclusive }, limit, ...question }) as Promise<Row[]>
-
-  const page = once(async (): Promise<Page> => {
-    const size = first ?? last ?? DEFAULT_LIMIT
-    const rows = await read(along, size + 1)
-    const hasMore = rows.length > size
-    if (hasMore) rows.length = size
-    if (isBackward) rows.reverse()
-    return { rows, hasMore, cursorOf: (row) => cursorOf(list, question, row) }
-  })
-  const hasMore = async () => (await page()).hasMore
-  /** Whether there are rows that the cursor is at or after: those before the page. */
-  const hasOther = once(async () => values !== undefined && (await read(against, 1, true)).length > 0)
-
-  return {
-    page,
-    total: once(() => reads.total(list.model, question.counted)),
-    hasNextPage: isBackward ? hasOther : hasMore,
-    hasPreviousPage: isBackward ? hasMore : hasOther,
+  const values = text === undefined ? undefined : readCursor(name, text, list, question)
+  const size = first ?? last ?? DEFAULT_LIMIT
+  const reversed = opposite[direction]
+  const [along, against] = isBackward ? [reversed, direction] : [direction, reversed]
+  const [toward, back] = isBackward
+    ? (['hasPreviousPage', 'hasNextPage'] as const)
+    : (['hasNextPage', 'hasPreviousPage'] as const)
+  // Only what reads rows is refused for their order: a total has none.
+  const read = (direction: ListRead['direction'], limit: number, inclusive?: boolean) => {
+    const page = { ...question.rows(), direction, after: values && { values, inclusive }, limit }
+    return (
+      parent === undefined
+        ? reads.page(list.model, page).then((rows) => [rows])
+        : reads.pages(list.model, page, parents)
+    ) as Promise<Row[][]>
   }
+  /** Whether there are rows that the cursor is at or after: those before the page. */
+  const others = async () => (values === undefined ? parents.map(() => []) : read(against, 1, true))
+  const pages = once(async () =>
+    (await read(along, size + 1)).map((read): Page => {
+      const rows = read.slice(0, size)
+      if (isBackward) rows.reverse()
+      return { rows, hasMore: read.length > size, cursorOf: (row) => cursorOf(list, question, row) }
+    }),
+  )
+  const of: Connections = {
+    pages,
+    total: (i) => reads.total(list.model, parent === undefined ? counted : below(counted, parents[i])),
+    async pageInfos(selects) {
+      const [found, other] = await Promise.all([pages(), selects(back) ? others() : []])
+      return found.map(({ rows, hasMore, cursorOf }, i) => {
+        const place = (row: Row | undefined) => (row ? cursorOf(row) : null)
+        const cursors = { startCursor: place(rows[0]), endCursor: place(rows.at(-1)) }
+        return { [toward]: hasMore, [back]: (other[i]?.length ?? 0) > 0, ...cursors } as PageInfoShape
+      })
+    },
+  }
+  return parents.map((_, index) => ({ of, index }))
 }
 
-const placeOf = async ({ page }: Connection, index: 0 | -1) => {
-  const { rows, cursorOf } = await page()
-  const row = rows.at(index)
-  return row && cursorOf(row)
-}
-
-export const PageInfo = builder.objectRef<Connection>('PageInfo').implement({
+export const PageInfo = builder.objectRef<PageInfoShape>('PageInfo').implement({
   ...graphqlOnly,
   description: 'Where a page of a connection ends.',
   fields: (t) => ({
-    hasNextPage: t.boolean({
-      description: 'Whether there are items after the page.',
-      resolve: ({ hasNextPage }) => hasNextPage(),
-    }),
-    hasPreviousPage: t.boolean({
-      description: 'Whether there are items before the page.',
-      resolve: ({ hasPreviousPage }) => hasPreviousPage(),
-    }),
-    startCursor: t.string({
+    hasNextPage: t.exposeBoolean('hasNextPage', { description: 'Whether there are items after the page.' }),
+    hasPreviousPage: t.exposeBoolean('hasPreviousPage', { description: 'Whether there are items before the page.' }),
+    startCursor: t.exposeString('startCursor', {
       nullable: true,
       description: 'The cursor of the first item; null if the page is empty.',
-      resolve: (connection) => placeOf(connection, 0),
     }),
-    endCursor: t.string({
+    endCursor: t.exposeString('endCursor', {
       nullable: true,
       description: 'The cursor of the last item; null if the page is empty.',
-      resolve: (connection) => placeOf(connection, -1),
     }),
   }),
 })

@@ -23,8 +23,11 @@ export interface ListRead {
    */
   order: readonly string[]
   direction: 'asc' | 'desc'
-  /** Columns of an enum or of Booleans with which the index begins, but no condition: each of their values is read apart. */
-  apart?: readonly string[]
+  /**
+   * The columns with which the index begins before those of the order. Each one is equal to a condition, or has few values
+   * (an enum or Boolean), each of which is read apart.
+   */
+  within?: readonly string[]
 }
 
 /** A page of a list. */
@@ -38,9 +41,17 @@ export interface PageRead extends ListRead {
 export interface Reads {
   /** The row with this value in a unique column. */
   row<M extends Model>(model: M, column: keyof RowOf<M> & string, value: unknown): Promise<RowOf<M> | null>
+  /** The row of each value. Rows with equal values are the same object. */
+  rows<M extends Model>(
+    model: M,
+    column: keyof RowOf<M> & string,
+    values: readonly unknown[],
+  ): Promise<(RowOf<M> | null)[]>
   /** As `row`. Locks the row until the transaction ends. */
   lock<M extends Model>(model: M, column: keyof RowOf<M> & string, value: unknown): Promise<RowOf<M> | null>
   page<M extends Model>(model: M, page: PageRead): Promise<RowOf<M>[]>
+  /** The same page below each parent: a value for the first of its conditions. */
+  pages<M extends Model>(model: M, page: PageRead, parents: readonly unknown[]): Promise<RowOf<M>[][]>
   /** How many rows a list has; null if more than MAX_TOTAL. */
   total(model: Model, list: ListRead): Promise<number | null>
   /** The same reads as a part of a transaction. */

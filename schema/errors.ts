@@ -123,12 +123,6 @@ export function found<Row>(row: Row | null, resource: string, id: bigint): Row {
 export const deletedMeanwhile = () =>
   new ApiError('not_found', 'The resource was deleted while the request was running.')
 
-/** The row that another row refers to. @throws ApiError not_found */
-export function related<Row>(row: Row | null): Row {
-  if (row === null) throw deletedMeanwhile()
-  return row
-}
-
 export const unknownReference = (field: string, id: bigint | null | undefined) =>
   new ApiError('unknown_reference', `${field} ${id} does not exist.`)
 

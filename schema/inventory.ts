@@ -1,8 +1,9 @@
-import { builder, graphqlOnly, idArg, inputArg } from './builder.js'
-import { found, notFound, related } from './errors.js'
+import { builder, columnDescription, graphqlOnly, idArg, inputArg } from './builder.js'
+import { found, notFound } from './errors.js'
 import { atLeast, atMost, equals, type List } from './list-arguments.js'
 import { addList } from './lists.js'
-import { PetStatus } from './pet.js'
+import { Pet, PetStatus } from './pet.js'
+import { toOne } from './relations.js'
 import { stock } from './validation.js'
 
 const InventoryItem = builder.prismaObject('InventoryItem', {
@@ -10,12 +11,23 @@ const InventoryItem = builder.prismaObject('InventoryItem', {
     petId: t.expose('petId', { type: 'Int64' }),
     quantity: t.exposeInt('quantity', { example: 3 }),
     status: t.expose('status', { type: PetStatus }),
-    pet: t.relation('pet', {
+    pet: t.field({
       ...graphqlOnly,
-      resolve: async (_query, { petId }, _args, { reads }) => related(await reads.row('Pet', 'id', petId)),
+      type: Pet,
+      description: columnDescription('InventoryItem', 'pet'),
+      ...toOne('Pet', 'id', 'petId'),
     }),
   }),
 })
+
+builder.objectField(Pet, 'inventory', (t) =>
+  t.field({
+    ...graphqlOnly,
+    type: InventoryItem,
+    description: columnDescription('Pet', 'inventory'),
+    ...toOne('InventoryItem', 'petId', 'id'),
+  }),
+)
 
 const InventoryUpdate = builder.inputType('InventoryUpdate', {
   description: 'A new stock count.',

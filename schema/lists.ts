@@ -1,12 +1,13 @@
 import type { ObjectRef } from '@pothos/core'
 import { builder, graphqlOnly } from './builder.js'
-import { type Connection, connect, type Edge, edges, PageInfo } from './connections.js'
+import { type Connection, connect, type Edge, edges, fromEach, PageInfo } from './connections.js'
 import type { Context } from './context.js'
 import { cursorOf, readCursor } from './cursors.js'
 import { ApiError } from './errors.js'
 import { type Any, connectionArgs, type List, listArgs, restArgs } from './list-arguments.js'
 import { ask, type Question } from './list-questions.js'
 import type { Rest } from './plugin.js'
+import { forAll, selects } from './relations.js'
 import { DEFAULT_LIMIT, MAX_LIMIT, MAX_TOTAL } from './validation.js'
 import type { Values } from './values.js'
 
@@ -43,11 +44,12 @@ const sizeOf = (list: List, args: ListArgs) => args.limit ?? (args[list.key] ? M
 /** Reads one row more than the limit, to learn whether another page follows. */
 async function readRoot(list: List, args: ListArgs, context: Context) {
   const question = ask(list, args)
+  const asked = question.rows()
   const values = placeOf(list, question, args)
   const size = sizeOf(list, args)
   const after = values && { values }
   const [rows, total] = await Promise.all([
-    context.reads.page(list.model, { after, limit: size + 1, ...question }) as Promise<Record<string, unknown>[]>,
+    context.reads.page(list.model, { ...asked, after, limit: size + 1 }) as Promise<Record<string, unknown>[]>,
     args.count ? context.reads.total(list.model, question.counted) : null,
   ])
   if (total !== null) context.total = total
@@ -73,10 +75,7 @@ function connectionTypeOf(list: List) {
     ...graphqlOnly,
     description: 'An item of a page, and its place.',
     fields: (t) => ({
-      cursor: t.string({
-        description: 'For `after`, `before`, and `cursor` of REST.',
-        resolve: ({ cursor }) => cursor(),
-      }),
+      cursor: t.exposeString('cursor', { description: 'For `after`, `before`, and `cursor` of REST.' }),
       node: t.field({ type, description: 'The item.', resolve: ({ node }) => node as Any }),
     }),
   })
@@ -87,14 +86,26 @@ function connectionTypeOf(list: List) {
       edges: t.field({
         type: [EdgeType],
         description: 'The items, each with its cursor.',
-        resolve: async ({ page }) => edges(await page()),
+        ...forAll(async (connections) => (await fromEach(connections, ({ pages }) => pages())).map(edges)),
       }),
-      nodes: t.field({ type: [type], description: 'The items.', resolve: async ({ page }) => (await page()).rows }),
-      pageInfo: t.field({ type: PageInfo, description: 'Where the page ends.', resolve: (connection) => connection }),
+      nodes: t.field({
+        type: [type],
+        description: 'The items.',
+        ...forAll(async (connections) => (await fromEach(connections, ({ pages }) => pages())).map(({ rows }) => rows)),
+      }),
+      pageInfo: t.field({
+        type: PageInfo,
+        description: 'Where the page ends.',
+        ...forAll((connections, _args, _context, info) =>
+          fromEach(connections, ({ pageInfos }) => pageInfos((field) => selects(info, field))),
+        ),
+      }),
       totalCount: t.int({
         nullable: true,
         description: `How many items match, whatever the page; null above ${MAX_TOTAL}. It costs as much as 100 objects.`,
-        resolve: ({ total }) => total(),
+        // It may have to count a whole index.
+        weight: 1_000,
+        resolve: ({ of, index }) => of.total(index),
       }),
     }),
   })
@@ -125,7 +136,7 @@ export function addList(list: List, { description, rest }: { description: string
       rest: false,
       list: { ids: key, isConnection: true },
       args: connectionArgs(t.arg, list) as Any,
-      resolve: (_root, args: Any, { reads }) => connect(list, args, reads),
+      resolve: (_root, args: Any, { reads }) => connect(list, args, reads)[0] as Connection,
     }),
   }))
 }
@@ -134,7 +145,8 @@ export function addList(list: List, { description, rest }: { description: string
 export function addListBelow(list: List, parent: ObjectRef<Any, Any>, column: string, description: string) {
   const { name, key, type, model } = list
   lists.push({ list, parent: column })
-  const below = ({ id }: { id: bigint }) => [column, '=', id] as const
+  const below = [column, '=', undefined] as const
+  const idsOf = (parents: { id: bigint }[]) => parents.map(({ id }) => id)
   builder.objectFields(parent, (t) => ({
     [name]: t.field({
       ...graphqlOnly,
@@ -142,11 +154,12 @@ export function addListBelow(list: List, parent: ObjectRef<Any, Any>, column: st
       description: `${description}, in order of ${key}.`,
       list: { ids: key },
       args: listArgs(t.arg, list, column) as Any,
-      resolve: (row: Any, args: Any, { reads }) => {
-        const question = ask(list, args, below(row))
+      ...forAll((parents, args, { reads }) => {
+        const question = ask(list, args, below)
         const values = placeOf(list, question, args)
-        return reads.page(model, { after: values && { values }, limit: sizeOf(list, args), ...question }) as Any
-      },
+        const page = { ...question.rows(), after: values && { values }, limit: sizeOf(list, args) }
+        return reads.pages(model, page, idsOf(parents))
+      }),
     }),
     [`${name}Connection`]: t.field({
       ...graphqlOnly,
@@ -154,7 +167,7 @@ export function addListBelow(list: List, parent: ObjectRef<Any, Any>, column: st
       description: `${description}, as a connection.`,
       list: { ids: key, isConnection: true },
       args: connectionArgs(t.arg, list, column) as Any,
-      resolve: (row: Any, args: Any, { reads }) => connect(list, args, reads, below(row)),
+      ...forAll((parents, args, { reads }) => connect(list, args, reads, below, idsOf(parents))),
     }),
   }))
 }

@@ -1,8 +1,9 @@
 import { builder, columnDescription, graphqlOnly, idArg, inputArg } from './builder.js'
-import { conflict, found, mapPrismaError, notFound, related, unknownReference } from './errors.js'
+import { conflict, found, mapPrismaError, notFound, unknownReference } from './errors.js'
 import { atLeast, below, equals, type List } from './list-arguments.js'
 import { addList, addListBelow } from './lists.js'
 import { Pet } from './pet.js'
+import { toOne } from './relations.js'
 import { given, orderQuantity } from './validation.js'
 
 const Order = builder.prismaObject('Order', {
@@ -12,9 +13,11 @@ const Order = builder.prismaObject('Order', {
     quantity: t.exposeInt('quantity'),
     shipDate: t.expose('shipDate', { type: 'DateTime', nullable: true, example: '2026-12-01T10:00:00.000Z' }),
     complete: t.exposeBoolean('complete'),
-    pet: t.relation('pet', {
+    pet: t.field({
       ...graphqlOnly,
-      resolve: async (_query, { petId }, _args, { reads }) => related(await reads.row('Pet', 'id', petId)),
+      type: Pet,
+      description: columnDescription('Order', 'pet'),
+      ...toOne('Pet', 'id', 'petId'),
     }),
   }),
 })
@@ -100,7 +103,7 @@ builder.queryFields((t) => ({
 }))
 
 builder.mutationFields((t) => ({
-  createOrder: t.prismaField({
+  createOrder: t.field({
     type: Order,
     description: 'Creates an order. It changes neither stock nor status.',
     rest: {
@@ -111,12 +114,12 @@ builder.mutationFields((t) => ({
       location: '/store/orders/{id}',
     },
     args: { input: inputArg(t.arg, NewOrder, 'The order to create.') },
-    resolve: (query, _root, { input: { petId, quantity, shipDate, complete } }, { prisma }) =>
+    resolve: (_root, { input: { petId, quantity, shipDate, complete } }, { prisma }) =>
       prisma.order
-        .create({ data: { shipDate, ...given({ petId, quantity, complete }) }, ...query })
+        .create({ data: { shipDate, ...given({ petId, quantity, complete }) } })
         .catch(mapPrismaError('P2003', () => unknownReference('petId', petId))),
   }),
-  updateOrder: t.prismaField({
+  updateOrder: t.field({
     type: Order,
     description: 'Changes the fields of an order that are sent. It changes neither stock nor status.',
     rest: {
@@ -127,13 +130,13 @@ builder.mutationFields((t) => ({
       stability: 'beta',
     },
     args: { orderId: idArg(t.arg, 'Order'), input: inputArg(t.arg, OrderUpdate, 'What changes.') },
-    resolve: (query, _root, { orderId: id, input: { petId, quantity, shipDate, complete } }, { prisma }) =>
+    resolve: (_root, { orderId: id, input: { petId, quantity, shipDate, complete } }, { prisma }) =>
       prisma.order
-        .update({ where: { id }, data: { shipDate, ...given({ petId, quantity, complete }) }, ...query })
+        .update({ where: { id }, data: { shipDate, ...given({ petId, quantity, complete }) } })
         .catch(mapPrismaError('P2025', () => notFound('order', id)))
         .catch(mapPrismaError('P2003', () => unknownReference('petId', petId))),
   }),
-  deleteOrder: t.prismaField({
+  deleteOrder: t.field({
     type: Order,
     description: 'Deletes an order that is not complete. GraphQL returns the deleted order.',
     rest: {
@@ -146,8 +149,8 @@ builder.mutationFields((t) => ({
     args: { orderId: idArg(t.arg, 'Order') },
     example: { id: 5, petId: 8, quantity: 1, complete: false },
     // One statement checks and deletes, so that no order completed in between is lost.
-    resolve: (query, _root, { orderId: id }, { prisma, reads }) =>
-      prisma.order.delete({ where: { id, complete: false }, ...query }).catch(
+    resolve: (_root, { orderId: id }, { prisma, reads }) =>
+      prisma.order.delete({ where: { id, complete: false } }).catch(
         mapPrismaError('P2025', async () => {
           const order = await reads.row('Order', 'id', id)
           return order ? conflict(`Order ${id} is complete and cannot be deleted.`) : notFound('order', id)

@@ -1,8 +1,9 @@
 import { builder, columnDescription, graphqlOnly, idArg, inputArg } from './builder.js'
 import { Category } from './category.js'
-import { conflict, found, mapPrismaError, notFound, related, unknownReference } from './errors.js'
+import { conflict, found, mapPrismaError, notFound, unknownReference } from './errors.js'
 import { beginsWith, equals, type List } from './list-arguments.js'
 import { addList, addListBelow } from './lists.js'
+import { selects, toOne } from './relations.js'
 import { given, name } from './validation.js'
 
 export const PetStatus = builder.enumType('PetStatus', {
@@ -21,16 +22,11 @@ export const Pet = builder.prismaObject('Pet', {
     name: t.exposeString('name', { example: 'Rex' }),
     categoryId: t.expose('categoryId', { type: 'Int64' }),
     status: t.expose('status', { type: PetStatus }),
-    category: t.relation('category', {
+    category: t.field({
       ...graphqlOnly,
-      resolve: async (_query, { categoryId }, _args, { reads }) =>
-        related(await reads.row('Category', 'id', categoryId)),
-    }),
-    inventory: t.relation('inventory', {
-      ...graphqlOnly,
-      nullable: false,
-      onNull: 'error',
-      resolve: async (_query, { id }, _args, { reads }) => related(await reads.row('InventoryItem', 'petId', id)),
+      type: Category,
+      description: columnDescription('Pet', 'category'),
+      ...toOne('Category', 'id', 'categoryId'),
     }),
   }),
 })
@@ -106,37 +102,42 @@ builder.queryFields((t) => ({
 }))
 
 builder.mutationFields((t) => ({
-  createPet: t.prismaField({
+  createPet: t.field({
     type: Pet,
     description: 'Creates a pet, and its inventory entry with a stock of 0.',
     rest: { method: 'POST', path: '/pets', tag: 'Pets', summary: 'Create a pet', location: '/pets/{id}' },
     args: { input: inputArg(t.arg, NewPet, 'The pet to create.') },
-    resolve: (query, _root, { input: { name, categoryId, status } }, { prisma }) =>
+    resolve: (_root, { input: { name, categoryId, status } }, { prisma }) =>
       prisma.pet
-        .create({ data: given({ name, categoryId, status }), ...query })
+        .create({ data: given({ name, categoryId, status }) })
         .catch(mapPrismaError('P2003', () => unknownReference('categoryId', categoryId))),
   }),
-  updatePet: t.prismaField({
+  updatePet: t.field({
     type: Pet,
     description: 'Changes the fields of a pet that are sent.',
     rest: { method: 'PATCH', path: '/pets/{petId}', tag: 'Pets', summary: 'Update a pet' },
     args: { petId: idArg(t.arg, 'Pet'), input: inputArg(t.arg, PetUpdate, 'What changes.') },
-    resolve: (query, _root, { petId: id, input: { name, categoryId, status } }, { prisma }) =>
+    resolve: (_root, { petId: id, input: { name, categoryId, status } }, { prisma }) =>
       prisma.pet
-        .update({ where: { id }, data: given({ name, categoryId, status }), ...query })
+        .update({ where: { id }, data: given({ name, categoryId, status }) })
         .catch(mapPrismaError('P2025', () => notFound('pet', id)))
         .catch(mapPrismaError('P2003', () => unknownReference('categoryId', categoryId))),
   }),
-  deletePet: t.prismaField({
+  deletePet: t.field({
     type: Pet,
     description: 'Deletes a pet that no order refers to, with its inventory entry. GraphQL returns the deleted pet.',
     rest: { method: 'DELETE', path: '/pets/{petId}', tag: 'Pets', summary: 'Delete a pet', errors: ['conflict'] },
     args: { petId: idArg(t.arg, 'Pet') },
     example: { id: 12, name: 'Finn', categoryId: 4, status: 'pending' },
-    resolve: (query, _root, { petId: id }, { prisma }) =>
-      prisma.pet
-        .delete({ where: { id }, ...query })
+    resolve: async (_root, { petId: id }, { prisma }, info) => {
+      // Its entry goes with it.
+      const include = selects(info, 'inventory') ? { inventory: true } : undefined
+      const pet = await prisma.pet
+        .delete({ where: { id }, include })
         .catch(mapPrismaError('P2025', () => notFound('pet', id)))
-        .catch(mapPrismaError('P2003', () => conflict(`Pet ${id} has orders. Delete or change them first.`))),
+        .catch(mapPrismaError('P2003', () => conflict(`Pet ${id} has orders. Delete or change them first.`)))
+      if ('inventory' in pet) Object.assign(pet.inventory as object, { pet })
+      return pet
+    },
   }),
 }))

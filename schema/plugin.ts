@@ -7,7 +7,7 @@ import SchemaBuilder, {
 import type { GraphQLObjectType, GraphQLResolveInfo } from 'graphql'
 import { type ConditionalResolver, conditionArgs, ifMatching } from './conditions.js'
 import type { ErrorCode } from './errors.js'
-import { assertNoWrongNulls, type Values } from './values.js'
+import { type Values, withoutNulls } from './values.js'
 
 /** The navigation groups of the reference (docs/specification.md, Operations). */
 export const tags = {
@@ -70,7 +70,10 @@ declare global {
       rest: Rest | false
     }
     export interface InputFieldOptions {
-      /** An explicit null clears the stored value. Without this option, null is refused on both surfaces. */
+      /**
+       * An explicit null clears the stored value. Without this option, null is refused on both surfaces, except in an
+       * optional argument of a query, where it counts as absent.
+       */
       nullable?: true
       /** What a request costs more that sets it to true. */
       units?: 1
@@ -85,6 +88,11 @@ declare global {
       example?: unknown
       /** What its cost depends on. */
       list?: ListCost
+      /**
+       * What computing a leaf costs, in reads of a property. It must say so unless it is one. It is computed once for each
+       * object: under a further alias it counts as a property.
+       */
+      weight?: number
     }
   }
 }
@@ -93,6 +101,9 @@ declare module 'graphql' {
   interface GraphQLFieldExtensions<_TSource, _TContext, _TArgs> {
     rest?: Rest
     list?: ListCost
+    weight?: number
+    /** Its resolver is called once for all objects of a level, with an array of them, and returns an array of values. */
+    resolvesAll?: true
     example?: unknown
   }
   interface GraphQLInputFieldExtensions {
@@ -107,25 +118,34 @@ declare module 'graphql' {
   }
 }
 
+interface OutputOptions {
+  rest?: Rest | false
+  list?: ListCost
+  weight?: number
+  example?: unknown
+}
+
 /**
- * Carries `rest`, `nullable` and `example` into the schema's extensions, refuses null where it clears nothing, makes root
- * fields nullable (if one fails, the others keep their data), and adds `ifMatch` to updates and deletes.
+ * Carries `rest`, `weight`, `nullable` and `example` into the schema's extensions, leaves out or refuses null where it clears
+ * nothing, makes root fields nullable (if one fails, the others keep their data), and adds `ifMatch` to updates and deletes.
  */
 class GatewayPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
   override onInputFieldConfig(config: PothosInputFieldConfig<Types>) {
-    const { nullable, units, example } = config.pothosOptions
-    return { ...config, extensions: { ...config.extensions, nullable, units, example } }
+    const { kind, parentType, type, pothosOptions } = config
+    const { units, example } = pothosOptions
+    const nullable = pothosOptions.nullable ?? (kind === 'Arg' && parentType !== 'Mutation' && !type.required)
+    return { ...config, extensions: { ...config.extensions, nullable: nullable || undefined, units, example } }
   }
 
   override onOutputFieldConfig(config: PothosOutputFieldConfig<Types>) {
-    const { rest, list, example } = config.pothosOptions as { rest?: Rest | false; list?: ListCost; example?: unknown }
+    const { rest, list, weight, example } = config.pothosOptions as OutputOptions
     const args = rest ? { ...config.args, ...conditionArgs(this.builder, config, rest.method) } : config.args
     const { argMappers, extensions, kind, name, parentType, type } = config
-    const checkNulls = (values: Values, _context: object, info: object) => {
+    const judgeNulls = (values: Values, _context: object, info: object) => {
       // A nested list is judged with its parent, whose `info` this is.
       const { schema } = info as GraphQLResolveInfo
-      assertNoWrongNulls(() => (schema.getType(parentType) as GraphQLObjectType).getFields()[name]?.args ?? [], values)
-      return values
+      const args = () => (schema.getType(parentType) as GraphQLObjectType).getFields()[name]?.args ?? []
+      return withoutNulls(args, values, kind !== 'Mutation')
     }
     return {
       ...config,
@@ -135,9 +155,10 @@ class GatewayPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
         ...extensions,
         rest: rest ? { ...rest, status: rest.status ?? defaultStatus[rest.method] } : undefined,
         list,
+        weight,
         example,
       },
-      argMappers: Object.keys(args).length > 0 ? [checkNulls, ...argMappers] : argMappers,
+      argMappers: Object.keys(args).length > 0 ? [judgeNulls, ...argMappers] : argMappers,
     }
   }
 

@@ -51,7 +51,8 @@ export const cursor = z
   .max(MAX_CURSOR, `must have at most ${MAX_CURSOR} characters`)
 export const ids = z
   .array(z.any())
-  .min(1, 'must name at least 1 id')
+  // A query string has no empty list, but GraphQL has.
+  .meta({ minItems: 1 })
   .max(MAX_LIMIT, `must name at most ${MAX_LIMIT} ids`)
 
 /** The value of If-Match. */

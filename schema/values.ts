@@ -152,16 +152,25 @@ function hasNull(value: unknown): boolean {
 }
 
 /**
- * Refuses null where it clears nothing, in arguments of a field that have their types already: also in literals of a
- * document, which are not read here. Only arguments with a null are judged.
+ * The arguments of a field without those whose null counts as absent. A null that clears nothing is refused, also in
+ * literals of a document, which are not read here. The arguments have their types already, and only those with a null are
+ * judged.
  *
+ * @param isQuery a null argument counts as absent: clients send it for what is not chosen
  * @throws ApiError invalid_request (also what rules refuse)
  */
-export function assertNoWrongNulls(args: () => readonly Input[], values: Values): void {
-  if (!hasNull(values)) return
+export function withoutNulls(args: () => readonly GraphQLArgument[], values: Values, isQuery: boolean): Values {
+  if (!hasNull(values)) return values
+  const given: Values = {}
   const problems = new Problems()
   problems.collect(() => {
-    for (const arg of args()) judge(arg, values[arg.name], (path) => pathText([arg.name, ...path]), problems)
+    for (const arg of args()) {
+      const { name, defaultValue } = arg
+      const value = isQuery ? (values[name] ?? defaultValue) : values[name]
+      if (value !== undefined) given[name] = value
+      judge(arg, value, (path) => pathText([name, ...path]), problems)
+    }
   })
   if (problems.refusal) throw problems.refusal
+  return given
 }

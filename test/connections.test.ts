@@ -1,4 +1,6 @@
+import { type GraphQLField, type GraphQLObjectType, isRequiredArgument } from 'graphql'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { schema } from '../schema/index.js'
 import { openTestDatabase } from './support/database.js'
 import { type Gateway, openGateway } from './support/gateway.js'
 import { watched } from './support/statements.js'
@@ -122,7 +124,6 @@ describe('a connection', () => {
     ['last: 1, before: "1"', 'before is no cursor of this service, or was altered.'],
     ['search: "Re"', 'search is not answered in order of id: add sort=name.'],
     ['search: " ", sort: name', 'search is " "; it must have 1 to 100 characters'],
-    ['sort: null', 'sort must not be null'],
   ])('refuses %s: %s', async (args, message) => {
     statements.length = 0
     expect(await refusal(args)).toEqual(['invalid_request', expect.stringContaining(message), 1])
@@ -146,8 +147,8 @@ describe('a nested connection', () => {
       { name: 'Cats', petsConnection: page(3, 'Rex 6', 'Rex 4') },
       { name: 'Birds', petsConnection: page(0) },
     ])
-    // Categories, pages, totals.
-    expect(count).toBe(3)
+    // Categories, pages, and each total.
+    expect(count).toBe(5)
   })
 
   test('and a nested list have the filters of their list, without those of their parent and without sort', async () => {
@@ -163,12 +164,92 @@ describe('a nested connection', () => {
   })
 })
 
+describe('a null argument of a query counts as absent', () => {
+  const above: Record<string, (field: string) => string> = {
+    Query: (field) => `{ ${field} }`,
+    Category: (field) => `{ categories { ${field} } }`,
+    Pet: (field) => `{ pets { ${field} } }`,
+  }
+  const optional = ({ args }: GraphQLField<unknown, unknown>) => args.filter((arg) => !isRequiredArgument(arg))
+  const fields = Object.values(schema.getTypeMap()).flatMap((type) =>
+    type.name === 'Mutation' || type.name.startsWith('__') || !('getInterfaces' in type)
+      ? []
+      : Object.values((type as GraphQLObjectType).getFields())
+          .filter((field) => optional(field).length > 0)
+          .map((field) => ({ parent: type.name, name: field.name, args: optional(field) })),
+  )
+
+  test.each(fields)('of $parent.$name: data and price are equal', async ({ parent, name, args }) => {
+    const selection = name.endsWith('Connection') ? '{ nodes { __typename } totalCount }' : '{ __typename }'
+    const query = (given: string) => above[parent]?.(`${name}${given} ${selection}`) ?? ''
+    const variables = args.map(({ name, type }) => `$${name}: ${type}`).join()
+    const plain = await ask(query(''))
+    expect(await ask(query(`(${args.map(({ name }) => `${name}: null`)})`))).toEqual(plain)
+    const nulls = Object.fromEntries(args.map(({ name }) => [name, null]))
+    expect(
+      await ask(`query (${variables}) ${query(`(${args.map(({ name }) => `${name}: $${name}`)})`)}`, nulls),
+    ).toEqual(plain)
+  })
+
+  test('also if its variable has a default', async () => {
+    const names = async (sort: unknown) => {
+      const { data } = await ask('query ($sort: PetSort = name) { pets(sort: $sort) { name } }', { sort })
+      return data.pets.map(({ name }: { name: string }) => name)
+    }
+    expect((await names(undefined))[1]).toBe('Rex 10')
+    expect((await names(null))[1]).toBe('Rex 2')
+  })
+
+  test('and is not named beside what is wrong', async () => {
+    const query = 'query ($status: PetStatus, $limit: Int) { pets(status: $status, limit: $limit) { id } }'
+    expect(await refusal(query, { status: null, limit: 'x' })).toEqual([
+      'invalid_request',
+      expect.stringMatching(/^\$limit is "x"; [^$]*$/),
+      1,
+    ])
+  })
+
+  test('but not of a mutation', async () => {
+    const { body } = await gateway.graphql('mutation { deletePet(petId: 1, ifMatch: null) { id } }')
+    expect(body.errors[0].message).toBe('ifMatch must not be null.')
+  })
+})
+
+test('an empty list of ids is an empty page', async () => {
+  const nothing = { hasNextPage: false, hasPreviousPage: false, startCursor: null, endCursor: null }
+  const page = { nodes: [], edges: [], totalCount: 0, pageInfo: nothing }
+  const connection =
+    '{ nodes { id } edges { cursor } totalCount pageInfo { hasNextPage hasPreviousPage startCursor endCursor } }'
+  const { data } = await ask(
+    `query ($none: [Int64!]) {
+      pets(id: []) { id }
+      orders(id: $none, shipDateFrom: "2026-01-01T00:00:00Z", sort: shipDate) { id }
+      inventory(petId: [], limit: 5) { petId }
+      petsConnection(id: [], status: sold) ${connection}
+      categories(limit: 1) { pets(id: $none) { id } petsConnection(id: [], last: 3) ${connection} }
+    }`,
+    { none: [] },
+  )
+  expect(data).toEqual({
+    pets: [],
+    orders: [],
+    inventory: [],
+    petsConnection: page,
+    categories: [{ pets: [], petsConnection: page }],
+  })
+})
+
 describe('what is not selected', () => {
   test.each([
     ['a total alone reads no rows', '{ petsConnection { totalCount } }', 1],
     [
       'a page alone counts nothing',
       '{ petsConnection { nodes { id } edges { cursor } pageInfo { hasNextPage hasPreviousPage } } }',
+      1,
+    ],
+    [
+      'equal totals are one statement',
+      '{ a: petsConnection { totalCount } b: petsConnection { c: totalCount d: totalCount } }',
       1,
     ],
     ['both are two statements', '{ petsConnection { nodes { id } totalCount } }', 2],
@@ -178,26 +259,84 @@ describe('what is not selected', () => {
   })
 })
 
+describe('a total alone', () => {
+  test.each([
+    ['search: "rEX 1"', 4],
+    ['search: "Rex", status: sold, categoryId: 1', 3],
+    ['search: "Rex", sort: id, direction: desc', 12],
+  ])('is answered whatever the order is: %s', async (args, totalCount) => {
+    const { data, cost } = await ask(`{ petsConnection(${args}) { totalCount } }`)
+    expect([data.petsConnection, cost]).toEqual([{ totalCount }, 1])
+  })
+
+  test('is so for each list, and with its rows the question is refused', async () => {
+    const lists = {
+      categories: 'search: "b"',
+      inventory: 'minQuantity: 0, maxQuantity: 7',
+      orders: 'shipDateFrom: "2026-01-01T00:00:00Z"',
+    }
+    const totals = Object.entries(lists).map(([name, args]) => `${name}: ${name}Connection(${args}) { totalCount }`)
+    const { data } = await ask(`{ ${totals} }`)
+    const counts = Object.values(data as Record<string, { totalCount: number }>).map(({ totalCount }) => totalCount)
+    expect(counts).toEqual([1, 12, 0])
+    for (const rows of ['nodes { id }', 'edges { cursor }', 'pageInfo { endCursor }', 'pageInfo { hasPreviousPage }']) {
+      const [code, message] = await refusal(`{ petsConnection(search: "Re") { totalCount ${rows} } }`)
+      expect([code, message]).toEqual(['invalid_request', 'search is not answered in order of id: add sort=name.'])
+    }
+  })
+})
+
 describe('the cost', () => {
-  const scalars = 'id name categoryId status etag a: id b: id c: id d: id'
+  const scalars = 'id name categoryId status a: id b: id c: id d: id e: id f: id'
+  const repeat = (count: number, part: (i: number) => string) =>
+    Array.from({ length: count }, (_, i) => part(i)).join(' ')
   test.each([
     ['rows are those of first', '{ petsConnection(first: 100) { nodes { category { id } } } }', 2],
     ['or of last', '{ petsConnection(last: 100) { nodes { category { id } } } }', 2],
     ['or the default', '{ petsConnection { nodes { orders(limit: 100) { id } } } }', 21],
     ['or of the ids', '{ petsConnection(first: 100, id: [1, 2]) { nodes { orders(limit: 99) { id } } } }', 2],
+    ['and no ids are no rows', '{ petsConnection(id: []) { nodes { orders(limit: 100) { id } } } }', 1],
+    ['null is the default', '{ petsConnection(first: null) { nodes { orders(limit: 100) { id } } } }', 21],
+    ['null is the default of a list, too', '{ pets(limit: null) { orders(limit: 100) { id } } }', 21],
     ['edges and nodes are the same rows', '{ petsConnection(first: 100) { edges { node { id } } nodes { id } } }', 1],
     [
       'what is nested counts at each place',
       '{ petsConnection(first: 50) { edges { node { category { id } } } nodes { category { id } } } }',
       2,
     ],
-    ['nine scalars weigh 1', `{ petsConnection(first: 100) { nodes { ${scalars} } } }`, 1],
+    ['ten scalars weigh 1', `{ petsConnection(first: 100) { nodes { ${scalars} } } }`, 1],
     [
       'those of both places are added',
-      `{ petsConnection(first: 100) { nodes { ${scalars} } edges { cursor node { id name } } } }`,
+      `{ petsConnection(first: 100) { nodes { ${scalars} } edges { node { j: id } } } }`,
       2,
     ],
-    ['a cursor weighs nothing', `{ petsConnection(first: 100) { edges { cursor node { ${scalars} e: id } } } }`, 1],
+    ['a cursor is one of them', `{ petsConnection(first: 100) { edges { cursor node { ${scalars} } } } }`, 2],
+    [
+      'also under all aliases of edges together',
+      `{ petsConnection(first: 100) { ${repeat(9, (i) => `e${i}: edges { ${repeat(10, (j) => `c${j}: cursor`)} }`)} } }`,
+      9,
+    ],
+    ['an entity tag weighs ten', '{ petsConnection(first: 100) { nodes { etag id } } }', 2],
+    [
+      'and its further aliases one each',
+      `{ petsConnection(first: 100) { nodes { ${repeat(11, (i) => `e${i}: etag`)} } } }`,
+      2,
+    ],
+    [
+      'ten fields of a page info weigh nothing',
+      `{ pets(limit: 99) { ordersConnection(first: 1) { ${repeat(5, (i) => `p${i}: pageInfo { hasNextPage endCursor }`)} } } }`,
+      2,
+    ],
+    [
+      'eleven under all its aliases weigh 2 for each parent',
+      `{ pets(limit: 99) { ordersConnection(first: 1) { ${repeat(11, (i) => `p${i}: pageInfo { hasNextPage }`)} } } }`,
+      4,
+    ],
+    [
+      'a connection below another object of which nothing else counts is an object',
+      `{ pets(limit: 99) { ${repeat(10, (i) => `a${i}: ordersConnection { __typename }`)} } }`,
+      11,
+    ],
     ['a total is 100 objects', '{ petsConnection(first: 1) { totalCount nodes { id } } }', 2],
     ['a total alone is paid alone', '{ petsConnection(first: 100) { totalCount } }', 1],
     ['each alias of a total counts', '{ petsConnection { a: totalCount b: totalCount } }', 2],
@@ -218,6 +357,16 @@ describe('the cost', () => {
       expect.stringContaining(message),
       1,
     ])
+  })
+
+  test('an operation may complete 100,000 fields, those of each item of each list counted', async () => {
+    // The list, and in each of 100 pets its name and 20 times 2 scalars in 24 or more orders.
+    const fields = (aliases: number) =>
+      `{ pets(limit: 100) { orders(limit: 99) { ${repeat(aliases, (i) => `a${i}: id`)} } } }`
+    expect((await ask(fields(10))).cost).toBe(100)
+    expect((await refusal(fields(11)))[1]).toContain(
+      'could complete 109001 fields; at most 100000 are allowed, those of each item of a list counted. It would fit with a limit of',
+    )
   })
 
   test('an operation may return 10,000 objects, also through connections', async () => {

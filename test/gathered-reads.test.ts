@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { ADMISSION_LIMITS } from '../src/admission/index.js'
 import { resetStore } from './support/calls.js'
 import { openTestDatabase } from './support/database.js'
 import { type Call, type Gateway, openGateway } from './support/gateway.js'
@@ -13,7 +12,7 @@ beforeAll(async () => {
   statements = seen.statements
   const close = () => seen.prisma.$disconnect().then(() => database.close())
   // All requests of a test may be at work concurrently.
-  const limits = { ...ADMISSION_LIMITS, work: { room: 1_000, share: 1_000, waiting: 10_000 } }
+  const limits = { room: 1_000, share: 1_000, waiting: 10_000 }
   gateway = await openGateway({ database: { ...database, ...seen, close }, limits })
 })
 afterAll(() => gateway.close())
@@ -82,6 +81,31 @@ describe('reads that arrive together', () => {
     await gateway.prisma.$executeRawUnsafe('ALTER TABLE "Order" RENAME COLUMN "amount" TO "quantity"')
     expect(failed.map(({ status }) => status)).toEqual([500, 500])
     expect((await gateway.get('/store/orders/1')).status).not.toBe(500)
+  })
+})
+
+describe('totals that are asked for together', () => {
+  const total = (search: string) => `petsConnection(search: "${search}") { totalCount }`
+
+  test('are counted once each, however many ask', async () => {
+    const statements = await counted(async () => {
+      const aliases = Array.from({ length: 50 }, (_, i) => `a${i}: ${total(i % 2 ? 'x' : 'y')}`)
+      const answers = await Promise.all(
+        [`{ ${aliases.join(' ')} }`, `{ ${total('x')} }`].map((query) => gateway.graphql(query)),
+      )
+      for (const { body } of answers) expect(body.errors).toBeUndefined()
+    })
+    expect(statements).toBe(2)
+  })
+
+  test('do not fail with another one', async () => {
+    const [{ definition }] = (await gateway.prisma.$queryRaw`
+      SELECT pg_get_functiondef('folded'::regproc) AS definition`) as [{ definition: string }]
+    await gateway.prisma.$executeRawUnsafe(`CREATE OR REPLACE FUNCTION "folded"("text" text) RETURNS text LANGUAGE plpgsql
+      IMMUTABLE STRICT AS 'BEGIN IF $1 = ''broken'' THEN RAISE ''broken''; END IF; RETURN $1; END'`)
+    const answers = await Promise.all(['broken', 'none'].map((search) => gateway.graphql(`{ ${total(search)} }`)))
+    await gateway.prisma.$executeRawUnsafe(definition)
+    expect(answers.map(({ body }) => body.data.petsConnection)).toEqual([{ totalCount: null }, { totalCount: 0 }])
   })
 })
 

@@ -170,7 +170,7 @@ describe('a read of our own', () => {
 
   test('orders by several columns, and continues after their values', async () => {
     const all = await database.prisma.inventoryItem.findMany({ orderBy: [{ quantity: 'desc' }, { petId: 'desc' }] })
-    const list = { conditions: [], order: ['quantity', 'petId'], direction: 'desc', apart: ['status'] } as const
+    const list = { conditions: [], order: ['quantity', 'petId'], direction: 'desc', within: ['status'] } as const
     const seen: (typeof all)[number][] = []
     while (seen.length < all.length) {
       const last = seen.at(-1)

@@ -1,17 +1,21 @@
 import {
   type DocumentNode,
-  type ExecutionResult,
   type GraphQLError,
   type GraphQLObjectType,
   type GraphQLSchema,
   type OperationDefinitionNode,
   OperationTypeNode,
 } from 'graphql'
-import { addError, completerOf, executeFields, isPromise, ResultObject, throwIfCancelled } from './complete.js'
+import type { Column } from './columns.js'
+import { addError, throwIfCancelled } from './execution.js'
+import { writeField } from './levels.js'
+import { Places } from './places.js'
 import { type Cancelled, type Data, type Execution, Plan, type PlannedField } from './plan.js'
+import { isPromise } from './promises.js'
 import { Selections } from './selections.js'
+import { writerOf } from './writers.js'
 
-export { ResponseTooLong } from './complete.js'
+export { responseTooLong } from './execution.js'
 export type { Cancelled } from './plan.js'
 
 /** Each combination of the variables in @skip and @include has a plan; this bounds the memory of a document. */
@@ -24,20 +28,28 @@ export interface ExecutionRequest {
   rootValue?: unknown
   /** Ends the execution from outside: then no further resolver is called. */
   cancelled?: Cancelled
-  /** The most characters of the keys and texts of the result. What comes after them fails with ResponseTooLong. */
+  /** Asked now and then: if true, the execution continues in the next turn of the event loop. */
+  isTurnOver?: () => boolean
+  /** The most characters of the keys and leaves of the result. More of them end the execution. */
   maxLength?: number
+}
+
+/** The data are the root fields as JSON, in their order; null because of an error. */
+export interface Executed {
+  data?: ReadonlyMap<string, string> | null
+  errors?: readonly GraphQLError[]
 }
 
 /**
  * Executes the operation. As in graphql-js, errors of fields are part of the result, and the result is a promise only if
- * something in it is asynchronous. Throws or rejects only if cancelled. Unlike graphql-js, leaves no rejection of a field
+ * something in it is asynchronous. Throws or rejects only if it is cancelled or too long. Unlike graphql-js, leaves no rejection of a field
  * or list item unhandled.
  */
-export type PreparedOperation = (request: ExecutionRequest) => ExecutionResult | Promise<ExecutionResult>
+export type PreparedOperation = (request: ExecutionRequest) => Executed | Promise<Executed>
 
 /**
  * Prepares an operation of a validated document. The first execution to reach a selection collects its fields and chooses
- * completers; later executions reuse them.
+ * what writes them; later executions reuse that.
  *
  * `nulls: 'omit'` leaves out keys whose value is null. Null items stay in their lists, and so do nulls inside scalars.
  */
@@ -55,7 +67,7 @@ export function prepare(
 
   function planFor(variables: Data): Plan {
     const key = conditions.map((name) => (Object.hasOwn(variables, name) ? variables[name] : undefined)).join()
-    const plan = plans.get(key) ?? new Plan(selections, completerOf)
+    const plan = plans.get(key) ?? new Plan(selections, writerOf)
     if (plans.size === MAX_PLANS && !plans.has(key)) plans.clear()
     plans.set(key, plan)
     return plan
@@ -66,9 +78,9 @@ export function prepare(
     contextValue,
     rootValue,
     cancelled,
-    maxLength: room = Number.MAX_SAFE_INTEGER,
+    isTurnOver = () => false,
+    maxLength = Number.MAX_SAFE_INTEGER,
   }) => {
-    throwIfCancelled(cancelled)
     // Spelled out: V8 is a hundred times slower in adding properties after a spread.
     const execution: Execution = {
       plan: planFor(variableValues),
@@ -78,45 +90,67 @@ export function prepare(
       contextValue,
       variableValues,
       cancelled,
-      room,
+      isTurnOver,
+      ended: undefined,
+      end: undefined,
+      maxLength,
+      room: maxLength,
       errors: undefined,
     }
+    throwIfCancelled(execution)
     try {
       const fields = execution.plan.below(variableValues, rootType, [operation])
-      const data = isSerial
-        ? executeSerially(execution, fields, rootValue)
-        : executeFields(execution, fields, rootValue, undefined)
-      if (!isPromise(data)) return resultOf(execution, data)
-      return data.then(
-        (resolved) => resultOf(execution, resolved),
-        (error) => withoutData(execution, error),
-      )
+      const written = isSerial ? writeSerially(execution, fields) : fields.map((field) => writeRoot(execution, field))
+      if (!isPromise(written) && !written.some(isPromise)) return resultOf(execution, fields, written as Column[])
+      return new Promise((resolve, reject) => {
+        execution.end = reject
+        if (execution.ended) reject(execution.ended)
+        Promise.resolve(written)
+          .then((columns) => Promise.all(columns))
+          .then((columns) => resultOf(execution, fields, columns))
+          .then(resolve, (error) => (execution.ended ? reject(error) : resolve(withoutData(execution, error))))
+      })
     } catch (error) {
+      if (execution.ended) throw error
+      // @skip or @include got null.
       return withoutData(execution, error as GraphQLError)
     }
   }
 }
 
-/** Resolves and completes the fields of a mutation one after another. */
-function executeSerially(
+const root = new Places(() => undefined)
+
+const writeRoot = (execution: Execution, field: PlannedField) =>
+  writeField(execution, field, [execution.rootValue], root)
+
+/** Resolves and writes the fields of a mutation one after another. A non-null one that fails is the last one. */
+function writeSerially(
   execution: Execution,
   fields: readonly PlannedField[],
-  source: unknown,
-  result: Data = new ResultObject(),
-): Data | Promise<Data> {
-  for (const [i, field] of fields.entries()) {
-    const done = executeFields(execution, [field], source, undefined, result)
-    if (isPromise(done)) return done.then(() => executeSerially(execution, fields.slice(i + 1), source, result))
+  columns: Column[] = [],
+): Column[] | Promise<Column[]> {
+  while (columns.length < fields.length && !columns.at(-1)?.failed) {
+    const column = writeRoot(execution, fields[columns.length] as PlannedField)
+    if (isPromise(column)) return column.then((done) => writeSerially(execution, fields, [...columns, done]))
+    columns.push(column)
   }
-  return result
+  return columns
 }
 
-function resultOf({ errors, cancelled }: Execution, data: Data | null): ExecutionResult {
-  throwIfCancelled(cancelled)
+function resultOf(execution: Execution, fields: readonly PlannedField[], columns: readonly Column[]): Executed {
+  throwIfCancelled(execution)
+  const failure = columns.find(({ failed }) => failed)?.failed?.get(0)
+  if (failure) return withoutData(execution, failure as GraphQLError)
+  const data = new Map<string, string>()
+  for (const [i, { key }] of fields.entries()) {
+    const text = columns[i]?.texts[0] as string
+    if (!execution.omitNulls || text !== 'null') data.set(key, text)
+  }
+  const { errors } = execution
   return errors ? { errors: [...errors.values()], data } : { data }
 }
 
-function withoutData(execution: Execution, error: GraphQLError) {
+function withoutData(execution: Execution, error: GraphQLError): Executed {
   addError(execution, undefined, error)
-  return resultOf(execution, null)
+  return { errors: [...(execution.errors?.values() ?? [])], data: null }
 }

@@ -2,22 +2,24 @@ import {
   type FieldNode,
   type GraphQLError,
   type GraphQLField,
+  type GraphQLLeafType,
   type GraphQLObjectType,
   type GraphQLOutputType,
   type GraphQLResolveInfo,
   getNamedType,
   getNullableType,
-  isAbstractType,
   isLeafType,
-  isObjectType,
-  Kind,
+  isNonNullType,
   type OperationDefinitionNode,
+  TypeNameMetaFieldDef,
 } from 'graphql'
 import { collectSubfields } from 'graphql/execution/collectFields.js'
+import type { Column } from './columns.js'
+import { leafWriterOf } from './leaves.js'
+import type { Path, Places } from './places.js'
 import type { Selections } from './selections.js'
 
 export type Data = Record<string, unknown>
-export type Path = GraphQLResolveInfo['path']
 
 /**
  * Returns why an execution must end; undefined while it may go on. It is asked before each resolver, because listening to
@@ -30,36 +32,43 @@ export interface Execution extends Pick<GraphQLResolveInfo, 'rootValue' | 'opera
   plan: Plan
   contextValue: unknown
   cancelled: Cancelled | undefined
+  isTurnOver: () => boolean
+  /** Why it has ended before its time, and what then rejects its result. */
+  ended: Error | undefined
+  end: ((reason: Error) => void) | undefined
   omitNulls: boolean
-  /** Characters that the keys and texts of the result may still have. */
+  /** Characters that the result may have, and may still have. */
+  maxLength: number
   room: number
   /** Errors by the position that each one set to null; `undefined` is the position of the whole data. */
   errors: Map<Path | undefined, GraphQLError> | undefined
 }
 
-/** Completes a value: serializes a leaf, executes a selection. It throws if the value is wrong. */
-export type Complete = (execution: Execution, value: unknown, path?: Path) => unknown
-
-/** A place that a value is completed for: a field, or the items of its list. */
-export interface Slot {
-  type: GraphQLOutputType
-  nodes: readonly FieldNode[]
-  complete: Complete
-}
+/** Writes values of one type, each in its place. */
+export type Write = (execution: Execution, values: readonly unknown[], places: Places) => Column | Promise<Column>
 
 /** A response key of a selection, with everything about it that does not depend on a value. */
-export interface Field extends Omit<Slot, 'complete'> {
+export interface Field {
   key: string
   name: string
+  type: GraphQLOutputType
+  nodes: readonly FieldNode[]
   parentType: GraphQLObjectType
   definition: GraphQLField<unknown, unknown>
-  /** The value is a leaf and a property of the parent: no resolver, no argument, no use of `info`. */
-  isProperty: boolean
-  /** The nodes that its resolver gets (see Plan.nodesOf). */
-  merged: readonly FieldNode[] | undefined
 }
 
-export interface PlannedField extends Field, Slot {}
+export interface PlannedField extends Field {
+  /** How its values are found: as properties of the objects, by one call for all of them, or by a call for each. */
+  from: 'property' | 'all' | 'each'
+  write: Write
+  /** Writes a property. */
+  leaf: (value: unknown) => string
+  isNonNull: boolean
+  /** What it begins with as a part of an object. */
+  label: string
+  /** What it is in every object. */
+  constant: string | undefined
+}
 
 /**
  * The selections of an operation, for one combination of the variables in @skip and @include. Each is planned with the
@@ -70,7 +79,7 @@ export class Plan {
 
   constructor(
     readonly selections: Selections,
-    readonly completerOf: (type: GraphQLOutputType, field: Field) => Complete,
+    readonly writerOf: (type: GraphQLOutputType, field: Field) => Write,
   ) {}
 
   /** The fields that the selection sets of the nodes, merged, select from the type. */
@@ -87,33 +96,19 @@ export class Plan {
 
   #plan(key: string, nodes: readonly FieldNode[], parentType: GraphQLObjectType): PlannedField {
     const node = nodes[0] as FieldNode
-    const definition = this.selections.definitionOf({ node, parent: parentType.name }) as PlannedField['definition']
-    const { name, type } = definition
-    const isProperty = !definition.resolve && definition.args.length === 0 && isLeafType(getNullableType(type))
-    const field: Field = { key, name, type, nodes, parentType, definition, isProperty, merged: undefined }
-    return { ...field, complete: this.completerOf(type, field) }
-  }
-
-  /**
-   * The nodes of a field for its resolver: equal fields as one node, fragments expanded, and without what is skipped.
-   * Pothos walks them path by path, and would walk a fragment in a fragment in a fragment as often as it is spread.
-   */
-  nodesOf(variables: Data, field: Field): readonly FieldNode[] {
-    field.merged ??= this.#merge(variables, field)
-    return field.merged
-  }
-
-  #merge(variables: Data, { type, nodes }: Field): readonly FieldNode[] {
-    const named = getNamedType(type)
-    if (isAbstractType(named)) return nodes
-    if (!isObjectType(named)) return nodes.slice(0, 1)
-    let selections: FieldNode[] = []
-    try {
-      selections = this.below(variables, named, nodes).flatMap((field) => this.nodesOf(variables, field))
-    } catch {
-      // @skip or @include got null: every value of this field will report it.
+    const definition = this.selections.definitionOf({ node, parent: parentType.name }) as Field['definition']
+    const { name, type, args, resolve, extensions } = definition
+    const constant = definition === TypeNameMetaFieldDef ? JSON.stringify(parentType.name) : undefined
+    const isProperty = constant !== undefined || (!resolve && args.length === 0 && isLeafType(getNullableType(type)))
+    const field = { key, name, type, nodes, parentType, definition }
+    return {
+      ...field,
+      from: extensions.resolvesAll ? 'all' : isProperty ? 'property' : 'each',
+      write: this.writerOf(type, field),
+      leaf: leafWriterOf(getNamedType(type) as GraphQLLeafType),
+      isNonNull: isNonNullType(type),
+      label: `${JSON.stringify(key)}:`,
+      constant,
     }
-    const [first] = nodes as [FieldNode]
-    return [{ ...first, directives: [], selectionSet: { kind: Kind.SELECTION_SET, selections } }]
   }
 }

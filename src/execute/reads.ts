@@ -1,4 +1,4 @@
-import type { ListRead, Reads } from '../../schema/context.js'
+import type { ListRead, PageRead, Reads } from '../../schema/context.js'
 import { MAX_TOTAL } from '../../schema/validation.js'
 import type { Database } from '../database/index.js'
 import { Askers } from '../tracing.js'
@@ -30,12 +30,20 @@ function gather<Subject, Question, Answer>(ask: (subject: Subject, questions: Qu
     return batch
   }
 
-  return (subject: Subject, question: Question): Promise<Answer> => {
-    const waiting = open.get(subject)
-    const { questions, askers, answers } = waiting && waiting.questions.length < MAX_TOGETHER ? waiting : begin(subject)
-    askers.add()
-    const index = questions.push(question) - 1
-    return answers.then((all) => all[index] as Answer)
+  return async (subject: Subject, asked: readonly Question[]): Promise<Answer[]> => {
+    const parts: Promise<Answer[]>[] = []
+    for (let from = 0; from < asked.length; ) {
+      const waiting = open.get(subject)
+      const { questions, askers, answers } =
+        waiting && waiting.questions.length < MAX_TOGETHER ? waiting : begin(subject)
+      askers.add()
+      const [at, end] = [questions.length, from + MAX_TOGETHER - questions.length]
+      const some = asked.slice(from, end)
+      questions.push(...some)
+      parts.push(answers.then((all) => all.slice(at, at + some.length)))
+      from = end
+    }
+    return (await Promise.all(parts)).flat() as Answer[]
   }
 }
 
@@ -43,20 +51,31 @@ function gather<Subject, Question, Answer>(ask: (subject: Subject, questions: Qu
 const transposed = (questions: unknown[][]) =>
   (questions[0] as unknown[]).map((_, i) => questions.map((values) => values[i]))
 
+/** The answers for some values, of which equal ones are asked for once. */
+async function forDistinct<T>(values: readonly unknown[], ask: (values: readonly unknown[]) => Promise<T[]>) {
+  const distinct = new Set(values)
+  if (distinct.size === values.length) return ask(values)
+  const answers = await ask([...distinct])
+  const places = new Map(Array.from(distinct, (value, i) => [value, i]))
+  return values.map((value) => answers[places.get(value) as number])
+}
+
 /** Lists with equal keys have one statement. */
-const keyOf = ({ conditions, order, direction, apart = [] }: ListRead) =>
-  `${conditions.map(([column, operator]) => column + operator)} by ${order} ${direction}, ${apart}`
+const keyOf = ({ conditions, order, direction, within = [] }: ListRead) =>
+  `${conditions.map(([column, operator]) => column + operator)} by ${order} ${direction}, ${within}`
 
 /** The parameters of the conditions: a list of ids is one text, in PostgreSQL's notation. */
 const valuesOf = ({ conditions }: ListRead) =>
   conditions.map(([, , value]) => (Array.isArray(value) ? `{${value.join()}}` : value))
 
+const textOf = (value: unknown) => (value instanceof Date ? value.toISOString() : String(value))
+
 export function createReads({ prisma, query }: Pick<Database, 'prisma' | 'query'>): Reads {
   const statements = createStatements(prisma)
-  const known = new Map<string, Statement>()
+  const known = new Map<string, Statement | string>()
 
   /** The statement of this key, which is built once. */
-  function prepared<S extends Statement>(key: string, build: () => S): S {
+  function prepared<S extends Statement | string>(key: string, build: () => S): S {
     const statement = (known.get(key) as S | undefined) ?? build()
     known.set(key, statement)
     return statement
@@ -77,28 +96,43 @@ export function createReads({ prisma, query }: Pick<Database, 'prisma' | 'query'
       return answers
     })
 
-    const askTotals = gather(async ({ one, many }: Statement, lists: unknown[][]) => {
-      const rows = await (lists.length === 1 ? send(one, lists[0] as unknown[]) : send(many, transposed(lists)))
-      return rows.map(({ total }) => total as number)
+    // Equal totals only: each statement counts one list, so that one that fails or takes long concerns no other.
+    const askTotal = gather(async (_: string, equal: { text: string; values: unknown[] }[]) => {
+      const [{ text, values }] = equal as [(typeof equal)[0]]
+      const [row] = await send(text, values)
+      return equal.map(() => row?.total as number)
     })
 
-    const row = (model: string, column: string, value: unknown, lock?: 'lock') => {
+    async function rows(model: string, column: string, values: readonly unknown[], lock?: 'lock') {
       const statement = prepared(`${model}.${column} ${lock}`, () => statements.rows(model, column, lock))
-      return askRows(statement, value) as Promise<never>
+      return (await forDistinct(values, (distinct) => askRows(statement, distinct))) as never
+    }
+
+    const row = async (model: string, column: string, value: unknown, lock?: 'lock') =>
+      ((await rows(model, column, [value], lock)) as never[])[0] as never
+
+    async function pages(model: string, page: PageRead, parents?: readonly unknown[]) {
+      const { after, limit } = page
+      const key = `${model}: ${keyOf(page)}${after ? ` after${after.inclusive ? ' or at' : ''}` : ''}`
+      const statement = prepared(key, () => statements.page(model, page))
+      const [first, ...rest] = [...valuesOf(page), ...(after?.values ?? []), limit]
+      return askPages(
+        statement,
+        (parents ?? [first]).map((parent) => [parent, ...rest]),
+      ) as never
     }
 
     return {
       row,
+      rows,
       lock: (model, column, value) => row(model, column, value, 'lock'),
-      page(model, page) {
-        const { after, limit } = page
-        const key = `${model}: ${keyOf(page)}${after ? ` after${after.inclusive ? ' or at' : ''}` : ''}`
-        const statement = prepared(key, () => statements.page(model, page))
-        return askPages(statement, [...valuesOf(page), ...(after?.values ?? []), limit]) as Promise<never>
-      },
+      page: async (model, page) => ((await pages(model, page)) as never[])[0] as never,
+      pages,
       async total(model, list) {
-        const statement = prepared(`${model}, total: ${keyOf(list)}`, () => statements.total(model, list))
-        const total = await askTotals(statement, [...valuesOf(list), MAX_TOTAL + 1])
+        const key = `${model}, total: ${keyOf(list)}`
+        const text = prepared(key, () => statements.total(model, list))
+        const values = [...valuesOf(list), MAX_TOTAL + 1]
+        const [total = 0] = await askTotal(`${key} of ${JSON.stringify(values.map(textOf))}`, [{ text, values }])
         return total > MAX_TOTAL ? null : total
       },
       inside: (transaction) => readsBy((text, values) => transaction.$queryRawUnsafe(text, ...values)),

@@ -22,8 +22,10 @@ export const resolverContexts =
     const run = createDeadline(timeoutMs - caller.waitedMs)
     const ownReads: Reads = {
       row: (...args) => run(() => reads.row(...args)),
+      rows: (...args) => run(() => reads.rows(...args)),
       lock: (...args) => run(() => reads.lock(...args)),
       page: (...args) => run(() => reads.page(...args)),
+      pages: (...args) => run(() => reads.pages(...args)),
       total: (...args) => run(() => reads.total(...args)),
       inside: reads.inside,
     }

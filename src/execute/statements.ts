@@ -29,14 +29,21 @@ const TYPES: Record<string, string> = {
 /** After every text with the same beginning: no name has more characters than these. */
 const LAST = 'repeat(chr(1114111), 100)'
 
-interface Bound {
-  keys: string[]
-  operator: '>=' | '<=' | '<'
+/** An end of what is read in an index: a row in SQL, of as many keys as it has. */
+interface End {
+  operator: '>' | '>=' | '<' | '<='
+  row: string[]
 }
-type Bounds = { lower?: Bound; upper?: Bound }
+interface Range {
+  lower?: End
+  upper?: End
+}
 
-/** The rest of a key, after the bound itself: such that no row is between the bound and this. */
-const endOf = (keys: number, operator: Bound['operator']) =>
+/** A parameter in SQL, and what it is compared by if it is a name. */
+type Parameter = (index: number) => { value: string; key: string }
+
+/** The rest of a row of keys, such that no row of the table is between the given keys and all of them. */
+const restOf = (keys: number, { operator }: End) =>
   (operator === '<=' ? [LAST, '9223372036854775807'] : [`''`, '0']).slice(keys === 3 ? 0 : 1)
 
 /** Builds the statements from Prisma's data model. Values are parameters, all of them. */
@@ -62,11 +69,14 @@ export function createStatements(prisma: PrismaClient) {
     return { ...field, sql: `"row"."${stored}"`, sqlType: type }
   }
 
-  /** How a column is ordered and compared: the expressions of its index, for the column or for a parameter. */
-  function keysOf({ type, isRequired }: Column, value: string): string[] {
-    if (type === 'String') return [`${qualified('folded')}(${value}) COLLATE "C"`, `${value} COLLATE "C"`]
+  /** How a column is ordered and compared: the columns of its index, or the same of a value. */
+  function keysOf({ type, isRequired }: Column, value: string, key: string): string[] {
+    if (type === 'String') return [`${key} COLLATE "C"`, `${value} COLLATE "C"`]
     return type === 'DateTime' && !isRequired ? [`coalesce(${value}, 'infinity')`] : [value]
   }
+
+  /** The key of a name stands beside it. */
+  const storedKeys = (column: Column) => keysOf(column, column.sql, column.sql.replace(/"$/, 'Key"'))
 
   const columnsOf = (model: string) => fieldsOf(model).map(({ name }) => `${columnOf(model, name).sql} AS "${name}"`)
 
@@ -78,121 +88,162 @@ export function createStatements(prisma: PrismaClient) {
     return { one: where(`${sql} = $1`), many: where(`${sql} = ANY ($1)`), column }
   }
 
-  const boundSql = (key: string, { keys, operator }: Bound) => `${key} ${operator} ${keys[0]}`
-
-  /** A condition in SQL. */
-  function filter(model: string, condition: Condition, parameter: string): string[] {
-    const [name, operator] = condition
-    const column = columnOf(model, name)
-    if (operator === '=') return [`${column.sql} = ${parameter}`]
-    if (operator === '= ANY') return [`${column.sql} = ANY (${parameter}::${column.sqlType}[])`]
-    const [key = ''] = keysOf(column, column.sql)
-    const bounds = boundsOf(column, [condition], () => parameter)
-    return Object.values(bounds).map((bound) => boundSql(key, bound))
-  }
-
   /** What bounds a column that a list is ordered by. What has no moment is not after any. */
-  function boundsOf(column: Column, conditions: readonly Condition[], parameter: (index: number) => string): Bounds {
-    const bounds: Bounds = {}
+  function rangeOf(column: Column, conditions: readonly Condition[], parameter: Parameter): Range {
+    const range: Range = {}
     for (const [i, [name, operator]] of conditions.entries()) {
       if (name !== column.name || operator.startsWith('=')) continue
-      const keys = keysOf(column, parameter(i))
-      if (operator === '>=' || operator === 'begins with') bounds.lower = { keys, operator: '>=' }
-      if (operator === '<=' || operator === '<') bounds.upper = { keys, operator }
-      if (operator === 'begins with')
-        bounds.upper = { keys: [keys[0]?.replace(' COLLATE', ` || ${LAST} COLLATE`) ?? ''], operator: '<=' }
+      const { value, key } = parameter(i)
+      const [first = ''] = keysOf(column, value, key)
+      if (operator === '>=' || operator === 'begins with') range.lower = { operator: '>=', row: [first] }
+      if (operator === '<=' || operator === '<') range.upper = { operator, row: [first] }
+      if (operator === 'begins with') range.upper = { operator: '<=', row: [`(${key} || ${LAST}) COLLATE "C"`] }
     }
-    if (bounds.lower && column.type === 'DateTime' && !column.isRequired)
-      bounds.upper ??= { keys: [`'infinity'`], operator: '<' }
-    return bounds
+    if (range.lower && column.type === 'DateTime' && !column.isRequired)
+      range.upper ??= { operator: '<', row: [`'infinity'`] }
+    return range
   }
 
-  /** The values of columns, each combination as conditions. */
-  const combinations = (model: string, names: readonly string[]): string[][] =>
-    names.reduce<string[][]>(
+  /** The values of columns of few values, in SQL: each combination is a row. */
+  function everyValue(model: string, names: readonly string[]): string {
+    const rows = names.reduce<string[][]>(
       (known, name) => {
-        const { sql, kind, type, sqlType } = columnOf(model, name)
+        const { kind, type, sqlType } = columnOf(model, name)
         const values = kind === 'enum' ? Object.values($Enums[type as keyof typeof $Enums]) : [true, false]
-        return known.flatMap((conditions) => values.map((value) => [...conditions, `${sql} = '${value}'::${sqlType}`]))
+        return known.flatMap((row) => values.map((value) => [...row, `'${value}'::${sqlType}`]))
       },
       [[]],
     )
+    return `(VALUES ${rows.map((row) => `(${row})`)}) "apart" (${names.map((name) => `"${name}"`)})`
+  }
 
-  /** Reads a page, or counts a list. The parameters: the values of the conditions, those of `after`, the limit. */
+  /**
+   * Reads a page, or counts a list. The parameters: the values of the conditions, those of `after`, the limit.
+   *
+   * Its rows are a range of one index, the only one that has the order: its first column and that before the key are sorted
+   * by although they are equal. PostgreSQL drops columns with `=` from an order, and would take any index with the rest, such
+   * as the primary key, and read past most rows; so the first has ANY, and the other is a range. A scan ends at such a bound
+   * only behind equal columns, and only at the first column of a row comparison.
+   */
   function list(model: string, asked: Omit<PageRead, 'limit'>, isTotal = false): Statement {
-    const { conditions, order, direction, apart = [], after } = asked
+    const { conditions, order, direction, within = [], after } = asked
     const sorted = order.map((name) => columnOf(model, name))
-    const values = after ? sorted : []
+    const [first] = sorted as [Column]
+    const places = after ? sorted : []
     // What a parameter is in a statement of its own. Ids are one text for each page, because pages may have different ones.
     const types = [
       ...conditions.map(([name, operator]) => (operator === '= ANY' ? 'text' : columnOf(model, name).sqlType)),
-      ...values.map(({ sqlType }) => sqlType),
+      ...places.map(({ sqlType }) => sqlType),
       'integer',
     ]
-    const keys = sorted.flatMap((column) => keysOf(column, column.sql))
-    const orderBy = (keys: string[]) => `ORDER BY ${keys.map((key) => `${key} ${direction}`).join(', ')}`
+    const ids = conditions.findIndex(([, operator]) => operator === '= ANY')
+    const names = types.flatMap((type, i) => (type === 'text' && i !== ids ? [i] : []))
+    const equal = (name: string) => conditions.findIndex(([column, operator]) => column === name && operator === '=')
+    const apart = within.filter((name) => equal(name) < 0)
+    const ranged = order.length === 1 && within.length > 1 ? within.slice(-1) : []
+    const fixed = within.slice(0, within.length - ranged.length)
+    const keys = sorted.flatMap(storedKeys)
+    const indexed = [...within.map((name) => columnOf(model, name).sql), ...keys]
+    const orderBy = (keys: string[]) => `ORDER BY ${keys.map((key) => `${key} ${direction}`)}`
+    const byKeys = orderBy(keys.map((_, i) => `"key${i}"`))
     const [near, beyond] = direction === 'asc' ? (['lower', '>'] as const) : (['upper', '<'] as const)
-    const named = keys.map((key, i) => `${key} AS "key${i}"`)
-    const byName = orderBy(keys.map((_, i) => `"key${i}"`))
+    const ofPage: Parameter = (i) => ({ value: `"page"."p${i}"`, key: `"page"."k${i}"` })
+    const start = after && rangeOf(first, conditions, ofPage)[near]
 
-    function select(columns: string[], parameter: (index: number) => string, more: string[] = []) {
-      const [first] = sorted as [Column]
-      const bounds = boundsOf(first, conditions, parameter)
-      const isBound = ([name, operator]: Condition) => name === first.name && !operator.startsWith('=')
-      const filters = conditions.flatMap((condition, i) =>
-        isBound(condition) ? [] : filter(model, condition, parameter(i)),
-      )
-      const where = [...more, ...filters]
-      if (after) {
-        let place = values.flatMap((column, i) => keysOf(column, parameter(conditions.length + i)))
-        const bound = bounds[near]
-        delete bounds[near]
-        // PostgreSQL would begin at either of the two, and read all between them.
-        if (bound) {
-          const start = [...bound.keys.slice(0, 1), ...endOf(keys.length, bound.operator)]
-          place = place.map(
-            (value, i) =>
-              `CASE WHEN (${place.join(', ')}) ${beyond} (${start.join(', ')}) THEN ${value} ELSE ${start[i]} END`,
-          )
-        }
-        where.push(`(${keys.join(', ')}) ${beyond}${after.inclusive ? '=' : ''} (${place.join(', ')})`)
+    const placeOf = (parameter: Parameter) =>
+      places.flatMap((column, i) => {
+        const { value, key } = parameter(conditions.length + i)
+        return keysOf(column, value, key)
+      })
+
+    /** What is no part of that range: filters beside ids. */
+    function filter(condition: Condition, parameter: Parameter): string[] {
+      const [name, operator] = condition
+      const column = columnOf(model, name)
+      if (operator === '= ANY' || within.includes(name)) return []
+      if (operator === '=') return [`${column.sql} = ${parameter(0).value}`]
+      if (name === order[0]) return []
+      const [key] = storedKeys(column)
+      return Object.values(rangeOf(column, [condition], parameter)).map((end) => `${key} ${end.operator} ${end.row}`)
+    }
+
+    function select(columns: string[], parameter: Parameter) {
+      const givenFor = (name: string) => (apart.includes(name) ? `"apart"."${name}"` : parameter(equal(name)).value)
+      const range: Record<string, End> = {
+        lower: { operator: '>=', row: [] },
+        upper: { operator: '<=', row: [] },
+        ...rangeOf(first, conditions, parameter),
       }
-      where.push(...Object.values(bounds).map((bound) => boundSql(keys[0] as string, bound)))
+      if (after) {
+        const row = start ? keys.map((_, i) => `"page"."start${i}"`) : placeOf(parameter)
+        range[near] = { operator: `${beyond}${after.inclusive ? '=' : ''}`, row }
+      }
+      const where = conditions.flatMap((condition, i) => filter(condition, () => parameter(i)))
+      for (const [i, name] of fixed.entries())
+        where.push(`${columnOf(model, name).sql} = ${i === 0 ? `ANY (ARRAY[${givenFor(name)}])` : givenFor(name)}`)
+      for (const { operator, row } of Object.values(range)) {
+        const values = [...ranged.map(givenFor), ...row]
+        if (values.length > 0)
+          where.push(`(${indexed.slice(fixed.length).slice(0, values.length)}) ${operator} (${values})`)
+      }
       const which = where.length > 0 ? `WHERE ${where.join(' AND ')} ` : ''
-      return `SELECT ${columns.join(', ')} FROM ${tableOf(model)} ${which}${orderBy(keys)} LIMIT ${parameter(types.length - 1)}`
+      return `SELECT ${columns} FROM ${source(parameter)} ${which}${orderBy(indexed)} LIMIT ${limitOf(parameter)}`
+    }
+
+    const limitOf = (parameter: Parameter) => parameter(types.length - 1).value
+
+    /** The table, or the few rows of it with given ids, which no index of the order may be read for. */
+    function source(parameter: Parameter): string {
+      const [name] = conditions[ids] ?? []
+      if (name === undefined) return tableOf(model)
+      const { sql, sqlType } = columnOf(model, name)
+      return `(SELECT * FROM ${tableOf(model)} WHERE ${sql} = ANY (${parameter(ids).value}::${sqlType}[]) OFFSET 0) "row"`
     }
 
     /** The list in one piece, with its keys if it is part of a longer statement. */
-    function whole(parameter: (index: number) => string, isPart: boolean): string {
-      const columns = isTotal ? ['1'] : columnsOf(model)
-      if (apart.length === 0) return select(isPart && !isTotal ? [...columns, ...named] : columns, parameter)
-      const each = combinations(model, apart).map(
-        (more) => `(${select(isTotal ? columns : [...columns, ...named], parameter, more)})`,
-      )
-      const names = isPart || isTotal ? ['*'] : fieldsOf(model).map(({ name }) => `"${name}"`)
-      const all = `SELECT ${names.join(', ')} FROM (${each.join(' UNION ALL ')}) "row"`
-      return isTotal ? all : `${all} ${byName} LIMIT ${parameter(types.length - 1)}`
+    function whole(parameter: Parameter, isPart: boolean): string {
+      const named = keys.map((key, i) => `${key} AS "key${i}"`)
+      const isOne = apart.length === 0
+      const list = select(isTotal ? ['1'] : [...columnsOf(model), ...(isPart || !isOne ? named : [])], parameter)
+      if (isOne) return list
+      const columns = isTotal ? '1' : isPart ? '"row".*' : found
+      return `SELECT ${columns} FROM ${everyValue(model, apart)} CROSS JOIN LATERAL (${list}) "row"
+        ${isTotal ? '' : byKeys} LIMIT ${limitOf(parameter)}`
     }
 
-    const one = whole((i) => `$${i + 1}::${types[i]}`, false)
-    const fromMany = `FROM unnest(${types.map((type, i) => `$${i + 1}::${type}[]`).join(', ')})
-        WITH ORDINALITY AS "page" (${types.map((_, i) => `"p${i}"`).join(', ')}, "index")`
-    const part = whole((i) => `"page"."p${i}"`, true)
-    const counted = (list: string) => `SELECT count(*)::integer AS "total" FROM (${list}) "row"`
-    if (isTotal)
-      return {
-        one: counted(one),
-        many: `SELECT "total" ${fromMany} CROSS JOIN LATERAL (${counted(part)}) "row" ORDER BY "page"."index"`,
-      }
-    const names = fieldsOf(model).map(({ name }) => `"row"."${name}"`)
-    const many = `SELECT "page"."index" AS "page", ${names.join(', ')} ${fromMany}
-      CROSS JOIN LATERAL (${part}) "row" ${byName.replace('BY', 'BY "page"."index",')}`
-    return { one, many }
+    /** The pages that are asked for. OFFSET keeps what is computed for a page from being computed for each row. */
+    function asking(pages: string): string {
+      const folded = names.map((i) => `, ${qualified('folded')}("p${i}") AS "k${i}"`).join('')
+      const known = `(SELECT "pages".*${folded} FROM ${pages} OFFSET 0) "page"`
+      if (!start) return known
+      // A page begins at its cursor or at its bound. PostgreSQL would take either, and read all between them.
+      const place = placeOf(ofPage)
+      const bound = [...start.row, ...restOf(keys.length, start)]
+      const starts = place.map(
+        (value, i) => `CASE WHEN (${place}) ${beyond} (${bound}) THEN ${value} ELSE ${bound[i]} END AS "start${i}"`,
+      )
+      return `(SELECT "page".*, ${starts} FROM ${known} OFFSET 0) "page"`
+    }
+
+    const found = fieldsOf(model).map(({ name }) => `"row"."${name}"`)
+    const direct = (i: number) => ({ value: `$${i + 1}::${types[i]}`, key: '' })
+    const given = types.map((type, i) => `$${i + 1}::${type} AS "p${i}"`)
+    const arrays = types.map((type, i) => `$${i + 1}::${type}[]`)
+    const parts = `CROSS JOIN LATERAL (${whole(ofPage, true)}) "row"`
+    const alone =
+      names.length === 0 && !start
+        ? whole(direct, false)
+        : `SELECT ${isTotal ? '1' : found} FROM ${asking(`(SELECT ${given}) "pages"`)} ${parts} ${isTotal ? '' : byKeys}`
+    const pages = `unnest(${arrays}) WITH ORDINALITY AS "pages" (${types.map((_, i) => `"p${i}"`)}, "index")`
+    return {
+      one: isTotal ? `SELECT count(*)::integer AS "total" FROM (${alone}) "row"` : alone,
+      many: `SELECT "page"."index" AS "page", ${found} FROM ${asking(pages)} ${parts} ${byKeys.replace('BY', 'BY "page"."index",')}`,
+    }
   }
 
   return {
     rows,
     page: (model: string, page: Omit<PageRead, 'limit'>) => list(model, page),
-    total: (model: string, read: ListRead) => list(model, { ...read, after: undefined }, true),
+    total: (model: string, read: ListRead) => list(model, { ...read, after: undefined }, true).one,
   }
 }

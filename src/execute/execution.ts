@@ -1,0 +1,80 @@
+import type { GraphQLError, GraphQLResolveInfo } from 'graphql'
+import { ApiError } from '../../schema/errors.js'
+import type { Path } from './places.js'
+import type { Execution, Field } from './plan.js'
+
+// What happens to a whole execution: errors, its end, and pauses.
+
+/** Records an error, unless its position or a parent is already null because of another one. */
+export function addError(execution: Execution, path: Path | undefined, error: GraphQLError): void {
+  execution.errors ??= new Map()
+  for (let position = path; position !== undefined; position = position.prev) if (execution.errors.has(position)) return
+  if (!execution.errors.has(undefined)) execution.errors.set(path, error)
+}
+
+export const responseTooLong = (max: number, figure = '') =>
+  new ApiError(
+    'invalid_request',
+    `The response would be longer than the allowed ${max} bytes${figure}. Select fewer fields or smaller pages.`,
+  )
+
+/** Ends the execution: what is pending of it is neither waited for nor recorded. */
+function end(execution: Execution, reason: Error): never {
+  execution.ended = reason
+  execution.end?.(reason)
+  throw reason
+}
+
+export function throwIfCancelled(execution: Execution): void {
+  const reason = execution.ended ?? execution.cancelled?.()
+  if (reason) end(execution, reason)
+}
+
+/** Counts what was written toward the length of the result. */
+export function take(execution: Execution, length: number): void {
+  execution.room -= length
+  if (execution.room < 0) end(execution, responseTooLong(execution.maxLength))
+}
+
+/** How many objects are completed before the clock is read. */
+export const STRIDE = 32
+
+/** Goes on with something in this turn of the event loop, unless executions have kept it for too long. */
+export function inTurn<T>(execution: Execution, goOn: () => T | Promise<T>): T | Promise<T> {
+  if (!execution.isTurnOver()) return goOn()
+  throwIfCancelled(execution)
+  return new Promise((resolve) => setImmediate(resolve)).then(() => inTurn(execution, goOn))
+}
+
+/** Does something for each index, in several turns of the event loop if that takes long. */
+export function forEach(
+  execution: Execution,
+  count: number,
+  step: (index: number) => void,
+  from = 0,
+): void | Promise<void> {
+  for (let i = from; i < count; i++) {
+    if (i % STRIDE === 0 && i > from && execution.isTurnOver())
+      return inTurn(execution, () => forEach(execution, count, step, i))
+    step(i)
+  }
+}
+
+/** What resolvers learn of the execution. */
+export function infoOf(execution: Execution, field: Field, path: Path | undefined): GraphQLResolveInfo {
+  const { plan, rootValue, operation, variableValues } = execution
+  const { schema, fragments } = plan.selections
+  const { name: fieldName, type: returnType, parentType, nodes: fieldNodes } = field
+  return {
+    fieldName,
+    fieldNodes,
+    returnType,
+    parentType,
+    path: path as Path,
+    schema,
+    fragments,
+    rootValue,
+    operation,
+    variableValues,
+  }
+}

@@ -1,0 +1,174 @@
+import {
+  defaultTypeResolver,
+  type GraphQLAbstractType,
+  GraphQLError,
+  type GraphQLLeafType,
+  type GraphQLList,
+  type GraphQLObjectType,
+  type GraphQLOutputType,
+  getNullableType,
+  isAbstractType,
+  isLeafType,
+  isListType,
+  isNonNullType,
+  isObjectType,
+} from 'graphql'
+import { inspect } from 'graphql/jsutils/inspect.js'
+import { createColumn, fail, put } from './columns.js'
+import { addError, forEach, infoOf, take } from './execution.js'
+import { leafWriterOf } from './leaves.js'
+import { writeSelection } from './levels.js'
+import { located, Places } from './places.js'
+import type { Field, Write } from './plan.js'
+import { abandon, after, Failure, isPromise, settled } from './promises.js'
+
+// Writes values as JSON, those of one field of a level together.
+
+const labelOf = ({ parentType, name }: Field) => `${parentType.name}.${name}`
+
+/** The function that writes values of a type: null, or what is there. A failure becomes null here if the type allows it. */
+export function writerOf(type: GraphQLOutputType, field: Field): Write {
+  const isNonNull = isNonNullType(type)
+  const write = presentWriterOf(isNonNull ? type.ofType : type, field)
+
+  return (execution, values, places) => {
+    const column = createColumn(values.length)
+    const there: number[] = []
+    for (let i = 0; i < values.length; i++) {
+      const value = values[i]
+      if (value instanceof Error) fail(column, i, value)
+      else if (value instanceof Failure) fail(column, i, value.error)
+      else if (value !== null && value !== undefined) there.push(i)
+      else if (isNonNull) fail(column, i, new Error(`Cannot return null for non-nullable field ${labelOf(field)}.`))
+    }
+    const isWhole = there.length === values.length
+    const written = isWhole
+      ? write(execution, values, places)
+      : write(execution, there.map((i) => values[i]), places.only(there)) // biome-ignore format: one line
+    return after(written, (inner) => {
+      if (isWhole && !inner.failed) return inner
+      put(column, inner, there)
+      for (const [i, error] of column.failed ?? []) {
+        const at = located(error, field.nodes, places.at(i))
+        if (isNonNull) column.failed?.set(i, at)
+        else addError(execution, places.at(i), at)
+      }
+      if (!isNonNull) column.failed = undefined
+      return column
+    })
+  }
+}
+
+function presentWriterOf(type: GraphQLOutputType, field: Field): Write {
+  if (isLeafType(type)) return leavesWriter(type)
+  if (isListType(type)) return listsWriter(type, field)
+  if (isAbstractType(type)) return abstractWriter(type, field)
+  return objectsWriter(type as GraphQLObjectType, field)
+}
+
+function leavesWriter(type: GraphQLLeafType): Write {
+  const write = leafWriterOf(type)
+  return (execution, values) => {
+    const column = createColumn(values.length)
+    let length = 0
+    const done = forEach(execution, values.length, (i) => {
+      try {
+        const text = write(values[i])
+        length += text.length
+        column.texts[i] = text
+      } catch (error) {
+        fail(column, i, error)
+      }
+    })
+    return after(done, () => {
+      take(execution, length)
+      return column
+    })
+  }
+}
+
+/** Writes the items of all lists together. */
+function listsWriter({ ofType: type }: GraphQLList<GraphQLOutputType>, field: Field): Write {
+  const writeItems = writerOf(type, field)
+  return (execution, lists, places) => {
+    const column = createColumn(lists.length)
+    const items: unknown[] = []
+    /** Where the items of each list begin. */
+    const starts: number[] = []
+    for (const [i, list] of lists.entries()) {
+      starts.push(items.length)
+      try {
+        if (typeof list !== 'object' || list === null || !(Symbol.iterator in list))
+          throw new GraphQLError(`Expected Iterable, but did not find one for field "${labelOf(field)}".`)
+        for (const item of list as Iterable<unknown>) items.push(item)
+      } catch (error) {
+        abandon(items.splice(starts[i] as number))
+        fail(column, i, error)
+      }
+    }
+    const itemPlaces = new Places((at) => {
+      const list = listOf(starts, at)
+      return { prev: places.at(list), key: at - (starts[list] as number), typename: undefined }
+    })
+    starts.push(items.length)
+    const written = after(settled(items), (items) => writeItems(execution, items, itemPlaces))
+    return after(written, ({ texts, failed }) => {
+      for (const i of lists.keys())
+        if (!column.failed?.has(i)) column.texts[i] = `[${texts.slice(starts[i], starts[i + 1]).join()}]`
+      for (const [at, error] of [...(failed ?? [])].sort(([a], [b]) => a - b)) fail(column, listOf(starts, at), error)
+      return column
+    })
+  }
+}
+
+/** The list with an item: the last one that begins at it or before. */
+function listOf(starts: readonly number[], item: number): number {
+  let [low, high] = [0, starts.length]
+  while (high - low > 1) {
+    const middle = (low + high) >> 1
+    if ((starts[middle] as number) <= item) low = middle
+    else high = middle
+  }
+  return low
+}
+
+function objectsWriter(type: GraphQLObjectType, field: Field): Write {
+  // Many objects can name the same row.
+  const mayRepeat = !isListType(getNullableType(field.type))
+  return (execution, values, places) => writeSelection(execution, type, field, values, places, mayRepeat)
+}
+
+/** Writes the values of each type together. */
+function abstractWriter(type: GraphQLAbstractType, field: Field): Write {
+  const resolveType = type.resolveType ?? defaultTypeResolver
+  return (execution, values, places) => {
+    const { schema } = execution.plan.selections
+    const column = createColumn(values.length)
+    const resolved = values.map((value, i) => {
+      try {
+        return resolveType(value, execution.contextValue, infoOf(execution, field, places.at(i)), type)
+      } catch (error) {
+        return new Failure(error)
+      }
+    })
+    return after(settled(resolved), (names) => {
+      const groups = new Map<GraphQLObjectType, number[]>()
+      for (const [i, name] of names.entries()) {
+        const named = typeof name === 'string' ? schema.getType(name) : undefined
+        if (name instanceof Failure) fail(column, i, name.error)
+        else if (isObjectType(named) && schema.isSubType(type, named))
+          groups.set(named, [...(groups.get(named) ?? []), i])
+        else {
+          const message = `Abstract type "${type.name}" was resolved to ${inspect(name)}, which is not one of its types.`
+          fail(column, i, new GraphQLError(message, { nodes: field.nodes }))
+        }
+      }
+      const written = Array.from(groups, ([named, indexes]) => {
+        const some = indexes.map((i) => values[i])
+        const part = writeSelection(execution, named, field, some, places.only(indexes), false)
+        return after(part, (part) => put(column, part, indexes))
+      })
+      return written.some(isPromise) ? Promise.all(written).then(() => column) : column
+    })
+  }
+}
