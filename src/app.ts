@@ -17,7 +17,7 @@ import { createReads } from './execute/reads.js'
 import { resolverContexts } from './execute/resolver-context.js'
 import { createGraphql } from './graphql/index.js'
 import { createHealth } from './health.js'
-import { type Body, noBody, readBody, UPLOAD_ROOM } from './http/body.js'
+import { noBody, readBody, UPLOAD_ROOM } from './http/body.js'
 import { preflight, setCorsHeaders } from './http/cors.js'
 import { errorResponse, toApiError, unavailable } from './http/errors.js'
 import { MemoryRoom } from './http/memory-room.js'
@@ -49,7 +49,7 @@ export interface Dependencies {
   log: Logger
   /** How long a key's row is trusted (see ApiKeyCache). */
   keyTtlMs?: number
-  /** How many requests may be at work, and of keys that are refused anyway. */
+  /** How many requests may be at work. */
   limits?: typeof ADMISSION_LIMITS
   /** What bodies that are arriving may take together, in bytes; default: 64 MiB, or 16 of the largest. */
   uploadRoom?: number
@@ -57,6 +57,8 @@ export interface Dependencies {
   seconds?: typeof windowSeconds
   /** How long an execution of GraphQL may take; default: 10 s. */
   deadlineMs?: number
+  /** How long a client may read nothing of its response; default: 10 s. */
+  stallMs?: number
 }
 
 /** The outcome, without what follows from the request alone. */
@@ -116,18 +118,16 @@ export async function createApp(dependencies: Dependencies) {
 
   /** The steps of a request with a valid key: body, operation, room, quota. Room comes before quota, which it may need. */
   async function serve(request: HttpRequest, caller: Caller, route: Route | undefined): Promise<Found> {
-    const { id } = caller.subject
     let slot: Slot | undefined
     let read: ReadRequest | undefined
     let decision: RateLimitResult | undefined
     let early: Promise<Result> | undefined
     try {
-      if (isGraphql(request) && admissions.isRefused(caller))
-        slot = await inSpan('room', () => admissions.refused.enter(id, 1, request.head.socket))
-      const body = await receive(request, caller, route)
-      const asked = isGraphql(request) ? graphql.read(request, body) : rest.read(request, route, body)
+      const isUsedUp = admissions.isRefused(caller) && (await quota.isUsedUp(caller))
+      const body = await receive(request, caller, route, isUsedUp)
+      const asked = isGraphql(request) ? graphql.read(request, body, isUsedUp) : rest.read(request, route, body)
       read = asked
-      slot ??= await inSpan('room', () => admissions.work.enter(id, asked.units, request.head.socket))
+      slot = await inSpan('room', () => admissions.work.enter(caller.subject.id, asked.units, request.head.socket))
       const isEarly = asked.isRead && quota.isForeseen(caller, asked)
       const deciding = inSpan('quota', () => quota.take(caller, asked))
       // A read does not wait for Redis. Its result, or error, is neither seen nor counted before the decision allows it.
@@ -147,17 +147,11 @@ export async function createApp(dependencies: Dependencies) {
     }
   }
 
-  async function receive(request: HttpRequest, caller: Caller, route: Route | undefined): Promise<Body> {
+  async function receive(request: HttpRequest, caller: Caller, route: Route | undefined, isUsedUp: boolean) {
     if (isGraphql(request) ? request.method !== 'POST' : !route?.operation.body) return noBody
-    // A REST request that the quota refuses is refused without its body.
-    if (route && admissions.isRefused(caller) && (await isUsedUp(caller))) return unavailable()
+    // No REST operation with a body is free: the quota refuses it.
+    if (route && isUsedUp) return unavailable()
     return inSpan('body', () => readBody(request, maxBodyBytes, uploads, caller.subject.id))
-  }
-
-  /** Whether a key has nothing left. */
-  async function isUsedUp({ subject }: Caller): Promise<boolean> {
-    const { bannedUntil, windows } = await rateLimiter.consume(subject, 0)
-    return bannedUntil !== undefined || windows.some(({ remaining }) => remaining === 0)
   }
 
   /** The steps of a request to ADMIN_PORT. */
@@ -218,7 +212,8 @@ export async function createApp(dependencies: Dependencies) {
         const sending = send(res, await complete(request, outcome))
         if (sending) await sending
         // Nearly all have left the process by then.
-        if (res.writableLength > 0) watchUnread(res, outcome.caller?.subject.id ?? request.address, unread)
+        if (res.writableLength > 0)
+          watchUnread(res, outcome.caller?.subject.id ?? request.address, unread, dependencies.stallMs)
       },
       /** It costs nothing, and shows the window of the address. */
       malformed(remoteAddress, reason) {

@@ -23,7 +23,7 @@ const UNANSWERED = new Set<string>(['unreachable', 'full', 'timeout'])
  * clients cannot extend.
  */
 export function createMetrics({ rateLimiter, database, admissions, uploads, unread }: MetricsOptions) {
-  const { work, refused } = admissions
+  const { work } = admissions
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry })
@@ -128,7 +128,7 @@ export function createMetrics({ rateLimiter, database, admissions, uploads, unre
     registers,
     collect() {
       this.reset()
-      this.inc(work.figures.shed + uploads.figures.givenUp + refused.figures.shed)
+      this.inc(work.figures.shed + uploads.figures.givenUp)
     },
   })
   new Gauge({
@@ -138,8 +138,8 @@ export function createMetrics({ rateLimiter, database, admissions, uploads, unre
     registers,
     collect() {
       this.set({ state: 'uploading' }, uploads.figures.holdings)
-      this.set({ state: 'waiting' }, work.figures.waiting + refused.figures.waiting)
-      this.set({ state: 'working' }, work.figures.inside + refused.figures.inside)
+      this.set({ state: 'waiting' }, work.figures.waiting)
+      this.set({ state: 'working' }, work.figures.inside)
     },
   })
   new Gauge({

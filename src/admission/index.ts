@@ -7,10 +7,7 @@ import { FairQueue, type QueueLimits } from './queue.js'
 export { LARGE_SHARE, type Slot } from './queue.js'
 
 /** Of a gateway. More requests at work are not served faster, but make each turn of the event loop longer. */
-export const ADMISSION_LIMITS: Record<'work' | 'refused', QueueLimits> = {
-  work: { room: 128, share: 32, waiting: 10_000, releasesStuck: true },
-  refused: { room: 32, share: 1, waiting: 10_000 },
-}
+export const ADMISSION_LIMITS: QueueLimits = { room: 128, share: 32, waiting: 10_000 }
 
 /** How many requests may be at work while connections wait to be accepted. */
 const CROWDED_ROOM = 8
@@ -19,16 +16,13 @@ const CROWDED_ROOM = 8
 export class Admissions {
   /** Requests at work. */
   readonly work: FairQueue
-  /** GraphQL requests of keys that are refused anyway, one at a time: a document is parsed before it is refused. */
-  readonly refused: FairQueue
   readonly #crowd: Crowd
   /** By key: the end of its ban or of the window that had nothing left, as of its latest response. */
   readonly #refusedUntil = new LRUCache<number, number>({ max: 10_000 })
 
   constructor(limits = ADMISSION_LIMITS) {
     this.#crowd = new Crowd(() => this.work.serve())
-    this.work = new FairQueue(limits.work, () => (this.#crowd.isWaiting ? CROWDED_ROOM : limits.work.room))
-    this.refused = new FairQueue(limits.refused)
+    this.work = new FairQueue(limits, () => (this.#crowd.isWaiting ? CROWDED_ROOM : limits.room))
   }
 
   /** Must be called for each accepted connection. */
@@ -36,7 +30,7 @@ export class Admissions {
     return this.#crowd.connected
   }
 
-  /** Whether a key is banned, or had nothing left in a window that has not ended. */
+  /** Whether a key is banned, as far as this gateway knows, or had nothing left in a window that has not ended. */
   isRefused({ key }: Caller): boolean {
     return Math.max(key.bannedUntil?.getTime() ?? 0, this.#refusedUntil.get(key.id) ?? 0) > Date.now()
   }

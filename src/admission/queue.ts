@@ -8,8 +8,6 @@ export interface QueueLimits {
   share: number
   /** Requests that may wait, of all keys; one key may have half as many. */
   waiting: number
-  /** Whether a request gives up its slot after about a second in which the process had little to do. */
-  releasesStuck?: boolean
 }
 
 /** What the operations inside may cost together that cost more than 1, and those of one key. It bounds their memory. */
@@ -92,8 +90,8 @@ export class FairQueue {
   #utilization = performance.eventLoopUtilization()
   #clock: NodeJS.Timeout | undefined
 
-  /** @param roomNow how many requests may be inside for the moment; default: as many as the limits say */
-  constructor(limits: QueueLimits, roomNow = () => limits.room) {
+  /** @param roomNow how many requests may be inside for the moment */
+  constructor(limits: QueueLimits, roomNow: () => number) {
     this.#limits = limits
     this.#roomNow = roomNow
   }
@@ -192,7 +190,7 @@ export class FairQueue {
 
   readonly #endTick = (): void => {
     this.#tick++
-    if (this.#limits.releasesStuck) this.#releaseStuck()
+    this.#releaseStuck()
     for (const waiting of this.#waiting) {
       if (this.#tick - waiting.since < TICKS) break
       this.#stopWaiting(waiting)

@@ -24,9 +24,11 @@ export const storedSecret = (key: string) => ({ prefix: key.slice(0, 17), hash: 
 
 export const hashSecret = (secret: string) => hash('sha256', secret, 'hex')
 
+/** Whether a text looks like a secret. */
+export const hasForm = (text: string) => /^petstore_[0-9a-f]{48}$/.test(text)
+
 /** Whether a text has the form and the checksum of a secret. */
-export const isSecret = (text: string) =>
-  /^petstore_[0-9a-f]{48}$/.test(text) && checksum(text.slice(0, -8)) === text.slice(-8)
+export const isSecret = (text: string) => hasForm(text) && checksum(text.slice(0, -8)) === text.slice(-8)
 
 /** Whether the moment of a key's row has come: its revocation, or the end of the key or of its ban. */
 export const isOver = (end: Date | null) => end !== null && end.getTime() <= Date.now()

@@ -3,7 +3,7 @@ import { inTime } from '../deadline.js'
 import { unavailable } from '../http/errors.js'
 import type { HttpRequest, RequestHead } from '../http/request.js'
 import { type RateLimiter, type RateLimitResult, refusalMessage } from '../rate-limit/index.js'
-import { addressSubject, isSecret, keySubject, windowSeconds } from './api-key.js'
+import { addressSubject, hasForm, isSecret, keySubject, windowSeconds } from './api-key.js'
 import type { ApiKeyCache, Found } from './api-key-cache.js'
 import type { Caller } from './caller.js'
 import { Lookups } from './lookups.js'
@@ -25,10 +25,12 @@ function readSecrets({ rawHeaders }: RequestHead): string[] {
 }
 
 /** Why a key is not valid, without a hint that would help to guess one. */
-const invalidKey = (secret: string) =>
-  isSecret(secret)
-    ? 'The API key is unknown, revoked or expired.'
+function invalidKey(secret: string): string {
+  if (isSecret(secret)) return 'The API key is unknown, revoked or expired.'
+  return hasForm(secret)
+    ? 'The check digits of the API key do not match: it was altered, or not copied whole.'
     : 'The API key is incomplete or mistyped: a key is "petstore_" and 48 hexadecimal digits.'
+}
 
 export interface AuthenticationOptions {
   apiKeys: ApiKeyCache

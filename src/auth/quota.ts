@@ -37,6 +37,13 @@ export function createQuota({ apiKeys, rateLimiter }: { apiKeys: ApiKeyCache; ra
   /** By subject: what the decisions that are on their way will take. */
   const deciding = new Map<string, number>()
 
+  /** Whether the next decision will refuse everything that costs something: the key is banned, or has nothing left. */
+  async function isUsedUp({ key, subject }: Caller): Promise<boolean> {
+    if (bannedUntil(key) > Date.now()) return true
+    const { outcome, windows } = await rateLimiter.consume(subject, 0)
+    return outcome === 'banned' || windows.some(({ remaining }) => remaining === 0)
+  }
+
   /** Whether the next decision will allow a request as far as this gateway knows, whatever those before it take. */
   function isForeseen({ key, subject }: Caller, { units }: Cost): boolean {
     if (units === 0 || bannedUntil(key) > Date.now()) return false
@@ -89,7 +96,7 @@ export function createQuota({ apiKeys, rateLimiter }: { apiKeys: ApiKeyCache; ra
     return { decision, refusal: new ApiError('invalid_request', message) }
   }
 
-  return { take, isForeseen }
+  return { take, isForeseen, isUsedUp }
 }
 
 const bannedUntil = (key: Caller['key']) => key.bannedUntil?.getTime() ?? 0

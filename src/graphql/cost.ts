@@ -10,15 +10,15 @@ import {
 import type { ListCost } from '../../schema/plugin.js'
 import { operations } from '../../schema/rest-operations.js'
 import { DEFAULT_LIMIT, MAX_LIMIT } from '../../schema/validation.js'
-import type { Fields, SelectedField, Selections } from '../execute/selections.js'
+import type { SelectedField, Selections } from '../execute/selections.js'
 
 export const MAX_OBJECTS = 10_000
 export const MAX_TOTALS = 100
+/** Fields that an operation may complete: its objects may have this many, aliases counted. */
+export const MAX_COMPLETED = 100_000
 /** The weight of objects that a unit of the quota buys. */
 const OBJECTS_PER_UNIT = 100
 const SCALARS_PER_WEIGHT = 10
-/** A total may have to count a whole index. */
-const WEIGHT_OF_TOTAL = 100
 
 const isFree = (field: string) =>
   field === '__typename' || operations.find(({ name }) => name === field)?.rest.cost === 0
@@ -37,23 +37,27 @@ export interface Cost {
   objects: number
   /** The totals of connections that it asks for. */
   totals: number
+  /** The fields that it may complete: each response key, in each object that it is selected from. */
+  completed: number
   /** Whether it is the same for all variables. */
   isConstant: boolean
 }
 
 /** The cost of an operation on a root that the schema does not have. */
-const UNKNOWN_COST: Cost = { units: 1, fields: 0, objects: 0, totals: 0, isConstant: true }
+const UNKNOWN_COST: Cost = { units: 1, fields: 0, objects: 0, totals: 0, completed: 0, isConstant: true }
 
 interface Measured {
-  /** Scalar fields of each object of the selection. */
+  /** Scalar fields of each object of the selection, computed ones with their weights. */
   scalars: number
-  /** Objects below each object, their weight, and totals. */
+  /** Objects below each object, their weight, totals, and all fields. */
   objects: number
   weight: number
   totals: number
+  completed: number
 }
 
-const NOTHING: Measured = { scalars: 0, objects: 0, weight: 0, totals: 0 }
+const NOTHING: Measured = { scalars: 0, objects: 0, weight: 0, totals: 0, completed: 0 }
+const FIELD: Measured = { ...NOTHING, completed: 1 }
 
 const sum = (parts: Measured[]): Measured =>
   parts.reduce(
@@ -62,16 +66,18 @@ const sum = (parts: Measured[]): Measured =>
       objects: all.objects + part.objects,
       weight: all.weight + part.weight,
       totals: all.totals + part.totals,
+      completed: all.completed + part.completed,
     }),
     NOTHING,
   )
 
 /** Objects of which each is measured. */
-const times = (size: number, { scalars, objects, weight, totals }: Measured): Measured => ({
+const times = (size: number, { scalars, objects, weight, totals, completed }: Measured): Measured => ({
   scalars: 0,
   objects: size * (1 + objects),
   weight: size * (Math.max(1, Math.ceil(scalars / SCALARS_PER_WEIGHT)) + weight),
   totals: size * totals,
+  completed: size * completed,
 })
 
 /**
@@ -105,12 +111,16 @@ export function costOf(
       case Kind.VARIABLE: {
         isConstant = false
         const { value: name } = node.name
-        if (Object.hasOwn(values, name)) return values[name]
+        if (Object.hasOwn(values, name)) return values[name] ?? undefined
         return read(operation.variableDefinitions?.find(({ variable }) => variable.name.value === name)?.defaultValue)
       }
+      // A null argument counts as absent.
+      case Kind.NULL:
+      case undefined:
+        return undefined
       default:
         // Any other value sizes nothing, but is there.
-        return node && null
+        return Number.NaN
     }
   }
 
@@ -128,58 +138,95 @@ export function costOf(
   function pageSize(node: FieldNode, { ids: name, isConnection }: ListCost) {
     const ids = argument(node, name)
     const given = isConnection ? (argument(node, 'first') ?? argument(node, 'last')) : argument(node, 'limit')
-    const asked = given === undefined || (isConnection && given === null) ? DEFAULT_LIMIT : given
-    const size = isLimit(asked) ? asked : MAX_LIMIT
-    return Math.max(1, Math.min(ids == null ? size : Array.isArray(ids) ? ids.length : 1, cap))
+    const size = given === undefined ? DEFAULT_LIMIT : isLimit(given) ? given : MAX_LIMIT
+    return Math.min(ids === undefined ? size : Array.isArray(ids) ? ids.length : 1, cap)
   }
 
-  const measured = selections.fold((fields) => measure(fields), includes)
+  /** What is selected below objects, of their edges, and of connections: of equal selections once. */
+  const objects = selections.fold((fields) => measure(fields.values()), includes)
+  const edges = selections.fold((fields) => sum(Array.from(fields.values(), measureInEdge)), includes)
+  const connections = selections.fold((fields) => measureOfConnection([...fields.values()]), includes)
 
-  const below = (selected: SelectedField[]) => [...measured.expand(selections.below(selected)).values()]
-  const named = (fields: SelectedField[][], name: string) => fields.filter(([field]) => field?.node.name.value === name)
+  /** A field of an edge counts as one of its node. */
+  const measureInEdge = (selected: SelectedField[]): Measured =>
+    selected[0]?.node.name.value === 'node'
+      ? sum([FIELD, objects.of(selections.below(selected))])
+      : measureField(selected, new Set())
 
-  /** A connection counts as its list: its items once, however many ways lead to them; and totals. */
+  /**
+   * A connection counts as its list: its items once, weighed by what is selected of them, however many ways lead to them;
+   * and totals. Its own scalars, with those of `pageInfo`, count only if they are many.
+   */
+  function measureOfConnection(fields: SelectedField[][]) {
+    let [items, own, isRead] = [NOTHING, NOTHING, false]
+    for (const field of fields) {
+      const definition = selections.definitionOf(field[0] as SelectedField)
+      const name = definition?.name
+      isRead ||= name === 'edges' || name === 'nodes' || name === 'pageInfo'
+      own = sum([own, FIELD])
+      if (name === 'edges') items = sum([items, edges.of(selections.below(field))])
+      else if (name === 'nodes') items = sum([items, objects.of(selections.below(field))])
+      else if (name === 'pageInfo') own = sum([own, objects.of(selections.below(field))])
+      else if (name === 'totalCount') {
+        const weight = (definition?.extensions.weight ?? 1) / SCALARS_PER_WEIGHT
+        own = sum([own, { ...NOTHING, weight, totals: 1 }])
+      } else own = sum([own, { ...NOTHING, scalars: 1 }])
+    }
+    const few = own.scalars <= SCALARS_PER_WEIGHT
+    const weight = own.weight + (few ? 0 : Math.ceil(own.scalars / SCALARS_PER_WEIGHT))
+    return { items, isRead, own: { ...own, scalars: 0, weight } }
+  }
+
   function measureConnection(selected: SelectedField[], size: number): Measured {
-    const fields = below(selected)
-    const [edges, nodes, totals] = [named(fields, 'edges'), named(fields, 'nodes'), named(fields, 'totalCount').length]
-    const items = [...edges.flatMap((edge) => named(below(edge), 'node')), ...nodes]
-    const counted = { scalars: 0, objects: 0, weight: WEIGHT_OF_TOTAL * totals, totals }
-    if (edges.length + nodes.length + named(fields, 'pageInfo').length === 0) return counted
-    return sum([times(size, sum(items.map((fields) => measured.of(selections.below(fields))))), counted])
+    const { items, isRead, own } = connections.of(selections.below(selected))
+    return sum([own, isRead ? times(size, items) : own.weight === 0 ? times(1, NOTHING) : NOTHING])
   }
 
-  function measureField(selected: SelectedField[]): Measured {
+  /** @param computed the fields of the object that were measured already and are computed once */
+  function measureField(selected: SelectedField[], computed: Set<string>): Measured {
     const [field] = selected as [SelectedField]
     const definition = selections.definitionOf(field)
-    if (!definition || !isCompositeType(getNamedType(definition.type))) return { ...NOTHING, scalars: 1 }
+    if (!definition || !isCompositeType(getNamedType(definition.type))) {
+      const { name = '', extensions } = definition ?? {}
+      const scalars = computed.has(name) ? 1 : (extensions?.weight ?? 1)
+      computed.add(name)
+      return { ...FIELD, scalars }
+    }
     // The objects of introspection are not counted: its limits bound them.
-    if (definition.name.startsWith('__')) return NOTHING
+    if (definition.name.startsWith('__')) return FIELD
     const { list } = definition.extensions
     const size = list ? pageSize(field.node, list) : 1
-    if (list?.isConnection) return measureConnection(selected, size)
-    return times(size, measured.of(selections.below(selected)))
+    if (list?.isConnection) return sum([FIELD, measureConnection(selected, size)])
+    return sum([FIELD, times(size, objects.of(selections.below(selected)))])
   }
 
-  const measure = (fields: Fields | SelectedField[][]): Measured => sum(Array.from(fields.values(), measureField))
+  function measure(fields: Iterable<SelectedField[]>): Measured {
+    const computed = new Set<string>()
+    return sum(Array.from(fields, (selected) => measureField(selected, computed)))
+  }
 
-  const fields = [...measured.expand([root]).values()]
+  const fields = [...objects.expand([root]).values()]
   const paid = fields.filter(([field]) => !isFree((field as SelectedField).node.name.value))
-  const { objects, weight, totals } = measure(paid)
+  const { weight, totals, completed, objects: size } = measure(paid)
   const units = Math.max(paid.length, Math.ceil(weight / OBJECTS_PER_UNIT))
   // An empty selection is not free: it costs as much as a selection of one field.
   const least = paid.length === 0 && fields.length > 0 ? 0 : 1
-  return { units: Math.max(least, units), fields: paid.length, objects, totals, isConstant }
+  return { units: Math.max(least, units), fields: paid.length, objects: size, totals, completed, isConstant }
 }
+
+/** Limits that a refusal can name, the largest first. Each costs a walk over the document. */
+const NAMED_LIMITS = [90, 80, 70, 60, 50, 40, 30, 20, 10, 5, 2, 1]
 
 /** Which `limit` in every list makes an operation fit, as a sentence. */
 export function fittingLimit(fits: (limit: number) => boolean): string {
-  let [fitting, over] = [0, MAX_LIMIT]
-  while (over - fitting > 1) {
-    const limit = Math.floor((fitting + over) / 2)
-    if (fits(limit)) fitting = limit
-    else over = limit
+  let [first, end] = [0, NAMED_LIMITS.length]
+  while (first < end) {
+    const middle = (first + end) >> 1
+    if (fits(NAMED_LIMITS[middle] as number)) end = middle
+    else first = middle + 1
   }
-  return fitting > 0
-    ? `It would fit with a limit of ${fitting} in every list (in connections: first or last).`
-    : 'It would not fit with any limit of its lists: select fewer fields.'
+  const limit = NAMED_LIMITS[first]
+  return limit === undefined
+    ? 'It would not fit with any limit of its lists: select fewer fields.'
+    : `It would fit with a limit of ${limit} in every list (in connections: first or last).`
 }

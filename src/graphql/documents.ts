@@ -14,6 +14,7 @@ import { operations } from '../../schema/rest-operations.js'
 import { type ExecutionRequest, MAX_PLANS, prepare } from '../execute/executor.js'
 import { DocumentLimitError, Selections } from '../execute/selections.js'
 import { type Cost, costOf, fittingLimit, type Variables } from './cost.js'
+import { hasFewFields, isShort } from './free.js'
 import { assertWithinLimits, MAX_BYTES, MAX_TOKENS } from './limits.js'
 import { type Validation, validateDocument } from './validate.js'
 import { createVariables } from './variables.js'
@@ -68,12 +69,14 @@ function nameOf(selections: Selections, operation: OperationDefinitionNode): str
 export class KnownDocument {
   readonly node: DocumentNode
   readonly selections: Selections
+  readonly isShort: boolean
   readonly #operations = new Map<string | undefined, KnownOperation>()
   #validation?: Validation
 
   /** @throws ApiError invalid_request (a limit), GraphQLError (a syntax error) */
   constructor(schema: GraphQLSchema, source: string) {
     this.node = parseWithinLimits(source)
+    this.isShort = isShort(source)
     this.selections = new Selections(schema, this.node)
     assertWithinLimits(this.selections)
   }
@@ -137,6 +140,13 @@ export class KnownOperation {
     return cost
   }
 
+  /** Whether it is small and valid, and selects nothing but what is free. */
+  isFree(variables: Variables): boolean {
+    const { isShort, selections } = this.#document
+    if (!isShort || !hasFewFields(selections, this.definition)) return false
+    return this.cost(variables).units === 0 && this.#document.errors.length === 0
+  }
+
   /** The row that a mutation changes, as its arguments name it; undefined if they do not. */
   row(variables: Variables): string | undefined {
     const [node] = this.definition.selectionSet.selections
@@ -173,10 +183,21 @@ const BYTES_PER_TOKEN = 700
 const BYTES_PER_SELECTION = 1_000
 /** What the documents in the cache may take in memory, in bytes. */
 const MAX_CACHED_BYTES = 67_108_864
+/** Those of free operations have a share of their own, so that nobody drops the documents of others for nothing. */
+const MAX_FREE_CACHED_BYTES = MAX_CACHED_BYTES / 16
+
+const createCache = (maxSize: number) =>
+  new LRUCache<string, KnownDocument>({ maxSize, sizeCalculation: (document) => document.weight })
 
 /** The documents that clients send repeatedly, each parsed once. */
-export const createDocumentCache = () =>
-  new LRUCache<string, KnownDocument>({
-    maxSize: MAX_CACHED_BYTES,
-    sizeCalculation: (document) => document.weight,
-  })
+export function createDocumentCache() {
+  const paid = createCache(MAX_CACHED_BYTES)
+  const free = createCache(MAX_FREE_CACHED_BYTES)
+  return {
+    get: (source: string) => paid.get(source) ?? free.get(source),
+    keep(source: string, document: KnownDocument, isFree: boolean) {
+      const cache = isFree ? free : paid
+      if (!cache.has(source)) cache.set(source, document)
+    },
+  }
+}

@@ -1,10 +1,11 @@
 import { trace } from '@opentelemetry/api'
-import { type ExecutionResult, GraphQLError, type GraphQLFormattedError, type GraphQLSchema } from 'graphql'
+import { GraphQLError, type GraphQLFormattedError, type GraphQLSchema } from 'graphql'
 import { createYoga, type Plugin } from 'graphql-yoga'
 import type { Context } from '../../schema/context.js'
 import { ApiError, type ErrorCode } from '../../schema/errors.js'
 import { type Caller, type QuotaDecision, requireWriteAccess } from '../auth/index.js'
-import { type Cancelled, ResponseTooLong } from '../execute/executor.js'
+import { type Cancelled, type Executed, responseTooLong } from '../execute/executor.js'
+import { isTurnOver } from '../execute/pace.js'
 import type { CreateResolverContext } from '../execute/resolver-context.js'
 import { DocumentLimitError } from '../execute/selections.js'
 import type { Body } from '../http/body.js'
@@ -15,8 +16,9 @@ import { type Idempotency, readIdempotencyKey } from '../idempotency/index.js'
 import type { Logger } from '../log.js'
 import type { ReadRequest, Result } from '../outcome.js'
 import { inSpan } from '../tracing.js'
-import { MAX_OBJECTS, MAX_TOTALS, type Variables } from './cost.js'
+import { MAX_COMPLETED, MAX_OBJECTS, MAX_TOTALS, type Variables } from './cost.js'
 import { createDocumentCache, KnownDocument, type KnownOperation } from './documents.js'
+import { isShort, MAX_FREE_REQUEST } from './free.js'
 import { type GraphqlParameters, readParameters } from './parameters.js'
 
 /** The longest response, in bytes. That of a mutation is cut off much later: its change was made. */
@@ -34,12 +36,6 @@ export interface GraphqlOptions {
   log: Logger
   deadlineMs?: number
 }
-
-const responseTooLong = (figure = '') =>
-  new ApiError(
-    'invalid_request',
-    `The response would be longer than the allowed ${MAX_RESPONSE} bytes${figure}. Select fewer fields or smaller pages.`,
-  )
 
 const interrupted = (message: string) => new ApiError('unavailable', message, unavailable().headers)
 
@@ -59,8 +55,7 @@ interface Admitted {
 }
 
 /** An error that is not about the values of a request, but about the request itself: it comes before the quota. */
-const isBeforeQuota = (error: unknown) =>
-  error instanceof DocumentLimitError || (error instanceof ApiError && [405, 413, 415].includes(error.status))
+const isBeforeQuota = (error: unknown) => error instanceof ApiError && [405, 413, 415].includes(error.status)
 
 const isMutation = ({ operation }: Pick<Call, 'operation'>) => operation.definition.operation === 'mutation'
 
@@ -74,6 +69,7 @@ const useKnownDocuments: Plugin<Context & { call: Call; cancelled: Cancelled }> 
         call.operation.execute(variableValues as Variables, {
           contextValue,
           cancelled,
+          isTurnOver,
           maxLength: isMutation(call) ? MAX_MUTATION_RESPONSE : MAX_RESPONSE,
         }),
       ),
@@ -98,22 +94,30 @@ export function createGraphql(options: GraphqlOptions) {
     logging: false,
   })
 
-  function readCall(request: HttpRequest, body: Body): Call {
-    const parameters = readParameters(request, body)
-    const document = documents.get(parameters.query) ?? new KnownDocument(schema, parameters.query)
-    return { request, body, parameters, document, operation: document.operation(parameters.operationName) }
+  function readCall(request: HttpRequest, body: Body, isUsedUp: boolean): Call {
+    const parameters = readParameters(request, body, isUsedUp ? MAX_FREE_REQUEST : undefined)
+    const { query, operationName } = parameters
+    if (isUsedUp && !isShort(query)) throw unavailable()
+    const document = documents.get(query) ?? new KnownDocument(schema, query)
+    return { request, body, parameters, document, operation: document.operation(operationName) }
   }
 
-  /** The operation and its cost. One that cannot run costs one unit. */
-  function read(request: HttpRequest, body: Body): ReadRequest {
+  /**
+   * The operation and its cost. One that cannot run costs one unit.
+   *
+   * @param isUsedUp the quota refuses all but a free operation: nothing else is read
+   */
+  function read(request: HttpRequest, body: Body, isUsedUp: boolean): ReadRequest {
     let operationName: string | undefined
     try {
-      const call = readCall(request, body)
+      const call = readCall(request, body, isUsedUp)
       const { document, operation, parameters } = call
       operationName = operation.name
       trace.getActiveSpan()?.setAttribute('graphql.operation.type', operation.definition.operation)
       const { variables } = parameters
-      const { units, objects, totals } = operation.cost(variables)
+      const isFree = operation.isFree(variables)
+      if (isUsedUp && !isFree) throw unavailable()
+      const { units, objects, totals, completed } = operation.cost(variables)
       if (totals > MAX_TOTALS)
         throw new DocumentLimitError(
           `The operation asks for ${totals} totals of connections; at most ${MAX_TOTALS} are allowed. Ask for totalCount below fewer objects.`,
@@ -124,16 +128,21 @@ export function createGraphql(options: GraphqlOptions) {
           `The operation could return ${objects} objects; at most ${MAX_OBJECTS} are allowed. ${fitting}`,
         )
       }
+      if (completed > MAX_COMPLETED) {
+        const fitting = operation.fittingLimit(variables, (cost) => cost.completed <= MAX_COMPLETED)
+        throw new DocumentLimitError(
+          `The operation could complete ${completed} fields; at most ${MAX_COMPLETED} are allowed, those of each item of a list counted. ${fitting}`,
+        )
+      }
       return {
         operationName,
-        // Only what can run is free.
-        units: units === 0 && document.errors.length > 0 ? 1 : units,
+        units: isFree ? 0 : Math.max(1, units),
         advice: (most) => operation.fittingLimit(variables, (cost) => cost.units <= most),
         isRead: !isMutation(call),
         run(caller, quota) {
           const { query } = parameters
           const isValid = inSpan('validate', () => document.errors.length === 0)
-          if (units > 0 && isValid && !documents.has(query)) documents.set(query, document)
+          if (isValid) documents.keep(query, document, isFree)
           return run(call, { caller, quota })
         },
       }
@@ -152,10 +161,9 @@ export function createGraphql(options: GraphqlOptions) {
     const { request } = call
     if (isMutation(call)) return mutate(call, admitted)
     const executed = await execute(call, admitted)
-    if (executed.errors?.some(({ originalError }) => originalError instanceof ResponseTooLong)) throw responseTooLong()
     const result = resultOf(executed, request)
     const bytes = Buffer.byteLength(result.response.body as string)
-    if (bytes > MAX_RESPONSE) throw responseTooLong(` (it has ${bytes})`)
+    if (bytes > MAX_RESPONSE) throw responseTooLong(MAX_RESPONSE, ` (it has ${bytes})`)
     return result
   }
 
@@ -204,7 +212,7 @@ export function createGraphql(options: GraphqlOptions) {
       { params: call.parameters, request: undefined as unknown as Request },
       Object.assign(createContext(caller, quota, transaction), { call, cancelled }),
     )
-    return result as ExecutionResult
+    return result as Executed
   }
 
   /** The first errors as GraphQL shows them: where each happened, the catalogue's code and status; and how many more. */
@@ -218,11 +226,11 @@ export function createGraphql(options: GraphqlOptions) {
     return more === 0 ? shown : [...shown, { message: `There are ${more} more errors.`, extensions }]
   }
 
-  function resultOf(executed: ExecutionResult, request: HttpRequest): Result {
+  function resultOf(executed: Executed, request: HttpRequest): Result {
     const { errors } = executed
     const mediaType = graphqlMediaType(request)
     const headers: Record<string, string> = { 'content-type': `${mediaType}; charset=utf-8` }
-    if (!errors) return { response: jsonResponse(JSON.stringify(executed), 200, headers) }
+    if (!errors) return { response: jsonResponse(bodyOf(executed), 200, headers) }
     const shown = publicErrors(errors, request)
     const codes = shown.map(({ extensions }) => extensions?.code as ErrorCode)
     const [refusal] = codes
@@ -232,10 +240,18 @@ export function createGraphql(options: GraphqlOptions) {
       return { response: jsonResponse(JSON.stringify({ errors: shown }), 503, headers), refusal }
     // GraphQL over HTTP, section 6.4: the status of a request error shows in GraphQL's own media type alone.
     const status = !('data' in executed) && mediaType !== 'application/json' ? 400 : 200
-    return { response: jsonResponse(JSON.stringify({ ...executed, errors: shown }), status, headers), refusal }
+    return { response: jsonResponse(bodyOf(executed, shown), status, headers), refusal }
   }
 
   return { read }
 }
 
-const hasNoValue = ({ data }: ExecutionResult) => Object.values(data ?? {}).every((value) => value === null)
+/** The body of a response, errors first: they are what a reader looks for. */
+function bodyOf({ data }: Executed, errors?: readonly GraphQLFormattedError[]): string {
+  const parts = errors ? [`"errors":${JSON.stringify(errors)}`] : []
+  if (data) parts.push(`"data":{${Array.from(data, ([key, json]) => `${JSON.stringify(key)}:${json}`).join()}}`)
+  else if (data === null) parts.push('"data":null')
+  return `{${parts.join()}}`
+}
+
+const hasNoValue = ({ data }: Executed) => [...(data?.values() ?? [])].every((json) => json === 'null')

@@ -1,7 +1,8 @@
 import { ApiError } from '../../schema/errors.js'
 import { Problems, shownName, unknownNames, wrongValue } from '../../schema/problems.js'
 import type { Values } from '../../schema/values.js'
-import { type Body, MEDIA_TYPES, parseJson, readJson } from '../http/body.js'
+import { assertJson, type Body, MEDIA_TYPES, parseBody, parseJson } from '../http/body.js'
+import { unavailable } from '../http/errors.js'
 import type { HttpRequest } from '../http/request.js'
 
 /** The parameters of a GraphQL request (GraphQL over HTTP, section 5). */
@@ -56,16 +57,30 @@ function assertParameters(parameters: Values): asserts parameters is Values & Pi
   if (problems.refusal) throw problems.refusal
 }
 
+function parse(request: HttpRequest, body: Body, max: number): unknown {
+  const assertShort = ({ length }: string | Buffer) => {
+    if (length > max) throw unavailable()
+  }
+  switch (request.method) {
+    case 'GET':
+      assertShort(request.search)
+      return fromQuery(request.query)
+    case 'POST':
+      assertJson(request, body, MEDIA_TYPES.POST as string[])
+      assertShort(body)
+      return parseBody(body)
+  }
+  throw new ApiError('method_not_allowed', 'GraphQL takes GET and POST.', { allow: 'GET, HEAD, POST' })
+}
+
 /**
  * Reads the parameters from the query string of a GET or the body of a POST.
  *
- * @throws ApiError method_not_allowed, payload_too_large, unsupported_media_type, invalid_request
+ * @param max a longer one is not read
+ * @throws ApiError method_not_allowed, payload_too_large, unsupported_media_type, unavailable (it is not read), invalid_request
  */
-export function readParameters(request: HttpRequest, body: Body): GraphqlParameters {
-  const { method } = request
-  if (method !== 'GET' && method !== 'POST')
-    throw new ApiError('method_not_allowed', 'GraphQL takes GET and POST.', { allow: 'GET, HEAD, POST' })
-  const parameters = method === 'GET' ? fromQuery(request.query) : readJson(request, body, MEDIA_TYPES.POST as string[])
+export function readParameters(request: HttpRequest, body: Body, max = Number.POSITIVE_INFINITY): GraphqlParameters {
+  const parameters = parse(request, body, max)
   if (!isObject(parameters))
     throw invalid(
       `${wrongValue('The body', parameters, 'must be a JSON object such as {"query": "{ quota { plan } }"}')}${Array.isArray(parameters) ? ' Send the operations of a batch one by one.' : ''}`,

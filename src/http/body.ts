@@ -3,7 +3,7 @@ import { parse as parseLossless } from 'lossless-json'
 import { ApiError } from '../../schema/errors.js'
 import { wrongValue } from '../../schema/problems.js'
 import type { Holding, MemoryRoom } from './memory-room.js'
-import type { HttpRequest, RequestHead } from './request.js'
+import type { HttpRequest } from './request.js'
 
 /** The bytes of a body, or why it could not be read. */
 export type Body = Buffer | ApiError
@@ -170,13 +170,23 @@ export function parseJson(text: string): unknown {
   return /\d{16}/.test(text) ? parseLossless(text, undefined, lossless) : value
 }
 
-/** @throws ApiError unsupported_media_type, invalid_request */
-function assertJson({ headers }: RequestHead, empty: boolean, types: readonly string[]) {
+/**
+ * Whether a body has arrived that may be JSON, by its size and its headers.
+ *
+ * @param types the media types that are accepted
+ * @throws ApiError payload_too_large, unsupported_media_type, invalid_request
+ */
+export function assertJson(
+  { head: { headers } }: HttpRequest,
+  body: Body,
+  types: readonly string[],
+): asserts body is Buffer {
+  if (body instanceof ApiError) throw body
   const contentType = headers['content-type'] ?? ''
   if (!types.includes(contentType)) {
     const [type = '', ...parameters] = contentType.toLowerCase().split(';')
     const charset = parameters.map((parameter) => /^charset="?([^"]*)/.exec(parameter.trim())?.[1]).find(Boolean)
-    if (empty && !type) throw new ApiError('invalid_request', 'A JSON body is required.')
+    if (body.length === 0 && !type) throw new ApiError('invalid_request', 'A JSON body is required.')
     if (!types.includes(type.trim()) || (charset && charset !== 'utf-8' && charset !== 'utf8'))
       throw new ApiError(
         'unsupported_media_type',
@@ -191,15 +201,14 @@ function assertJson({ headers }: RequestHead, empty: boolean, types: readonly st
     )
 }
 
-/**
- * The JSON in the body of a request.
- *
- * @param types the media types that are accepted
- * @throws ApiError payload_too_large, unsupported_media_type, invalid_request
- */
-export function readJson({ head }: HttpRequest, body: Body, types: readonly string[]): unknown {
-  if (body instanceof ApiError) throw body
-  assertJson(head, body.length === 0, types)
+/** The JSON in the body of a request: see assertJson. */
+export function readJson(request: HttpRequest, body: Body, types: readonly string[]): unknown {
+  assertJson(request, body, types)
+  return parseBody(body)
+}
+
+/** @throws ApiError invalid_request */
+export function parseBody(body: Buffer): unknown {
   try {
     return parseJson(utf8.decode(body))
   } catch (error) {

@@ -35,14 +35,18 @@ const ALLOWED = [
   'traceparent',
 ].join(', ')
 
+/** The longest list of headers that is repeated, in characters: proxies refuse a response with a long head. */
+const MAX_REPEATED = 1_024
+
 /** The answer to a CORS preflight (Fetch standard), which browsers keep for a day; undefined for any other request. */
 export function preflight({ method, head: { headers } }: HttpRequest): HttpResponse | undefined {
   if (method !== 'OPTIONS' || !headers.origin || headers['access-control-request-method'] === undefined) return
+  const named = headers['access-control-request-headers'] ?? ALLOWED
   return {
     status: 204,
     headers: {
       'access-control-allow-methods': 'GET, HEAD, POST, PATCH, DELETE, OPTIONS',
-      'access-control-allow-headers': headers['access-control-request-headers'] ?? ALLOWED,
+      'access-control-allow-headers': named.length > MAX_REPEATED ? ALLOWED : named,
       'access-control-max-age': '86400',
     },
   }

@@ -13,12 +13,12 @@ export const MAX_UNREAD = 67_108_864
  *
  * @param holder the key or the address that asked
  */
-export function watchUnread(res: ServerResponse, holder: string, room: MemoryRoom): void {
+export function watchUnread(res: ServerResponse, holder: string, room: MemoryRoom, stallMs = STALL_MS): void {
   const { socket, writableLength: bytes } = res
   if (!(socket instanceof Socket)) return
   const holding = { holders: [holder], bytes: 0, giveUp: () => res.destroy() }
   res.once('close', () => room.release(holding))
   // To Node, a part of a large write is progress too. It sets its own timeout again when all is written.
-  socket.setTimeout(STALL_MS)
+  socket.setTimeout(stallMs)
   room.hold(holding, bytes)
 }

@@ -5,6 +5,9 @@ export interface DeprecationOptions {
   sunset: Date
 }
 
+/** Whether a path names an id. Any other text names nothing, and can be longer than the headers that proxies accept. */
+const isId = (text: unknown) => /^\d{1,19}$/.test(String(text))
+
 /**
  * If the operation is deprecated: `Deprecation` (RFC 9745), `Sunset` (RFC 8594) and the links that explain them, for the
  * values of a path. Every response of the operation has these headers, refusals included.
@@ -16,7 +19,8 @@ export function setDeprecationHeaders(
   { baseUrl, sunset }: DeprecationOptions,
 ): void {
   if (!deprecation) return
-  const successor = baseUrl + fill(deprecation.successor, params)
+  const [list = ''] = deprecation.successor.split('?')
+  const successor = baseUrl + (Object.values(params).every(isId) ? fill(deprecation.successor, params) : list)
   const links = `<${baseUrl}/docs>; rel="deprecation"; type="text/html", <${successor}>; rel="successor-version"`
   headers.deprecation = `@${deprecation.since.getTime() / 1000}`
   headers.sunset = sunset.toUTCString()

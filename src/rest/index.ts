@@ -58,16 +58,16 @@ export async function createRest({ createContext, idempotency, baseUrl, sunset, 
   function responseOf(
     { operation }: Route,
     request: HttpRequest,
-    result: unknown,
+    body: string,
     { next, total }: Context,
   ): HttpResponse {
     const { rest, hasEtag } = operation
     if (rest.status === 204) return { status: 204, headers: {} }
-    const body = JSON.stringify(result)
     const response = jsonResponse(body, rest.status)
-    if (rest.location) response.headers.location = baseUrl + fill(rest.location, result as Record<string, unknown>)
+    if (rest.location) response.headers.location = baseUrl + fill(rest.location, JSON.parse(body))
     if (next) {
-      const query = new URLSearchParams(request.query)
+      // Values are short, white space around them aside.
+      const query = new URLSearchParams(Array.from(request.query, ([name, value]) => [name, value.trim()]))
       for (const [name, value] of Object.entries(next))
         value === undefined ? query.delete(name) : query.set(name, value)
       response.headers.link = `<${baseUrl}${request.path}?${query}>; rel="next"`
@@ -94,7 +94,7 @@ export async function createRest({ createContext, idempotency, baseUrl, sunset, 
       const contextValue = createContext(caller, quota, transaction)
       const { data, errors } = await inSpan('execute', () => execute({ contextValue, variables: args }))
       if (errors?.[0]) throw refusalOf(errors[0])
-      return { response: responseOf(route, request, data?.[name], contextValue) }
+      return { response: responseOf(route, request, data?.get(name) ?? 'null', contextValue) }
     }
     if (idempotencyKey !== undefined) {
       const keyed = { request, caller, body, operationName: operation.operationId }

@@ -32,7 +32,7 @@ export interface Input {
 function fromText(text: string, type: string): unknown {
   switch (type) {
     case 'Int64':
-      return /^-?\d+$/.test(text) ? BigInt(text) : text
+      return /^-?\d{1,19}$/.test(text) ? BigInt(text) : text
     case 'Int':
       return /^-?\d{1,15}$/.test(text) ? Number(text) : text
     case 'Boolean':
