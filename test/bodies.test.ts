@@ -1,29 +1,14 @@
 import { once } from 'node:events'
-import { connect, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type Gateway, useGateway } from './support/gateway.js'
 import { testDatabaseUrl } from './support/postgres.js'
+import { dial, statuses } from './support/sockets.js'
 
 /** Room for four bodies. */
 const uploadRoom = 131_072
-
-/** A connection that ends with the test. */
-async function dial(gateway: Gateway): Promise<Socket> {
-  const socket = connect((await gateway.listen()).port, '127.0.0.1')
-  onTestFinished(() => void socket.destroy())
-  socket.on('error', () => {})
-  await once(socket, 'connect')
-  return socket
-}
-
-/** The statuses of all answers until the connection closes. */
-async function statuses(socket: Socket): Promise<number[]> {
-  let text = ''
-  for await (const chunk of socket) text += chunk
-  return [...text.matchAll(/HTTP\/1\.1 (\d+) /g)].map(([, status]) => Number(status))
-}
 
 const head = (key: string, headers: string, path = '/categories') =>
   `POST ${path} HTTP/1.1\r\nHost: a\r\nX-API-Key: ${key}\r\nContent-Type: application/json\r\n${headers}\r\n`
@@ -82,28 +67,25 @@ describe('a body in many pieces', () => {
     ['that nobody needs', '/nowhere', '', 404],
     ['that is needed, and arrives whole', '/categories', '0\r\n\r\n', 413],
     ['that nobody needs, and arrives whole', '/nowhere', '0\r\n\r\n', 404],
-    // A machine that stalls for a second answers both at the same time.
-  ])(
-    '%s costs the connection, and its answer comes after those of others',
-    {
-      retry: 2,
-    },
-    async (_, path, end, status) => {
-      const gateway = await useGateway()
-      const socket = await dial(gateway)
-      const other = () => gateway.get('/healthz', { key: null })
-      await other()
-      let isAnswered = false
-      socket.once('data', () => {
-        isAnswered = true
-      })
-      const answered = statuses(socket)
-      socket.write(head(gateway.key, chunked, path) + '1\r\n \r\n'.repeat(2_000) + end)
-      await sleep(100)
-      expect([(await other()).status, isAnswered]).toEqual([200, false])
-      expect(await answered).toEqual([status])
-    },
-  )
+  ])('%s costs the connection, and its answer comes after those of others', async (_, path, end, status) => {
+    const gateway = await useGateway()
+    const socket = await dial(gateway)
+    const other = () => gateway.get('/healthz', { key: null })
+    await other()
+    let isAnswered = false
+    socket.once('data', () => {
+      isAnswered = true
+    })
+    const answered = statuses(socket)
+    socket.write(head(gateway.key, chunked, path) + '1\r\n \r\n'.repeat(2_000) + end)
+    let others = 0
+    for (; !isAnswered; others++) {
+      expect((await other()).status).toBe(200)
+      await sleep(10)
+    }
+    expect(others).toBeGreaterThan(5)
+    expect(await answered).toEqual([status])
+  })
 
   test('says how it must be sent, on both surfaces', async () => {
     const gateway = await useGateway()
@@ -126,14 +108,14 @@ describe('a body that is larger than allowed', () => {
     ['in chunks', chunked, inChunks('x'.repeat(5 * MB), 16_384)],
   ])('of 5 MB, %s, gets its 413 also if the client sends all of it before it reads', async (_, headers, body) => {
     const gateway = await useGateway()
-    const sockets = await Promise.all(Array.from({ length: 20 }, () => dial(gateway)))
-    const answers = sockets.map(async (socket) => {
+    // Each has two seconds, so that one after the other gets its answer on a busy machine too.
+    for (let i = 0; i < 20; i++) {
+      const socket = await dial(gateway)
       socket.pause()
       socket.write(head(gateway.key, headers))
       await new Promise((sent) => socket.write(body, sent))
-      return statuses(socket)
-    })
-    expect(await Promise.all(answers)).toEqual(new Array(20).fill([413]))
+      expect(await statuses(socket)).toEqual([413])
+    }
   })
 
   test('is refused by its length, before any of it is sent', async () => {
@@ -202,7 +184,7 @@ describe('if more bodies arrive than there is room for', () => {
       socket.write(`${head(key, length + headers)}{`)
       sockets.push(socket)
     }
-    await expect.poll(() => uploading(gateway), { timeout: 60_000 }).toBe(before + count)
+    await expect.poll(() => uploading(gateway)).toBe(before + count)
     return sockets
   }
 
@@ -229,7 +211,7 @@ describe('if more bodies arrive than there is room for', () => {
     expect((await gateway.get('/metrics', { key: null })).text).toMatch(/^petstore_shed_requests_total 1$/m)
     expect((await gateway.get('/quota', { key: ann.key })).body.minute.remaining).toBe(59)
     for (const socket of others) socket.destroy()
-    await expect.poll(() => uploading(gateway), { timeout: 60_000 }).toBe(0)
+    await expect.poll(() => uploading(gateway)).toBe(0)
   })
 
   test('the address with most of them loses one, also if each of its keys has only one', async () => {
@@ -255,7 +237,7 @@ describe('if more bodies arrive than there is room for', () => {
     await admin.query('BEGIN; LOCK TABLE "Category"')
     const stuck = post(gateway, gateway.key)
     const figures = async () => (await gateway.get('/metrics', { key: null })).text
-    await expect.poll(figures, { timeout: 10_000 }).toMatch(/^petstore_requests\{state="working"\} 1$/m)
+    await expect.poll(figures).toMatch(/^petstore_requests\{state="working"\} 1$/m)
     expect(await uploading(gateway)).toBe(0)
     await admin.query('COMMIT')
     expect(await stuck).toEqual([201])

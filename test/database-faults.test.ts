@@ -13,9 +13,6 @@ import { testDatabaseUrl } from './support/postgres.js'
 import { TcpProxy } from './support/proxy.js'
 import { watched } from './support/statements.js'
 
-/** What a client may wait, in milliseconds. */
-const IN_TIME = 3_500
-
 /** A gateway whose database is behind a proxy, and a connection of an administrator. */
 async function useGateway({ keyTtlMs, timeoutMs }: { keyTtlMs?: number; timeoutMs?: number } = {}) {
   const database = await openTestDatabase()
@@ -44,33 +41,18 @@ async function useGateway({ keyTtlMs, timeoutMs }: { keyTtlMs?: number; timeoutM
   return { gateway, database, proxy, admin, states, pet, category }
 }
 
-/** What a promise takes in milliseconds, without the time for which a busy machine did not let this process run. */
-async function timed<T>(promise: Promise<T>): Promise<[T, number]> {
-  const startedAt = performance.now()
-  let lost = 0
-  let tick = startedAt
-  const count = () => {
-    lost += Math.max(0, performance.now() - tick - 20)
-    tick = performance.now()
-  }
-  const ticks = setInterval(count, 10)
-  const result = await promise.finally(() => clearInterval(ticks))
-  count()
-  return [result, performance.now() - startedAt - lost]
-}
-
 /** The number of backends that wait for a lock. */
 const waitingForLocks = async (admin: pg.Client) =>
   (await admin.query(`SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`))
     .rowCount
 
+/** It returns although the database goes on to hang. `npm run test:faults` measures after how long. */
 async function expectUnavailable(request: Promise<Answer>) {
-  const [{ status, body, headers }, ms] = await timed(request)
+  const { status, body, headers } = await request
   const { code } = body.errors?.[0].extensions ?? body
   expect([status, code]).toEqual([503, 'unavailable'])
   expect(headers.get('retry-after')).toMatch(/^[1-9]\d*$/)
   expect(body).not.toHaveProperty('data')
-  expect(ms).toBeLessThan(IN_TIME)
 }
 
 const idempotent = { headers: { 'idempotency-key': 'one' } }
@@ -88,7 +70,7 @@ function many(request: () => Promise<Answer>) {
 }
 
 describe('a database that hangs', () => {
-  test('returns 503 in time on both surfaces, and is used again as soon as it answers', async () => {
+  test('returns 503 on both surfaces, and is used again as soon as it answers', async () => {
     const { gateway, proxy, states } = await useGateway()
     const { key: unseen } = await gateway.createKey()
     expect((await gateway.get('/readyz', { key: null })).status).toBe(200)
@@ -111,7 +93,7 @@ describe('a database that hangs', () => {
 
     proxy.resume()
     const answered = async () => (await gateway.get('/pets')).status
-    await expect.poll(answered, { timeout: 2_000, interval: 50 }).toBe(200)
+    await expect.poll(answered, { interval: 50 }).toBe(200)
     expect((await gateway.post('/categories', { name: 'Cats' }, idempotent)).status).toBe(201)
     expect((await gateway.get('/readyz', { key: null })).status).toBe(200)
     const messages = states.map(({ msg }) => msg)
@@ -127,9 +109,7 @@ describe('a database that hangs', () => {
     expect(await quota()).toBe(200)
     await sleep(60)
     proxy.hang()
-    const [statuses, ms] = await timed(Promise.all(Array.from({ length: 20 }, quota)))
-    expect(statuses).toEqual(new Array(20).fill(200))
-    expect(ms).toBeLessThan(2_000)
+    expect(await Promise.all(Array.from({ length: 20 }, quota))).toEqual(new Array(20).fill(200))
     vi.useFakeTimers({ toFake: ['Date'] })
     onTestFinished(() => void vi.useRealTimers())
     vi.setSystemTime(Date.now() + 290_000)
@@ -137,7 +117,7 @@ describe('a database that hangs', () => {
     vi.setSystemTime(Date.now() + 20_000)
     expect(await quota()).toBe(503)
     proxy.resume()
-    await expect.poll(quota, { timeout: 2_000 }).toBe(200)
+    await expect.poll(quota).toBe(200)
   })
 })
 
@@ -152,7 +132,7 @@ test('a key that is revoked while its row cannot be read is refused soon after t
   await database.prisma.apiKey.update({ where: { id: row.id }, data: { revokedAt: new Date() } })
   expect(await quota()).toBe(200)
   await proxy.restore()
-  await expect.poll(quota, { timeout: 20_000, interval: 50 }).toBe(401)
+  await expect.poll(quota, { interval: 50 }).toBe(401)
 })
 
 test('/readyz uses one connection for all probes, and finds a new one when it is closed', async () => {
@@ -195,7 +175,7 @@ test('an error without end or with values that JSON does not have is 500', () =>
 })
 
 describe.skipIf(!testDatabaseUrl)('PostgreSQL', () => {
-  test('with a locked table: requests that need it return 503 in time, and all others are served without delay', async () => {
+  test('with a locked table: requests that need it return 503, and all others are served without delay', async () => {
     const { gateway, admin, pet, states } = await useGateway()
     await admin.query('BEGIN; LOCK TABLE "Order"')
     const order = { petId: Number(pet.id) }
@@ -229,7 +209,7 @@ describe.skipIf(!testDatabaseUrl)('PostgreSQL', () => {
     const stalled = states.filter(({ msg }) => msg === 'the database does not answer these statements')
     expect(stalled.map(({ statements }) => statements)).toContain('SELECT Order')
     await admin.query('ROLLBACK')
-    await expect.poll(async () => (await gateway.get('/store/orders')).status, { timeout: 2_000 }).toBe(200)
+    await expect.poll(async () => (await gateway.get('/store/orders')).status).toBe(200)
   })
 
   test.each([
@@ -297,16 +277,16 @@ describe.skipIf(!testDatabaseUrl)('PostgreSQL', () => {
     const waiting = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
     // Not by the administrator, whose transaction sees the same statistics until its end.
     const count = async () => (await database.prisma.$queryRawUnsafe<object[]>(waiting)).length
-    await expect.poll(count, { timeout: 10_000 }).toBeGreaterThan(3)
+    await expect.poll(count).toBeGreaterThan(3)
     await proxy.cut()
-    await expect.poll(count, { timeout: 5_000 }).toBe(0)
+    await expect.poll(count).toBe(0)
     await Promise.all(stuck)
     await admin.query('ROLLBACK')
     await proxy.restore()
   })
 
-  test('with a table that stays locked: others are served without delay, also after the first stuck ones have failed', async () => {
-    const { gateway, admin, pet } = await useGateway({ keyTtlMs: 600_000 })
+  test('with a table that stays locked: others are served before the stuck ones fail, again and again', async () => {
+    const { gateway, admin, pet } = await useGateway({ keyTtlMs: 600_000, timeoutMs: 5_000 })
     await admin.query('BEGIN; LOCK TABLE "Order"')
     const order = { petId: Number(pet.id) }
     const others = [
@@ -314,25 +294,26 @@ describe.skipIf(!testDatabaseUrl)('PostgreSQL', () => {
       () => gateway.get('/categories/1'),
       () => gateway.patch('/inventory/1', { quantity: 1 }),
     ]
-    // A busy machine delays some rounds; what waits behind stuck statements is delayed in each. In the first round the
-    // gateway does not know yet that the table is locked.
-    let servedInTime = 0
-    for (let round = 0; round < 4; round++) {
-      const stuck: Promise<Answer>[] = []
+    // In the first round the gateway does not know yet that the table is locked.
+    for (let round = 0; round < 3; round++) {
+      let failed = 0
+      const stuck: Promise<number>[] = []
+      const send = async (request: Promise<Answer>) => {
+        const { status } = await request
+        failed++
+        return status
+      }
       for (let i = 0; i < 12; i++) {
-        stuck.push(gateway.get(`/store/orders?limit=${i + 1}`), gateway.post('/store/orders', order))
+        stuck.push(send(gateway.get(`/store/orders?limit=${i + 1}`)), send(gateway.post('/store/orders', order)))
         // In different turns of the event loop, so that they do not share connections.
         await sleep(1)
       }
-      const served = Promise.all(others.map((request) => request()))
-      const inTime = (await Promise.race([served, sleep(200)])) !== undefined
-      if (inTime && round > 0) servedInTime++
-      for (const { status } of await served) expect(status).toBe(200)
-      for (const { status } of await Promise.all(stuck)) expect(status).toBe(503)
+      for (const { status } of await Promise.all(others.map((request) => request()))) expect(status).toBe(200)
+      if (round > 0) expect(failed).toBeLessThan(stuck.length)
+      expect(new Set(await Promise.all(stuck))).toEqual(new Set([503]))
     }
-    expect(servedInTime).toBeGreaterThan(0)
     await admin.query('ROLLBACK')
-    await expect.poll(async () => (await gateway.get('/store/orders')).status, { timeout: 2_000 }).toBe(200)
+    await expect.poll(async () => (await gateway.get('/store/orders')).status).toBe(200)
   })
 
   test('ends the transaction of a gateway that it cannot reach, so that a retry on another gateway is soon performed', async () => {
@@ -342,11 +323,11 @@ describe.skipIf(!testDatabaseUrl)('PostgreSQL', () => {
     const order = { petId: Number(pet.id) }
     await admin.query('BEGIN; LOCK TABLE "Order"')
     const lost = gateway.post('/store/orders', order, idempotent)
-    await expect.poll(() => waitingForLocks(admin), { timeout: 10_000 }).toBe(1)
+    await expect.poll(() => waitingForLocks(admin)).toBe(1)
     proxy.hang()
     await admin.query('COMMIT')
     const retry = async () => (await other.post('/store/orders', order, { key: gateway.key, ...idempotent })).status
-    await expect.poll(retry, { timeout: 10_000, interval: 100 }).toBe(201)
+    await expect.poll(retry, { interval: 100 }).toBe(201)
     expect((await lost).status).toBe(503)
     expect(await database.prisma.order.count()).toBe(1)
   })
@@ -393,7 +374,7 @@ describe.skipIf(!testDatabaseUrl)('PostgreSQL', () => {
     const { gateway, database, admin, pet } = await useGateway()
     await admin.query(`BEGIN; SELECT FROM "Pet" WHERE id = ${pet.id} FOR UPDATE`)
     const sent = [1, 2, 3].map(() => write(gateway, Number(pet.id)))
-    await expect.poll(() => waitingForLocks(admin), { timeout: 10_000 }).toBeGreaterThan(0)
+    await expect.poll(() => waitingForLocks(admin)).toBeGreaterThan(0)
     await admin.query(terminate)
     await admin.query('COMMIT')
     expect((await Promise.all(sent)).map(({ status }) => status)).toEqual([503, 503, 503])
@@ -408,10 +389,10 @@ describe.skipIf(!testDatabaseUrl)('PostgreSQL', () => {
       const { gateway, database, proxy, admin, pet } = await useGateway()
       await admin.query(`BEGIN; SELECT FROM "Pet" WHERE id = ${pet.id} FOR UPDATE`)
       const sent = write(gateway, Number(pet.id))
-      await expect.poll(() => waitingForLocks(admin), { timeout: 10_000 }).toBe(1)
+      await expect.poll(() => waitingForLocks(admin)).toBe(1)
       proxy.hang()
       await admin.query('COMMIT')
-      await expect.poll(() => database.prisma.order.count(), { timeout: 10_000 }).toBe(1)
+      await expect.poll(() => database.prisma.order.count()).toBe(1)
       await proxy.cut()
       proxy.resume()
       await proxy.restore()
@@ -466,9 +447,7 @@ describe('forged keys', () => {
       expect((await gateway.get('/quota')).status).toBe(200)
       await sleep(20)
     }
-    const [{ status }, ms] = await timed(gateway.get('/quota', { key: unseen }))
-    expect(status).toBe(200)
-    expect(ms).toBeLessThan(IN_TIME)
+    expect((await gateway.get('/quota', { key: unseen })).status).toBe(200)
     await Promise.race([attack, sleep(3_000)])
     expect(statements.filter((sql) => sql.includes('"ApiKey"')).length).toBeLessThan(150)
     forged.length = 0

@@ -3,27 +3,20 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { resetStore } from './support/calls.js'
 import { openTestDatabase, type TestDatabase } from './support/database.js'
-import { openGateway, useGateway } from './support/gateway.js'
+import { openGateway, testRedisUrl, useGateway } from './support/gateway.js'
 import { TcpProxy } from './support/proxy.js'
-import { RedisServer, redisBinary } from './support/redis.js'
 import { watched } from './support/statements.js'
 
-describe.runIf(redisBinary)('while the decision of Redis is on its way', () => {
-  let redis: RedisServer
+describe.runIf(testRedisUrl)('while the decision of Redis is on its way', () => {
   let database: TestDatabase
   beforeAll(async () => {
-    redis = await RedisServer.reserve()
-    await redis.start()
     database = await openTestDatabase()
   })
-  afterAll(async () => {
-    await redis.kill()
-    await database.close()
-  })
+  afterAll(() => database.close())
 
   /** A gateway that waits for Redis as long as it takes, and a key of a few requests per minute. */
   async function open(minuteLimit: number, keyPrefix = randomUUID()) {
-    const proxy = await TcpProxy.open(redis.url)
+    const proxy = await TcpProxy.open(testRedisUrl as string)
     const { prisma, query: send, statements } = watched(database)
     const isSeen = (text: string) => /"(Pet|Category)"/.test(text)
     let ready = Promise.resolve()
@@ -118,7 +111,7 @@ describe.runIf(redisBinary)('while the decision of Redis is on its way', () => {
 
   test('a read that has begun and is refused shows what any refusal shows, and is not counted', async () => {
     const { gateway, key, keyPrefix, seen, proxy } = await open(20)
-    const other = await useGateway({ database: { ...database, close: async () => {} }, redisUrl: redis.url, keyPrefix })
+    const other = await useGateway({ database: { ...database, close: async () => {} }, keyPrefix })
     await Promise.all(Array.from({ length: 19 }, () => other.get('/quota/none', { key })))
     const refusal = await other.get('/pets/2', { key })
     expect(refusal.status).toBe(429)
@@ -140,7 +133,7 @@ describe.runIf(redisBinary)('while the decision of Redis is on its way', () => {
 
   test('a read that has begun and is refused counts as work until it ends', async () => {
     const { gateway, key, keyPrefix, seen, holdRows, proxy } = await open(20)
-    const other = await useGateway({ database: { ...database, close: async () => {} }, redisUrl: redis.url, keyPrefix })
+    const other = await useGateway({ database: { ...database, close: async () => {} }, keyPrefix })
     await Promise.all(Array.from({ length: 19 }, () => other.get('/quota/none', { key })))
     const working = async () =>
       /^petstore_requests\{state="working"\} (\d+)$/m.exec((await gateway.get('/metrics')).text)?.[1]

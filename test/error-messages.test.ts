@@ -335,7 +335,14 @@ describe('a refusal for its media type or its key says what was sent', () => {
   })
 
   test.each([
-    ['mistyped', 'petstore_1', /incomplete or mistyped/],
+    ['incomplete', createSecret().key.slice(0, -1), /a key is "petstore_" and 48 hexadecimal digits/],
+    ['of another form', 'PETSTORE_1', /a key is "petstore_" and 48 hexadecimal digits/],
+    ['made up', `petstore_${'0123456789abcdef'.repeat(3)}`, /check digits of the API key do not match: it was altered/],
+    [
+      'altered',
+      createSecret().key.replace(/.$/, (digit) => (digit === '0' ? '1' : '0')),
+      /check digits .* do not match/,
+    ],
     ['unknown', createSecret().key, /unknown, revoked or expired/],
   ])('a key that is %s', async (_, key, message) => {
     const { status, body } = await gateway.get('/pets', { key })

@@ -352,7 +352,7 @@ test(`${clients} clients on two gateways that each add 1 to one stock ${incremen
   )
   expect((await gateway.get('/inventory/1')).body.quantity).toBe(clients * increments)
   expect(refused).toBeGreaterThan(0)
-}, 60_000)
+})
 
 test('while stock is changed under a condition, the status that it depends on does not change', async () => {
   for (let round = 0; round < 10; round++) {

@@ -1,4 +1,3 @@
-import { readdirSync, readFileSync } from 'node:fs'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { seed } from '../prisma/seed.js'
 import { catalogue } from '../schema/errors.js'
@@ -7,6 +6,7 @@ import { EXAMPLE_TIME, exampleWindows } from '../schema/quota.js'
 import { DEFAULT_LIMIT, MAX_LIMIT, MAX_TOTAL } from '../schema/validation.js'
 import { ADMISSION_LIMITS, LARGE_SHARE } from '../src/admission/index.js'
 import { addressSubject } from '../src/auth/index.js'
+import { MAX_FREE_BYTES, MAX_FREE_REQUEST } from '../src/graphql/free.js'
 import { STALL_MS } from '../src/http/unread.js'
 import { MAX_ANSWER, MAX_KEY } from '../src/idempotency/index.js'
 import { readGuides } from '../src/openapi/guides.js'
@@ -14,21 +14,7 @@ import { stabilities } from '../src/openapi/operation.js'
 import { DAY_MS, GRACE_MS, STRIKES_MS, setRateLimitHeaders } from '../src/rate-limit/index.js'
 import { settings } from '../src/settings.js'
 import { type Gateway, openGateway } from './support/gateway.js'
-import { has, type Language, runPrograms } from './support/programs.js'
-
-const folder = 'docs/guides'
-const texts = new Map(
-  readdirSync(folder)
-    .sort((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10))
-    .map((file) => [file, readFileSync(`${folder}/${file}`, 'utf8')]),
-)
-const guide = (name: string) => [...texts].find(([file]) => file.endsWith(`-${name}.md`))?.[1] ?? ''
-
-/** The code blocks of a guide in a language. */
-const blocks = (text: string, language: string) =>
-  [...text.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)].flatMap(([, named, code = '']) =>
-    named === language ? [code] : [],
-  )
+import { blocks, guide, guides as texts } from './support/guides.js'
 
 /** The cells of each row of a guide's only table. */
 const table = (text: string) =>
@@ -48,88 +34,13 @@ const baseUrl = 'https://petstore.example/v1'
 const figure = new Intl.NumberFormat('en-US').format
 
 let gateway: Gateway
-let patient: Gateway
 beforeAll(async () => {
   gateway = await openGateway({ env: { BASE_URL: baseUrl } })
   await seed(gateway.prisma)
-  const database = { ...gateway.database, close: async () => {} }
-  patient = await openGateway({ env: { BASE_URL: baseUrl }, database, seconds: { minute: 2, day: 600, address: 2 } })
 })
-afterAll(async () => {
-  await patient.close()
-  await gateway.close()
-})
+afterAll(() => gateway.close())
 
-/** Runs examples unchanged, except that the base URL of the guides is replaced by that of a test gateway. */
-async function runExamples(language: Language, examples: string[], to: Gateway, key: string) {
-  const actual = `${(await to.listen()).url}/v1`
-  // Links in responses have the base URL of the guides too.
-  const follow = `const { fetch } = globalThis
-globalThis.fetch = (url, init) => fetch(typeof url === 'string' ? url.replace(process.env.DOCUMENTED, process.env.ACTUAL) : url, init)`
-  const programs = examples.map((example) => example.replaceAll(baseUrl, actual))
-  return runPrograms(language, language === 'JavaScript' ? [follow, ...programs] : programs, {
-    PETSTORE_KEY: key,
-    DOCUMENTED: baseUrl,
-    ACTUAL: actual,
-  })
-}
-
-describe.concurrent('the examples', () => {
-  test.skipIf(!has('Shell'))('in a shell', async () => {
-    const examples = [...texts.values()].flatMap((text) => blocks(text, 'sh'))
-    expect(examples.length).toBeGreaterThan(2)
-    const output = await runExamples('Shell', examples, gateway, gateway.key)
-    expect(output).toContain('"plan":"Enterprise"')
-    expect(output).toContain('{"data":{"pets":[{"name":"Rex"')
-    expect(output).toMatch(/304$/m)
-  })
-
-  test('that add to a stock: run at the same time, in any language, none is lost', async () => {
-    const stock = async () => (await gateway.get('/inventory/1')).body.quantity
-    const before = await stock()
-    const text = guide('caching-and-lost-updates')
-    const [, shell = ''] = blocks(text, 'sh')
-    const examples: [Language, string[]][] = [
-      ['Shell', [shell]],
-      ['JavaScript', blocks(text, 'js')],
-      ['Python', blocks(text, 'python')],
-    ]
-    const runnable = examples.filter(([language]) => has(language))
-    await Promise.all(runnable.map(([language, programs]) => runExamples(language, programs, gateway, gateway.key)))
-    // The test of all examples in a shell may have added one more.
-    expect((await stock()) - before).toBeGreaterThanOrEqual(runnable.length)
-  })
-
-  test('that reads all pages of a list', async () => {
-    const output = await runExamples('JavaScript', blocks(guide('lists'), 'js'), gateway, gateway.key)
-    expect(output.trim().split('\n')).toHaveLength(12)
-  })
-
-  test.skipIf(!has('Python'))('that place an order with an Idempotency-Key', async () => {
-    for (const [language, block] of [
-      ['JavaScript', 'js'],
-      ['Python', 'python'],
-    ] as const) {
-      const output = await runExamples(language, blocks(guide('safe-retries'), block), gateway, gateway.key)
-      expect(output).toMatch(/petId'?: 4/)
-    }
-  })
-
-  test('that back off: each waits after a 429 and is not banned', async () => {
-    const examples = blocks(guide('backing-off'), 'js')
-    expect(examples).toHaveLength(4)
-    const { key, row } = await patient.createKey({ plan: 'Enterprise', minuteLimit: 1, dayLimit: 1000 })
-    patient.logged.length = 0
-    await runExamples('JavaScript', examples, patient, key)
-    const requests = patient.logged.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'request')
-    const statuses = requests.map(({ status }) => status)
-    // Each example after the first one finds the window used up.
-    expect(statuses.filter((status) => status === 200)).toHaveLength(4)
-    expect(statuses.filter((status) => status === 429).length).toBeGreaterThanOrEqual(3)
-    expect(statuses.length).toBeLessThanOrEqual(10)
-    expect(await patient.prisma.apiKey.findUnique({ where: { id: row.id } })).toMatchObject({ bannedUntil: null })
-  })
-
+describe('the examples', () => {
   const headersOf = (name: string) =>
     Object.fromEntries(
       (blocks(guide(name), 'http')[0] ?? '')
@@ -202,7 +113,7 @@ describe('the figures in the guides match the code', () => {
       authentication: [`by address, ${addressSubject('').windows[0]?.limit} a minute`, 'within 10 seconds'],
       limits: [
         'A REST request costs 1.',
-        `at most ${ADMISSION_LIMITS.work.share} requests of one key`,
+        `at most ${ADMISSION_LIMITS.share} requests of one key`,
         `no more than ${LARGE_SHARE} together`,
         'more than 100 objects',
         'request has cost: 0 if',
@@ -234,6 +145,8 @@ describe('the figures in the guides match the code', () => {
         'exceeds a limit costs 1.',
         'returns 400 and costs 1;',
         '600 times a minute',
+        `at most ${MAX_FREE_BYTES / 1024} KiB. A larger one costs 1.`,
+        `at most ${MAX_FREE_REQUEST / 1024} KiB.`,
         'longer than 8 MiB',
         'longer than 10 seconds',
       ],

@@ -216,12 +216,22 @@ describe.each([
       else before.set(account, { policy, window, ...shown })
     }
 
+    /** Waits until the gateway has read the key's row again. While the database is slow, it decides by an older one. */
+    async function noticed(
+      isNoticed: (quota: Record<'minute' | 'day', { limit: number; remaining: number; reset: number }>) => boolean,
+    ) {
+      const read = () => fetch(`${url}/quota`, { headers: { 'x-api-key': key } })
+      while (!isNoticed(await (await read()).json())) await sleep(10)
+    }
+
     return {
       send,
       async change(data: Parameters<typeof limitsOf>[0]) {
         const limits = { minuteLimit: null, dayLimit: null, ...data, plan: data.plan as 'Free' }
         byKey.limits = limitsOf(await database.prisma.apiKey.update({ where: { id: row.id }, data: limits }))
-        await sleep(25)
+        await noticed(({ minute, day }) =>
+          byKey.limits.every(({ name, limit }) => ({ minute, day })[name as 'day'].limit === limit),
+        )
       },
       /** A ban by an admin, which replaces any other ban. */
       async ban(ms: number) {
@@ -229,7 +239,11 @@ describe.each([
         const until = Date.now() + ms
         await database.prisma.apiKey.update({ where: { id: row.id }, data: { bannedUntil: new Date(until) } })
         byKey.ban(exactly(until))
-        await sleep(25)
+        await noticed(
+          ({ minute, day }) =>
+            [minute, day].every(({ remaining, reset }) => remaining === 0 && reset === Math.ceil(until / 1000)) ||
+            Date.now() > until,
+        )
       },
     }
   }

@@ -1,7 +1,9 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { operations } from '../schema/rest-operations.js'
 import { bindingWindow, type RateLimitResult, setRateLimitHeaders, type WindowState } from '../src/rate-limit/index.js'
 import { setDeprecationHeaders } from '../src/rest/deprecation.js'
+import { type Answer, type Gateway, openGateway } from './support/gateway.js'
 
 function rateLimitHeaders(result: RateLimitResult) {
   const headers: Record<string, string> = {}
@@ -148,19 +150,132 @@ describe('rate limit headers', () => {
   })
 })
 
-test('deprecation headers follow RFC 9745 and RFC 8594', () => {
+describe('deprecation headers', () => {
   const deprecation = {
     since: new Date('2025-12-05'),
     sunset: 'PET_BY_ID_SUNSET',
     successor: '/pets?id={petId}',
   } as const
   const options = { baseUrl: 'https://api.example.com/v1', sunset: new Date('2030-12-05') }
-  const headers: Record<string, string> = {}
   const rest = { method: 'GET', path: '/pets/{petId}', tag: 'Pets', summary: 'Get a pet', deprecation } as const
-  setDeprecationHeaders(headers, { rest }, { petId: '7&x=1' }, options)
-  expect(headers).toEqual({
-    deprecation: '@1764892800',
-    sunset: 'Thu, 05 Dec 2030 00:00:00 GMT',
-    link: '<https://api.example.com/v1/docs>; rel="deprecation"; type="text/html", <https://api.example.com/v1/pets?id=7%26x%3D1>; rel="successor-version"',
+  const headersOf = (petId: string) => {
+    const headers: Record<string, string> = {}
+    setDeprecationHeaders(headers, { rest }, { petId }, options)
+    return headers
+  }
+
+  test('follow RFC 9745 and RFC 8594', () => {
+    expect(headersOf('7')).toEqual({
+      deprecation: '@1764892800',
+      sunset: 'Thu, 05 Dec 2030 00:00:00 GMT',
+      link: '<https://api.example.com/v1/docs>; rel="deprecation"; type="text/html", <https://api.example.com/v1/pets?id=7>; rel="successor-version"',
+    })
+  })
+
+  test.each([
+    ['19 digits', '9'.repeat(19), `?id=${'9'.repeat(19)}`],
+    ['20 digits', '9'.repeat(20), ''],
+    ['a sign', '-1', ''],
+    ['another text', '7&x=1', ''],
+  ])('repeat no more of a path than an id: %s', (_, petId, query) => {
+    expect(headersOf(petId).link).toMatch(
+      new RegExp(`, <https://api\\.example\\.com/v1/pets${query.replace('?', '\\?')}>; rel="successor-version"$`),
+    )
+  })
+})
+
+describe('a response repeats little of its request: its head stays below 4 KiB with', () => {
+  const LENGTH = 14_500
+  const fill = (text: string) => text.repeat(LENGTH / text.length)
+  const texts = [',', '0', '9', '%41', '%20', '+', ';', '"'].map(fill)
+  let gateway: Gateway
+  beforeAll(async () => {
+    gateway = await openGateway({ env: { CORS_ORIGINS: 'https://a.example' } })
+    const { prisma } = gateway
+    const { id: categoryId } = await prisma.category.create({ data: { name: 'Cats' } })
+    await prisma.pet.createMany({
+      data: ['Tom', 'Tom', '🐈'.repeat(100), '🐈'.repeat(100)].map((name) => ({ name, categoryId })),
+    })
+  })
+  afterAll(() => gateway.close())
+
+  const expectShort = ({ status, headers }: Answer, name: string) => {
+    const bytes = [...headers].reduce(
+      (sum, [name, value]) => sum + Buffer.byteLength(`${name}: ${value}\r\n`, 'latin1'),
+      0,
+    )
+    expect([name, status < 500, bytes < 4_096 || bytes]).toEqual([name, true, true])
+  }
+
+  test.each(operations)(
+    '$operationId and a long text in its path or query string',
+    async ({ rest, pathArguments, queryArguments }) => {
+      const path = (text: string) => rest.path.replace(/\{\w+\}/, text)
+      for (const text of texts) {
+        const targets = [
+          ...pathArguments.flatMap(() => [path(text), path(`${text}1`)]),
+          ...[...queryArguments.map(({ name }) => name), 'nonsense', text].map(
+            (name) => `${path('1')}?limit=1&${name}=${text}1`,
+          ),
+        ]
+        for (const target of targets)
+          for (const key of [gateway.key, null])
+            expectShort(await gateway.call(rest.method, target, { key }), target.slice(0, 40))
+      }
+    },
+  )
+
+  test.each([
+    ...['X-Request-Id', 'traceparent', 'Origin', 'Content-Type', 'Accept', 'If-None-Match', 'If-Match'],
+    ...['Idempotency-Key', 'Access-Control-Request-Method', 'Access-Control-Request-Headers', 'X-API-Key', 'Forwarded'],
+  ])('a long header %s', async (name) => {
+    const preflight = { origin: 'https://a.example', 'access-control-request-method': 'GET' }
+    for (const text of ['a', ',', 'a,', '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-', 'W/"a", '].map(
+      fill,
+    ))
+      for (const [method, path] of [
+        ['GET', '/pets/1'],
+        ['POST', '/categories'],
+        ['OPTIONS', '/pets'],
+        ['POST', '/graphql'],
+        ['GET', '/docs'],
+      ] as const) {
+        const headers = { ...(method === 'OPTIONS' && preflight), [name.toLowerCase()]: text }
+        expectShort(await gateway.call(method, path, { headers }), `${method} ${path}`)
+      }
+  })
+
+  test.each([
+    [
+      '100 ids of 16 digits',
+      `/pets?limit=1&id=1&id=2${Array.from({ length: 98 }, (_, i) => `&id=${9_007_199_254_740_900 + i}`).join('')}`,
+    ],
+    ['a search for 100 emoji', `/pets?limit=1&sort=name&search=${encodeURIComponent('🐈'.repeat(100))}`],
+    ['a search in white space', `/pets?limit=1&sort=name&search=${fill('+')}Tom`],
+  ])('a link to the next page of %s', async (name, path) => {
+    const answer = await gateway.get(path)
+    expectShort(answer, name)
+    const next = /^<http:\/\/localhost:3000([^>]+)>; rel="next"$/.exec(answer.headers.get('link') ?? '')?.[1] ?? ''
+    const page = await gateway.get(next)
+    expect([page.status, page.body.length, page.headers.get('link')]).toEqual([200, 1, null])
+  })
+
+  test.each([
+    ['1,024 characters', 1_024, true],
+    ['one more', 1_025, false],
+  ])('a preflight that names headers with %s', async (_, length, isRepeated) => {
+    const named = 'x'.repeat(length)
+    const answer = await gateway.call('OPTIONS', '/pets', {
+      key: null,
+      headers: {
+        origin: 'https://a.example',
+        'access-control-request-method': 'GET',
+        'access-control-request-headers': named,
+      },
+    })
+    expectShort(answer, 'OPTIONS')
+    expect(answer.headers.get('access-control-allow-headers')).toEqual(
+      isRepeated ? named : expect.stringContaining('Authorization, X-API-Key'),
+    )
   })
 })

@@ -32,7 +32,7 @@ const cats = (count: number) => '🐈'.repeat(count)
 // Invalid values of a type, for any field.
 const wrongValues: Record<string, unknown[]> = {
   Int64: ['1', '', 1.5, 0, -1, 2n ** 63n, -(2n ** 63n), 10n ** 400n, true, [], [1], {}],
-  '[Int64!]': ['1', 0, [0], ['1'], [1, null], [1, 1.5], [], Array(101).fill(1), true, {}],
+  '[Int64!]': ['1', 0, [0], ['1'], [1, null], [1, 1.5], Array(101).fill(1), true, {}],
   Int: ['1', '', 1.5, MAX_INT + 1, -MAX_INT - 2, 2n ** 63n, 10n ** 400n, 1e21, true, [], [1], {}],
   String: [5, 2n ** 63n, true, [], ['x'], {}, '\0', 'a\0b', '\ud800', 'x\udc00y', '\udc00\ud800'],
   Boolean: ['true', '', 0, 1, [], [true], {}],
@@ -488,21 +488,11 @@ describe('in a GraphQL document', () => {
       'pet(petId: 1e3) {id}',
     ],
     ...['pet(petId: 9223372036854775808) {id}', 'pet(petId: true) {id}', 'pet(petId: null) {id}', 'pet {id}'],
-    ...[
-      'pet(petId: 01) {id}',
-      'pet(petId: [1]) {id}',
-      'pets(id: []) {id}',
-      'pets(id: [0]) {id}',
-      'pets(id: [null]) {id}',
-    ],
-    ...['pets(limit: 0) {id}', 'pets(limit: 101) {id}', 'pets(limit: null) {id}', 'pets(limit: "1") {id}'],
+    ...['pet(petId: 01) {id}', 'pet(petId: [1]) {id}', 'pets(id: [0]) {id}', 'pets(id: [null]) {id}'],
+    ...['pets(limit: 0) {id}', 'pets(limit: 101) {id}', 'pets(limit: "1") {id}'],
     ...['pets(limit: 2147483648) {id}', 'pets(status: "sold") {id}', 'pets(status: Sold) {id}', 'pets(x: 1) {id}'],
     ...['orders(complete: "true") {id}', 'orders(complete: 1) {id}', 'categories { pets(limit: 101) {id} }'],
-    ...[
-      'categories { pets(limit: 0) {id} }',
-      'categories { pets(after: 0) {id} }',
-      'pets { orders(limit: null) {id} }',
-    ],
+    ...['categories { pets(limit: 0) {id} }', 'categories { pets(after: 0) {id} }'],
   ])('a literal of %s is validated like a variable', async (field) => {
     const { errors } = (await gateway.graphql(`{ ${field} }`)).body
     expect(errors?.[0].extensions).toEqual({ code: 'invalid_request', status: 400 })

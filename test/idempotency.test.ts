@@ -185,7 +185,7 @@ describe('a POST with an Idempotency-Key', () => {
       const before = await countOrders()
       await admin.query('BEGIN; SELECT FROM "Pet" WHERE id = 1 FOR UPDATE')
       const first = order(key, { petId: 1 }, { key: ann.key })
-      await expect.poll(() => waitingForLocks(admin), { timeout: 10_000 }).toBe(1)
+      await expect.poll(() => waitingForLocks(admin)).toBe(1)
       expect((await order(key, { petId: 1 }, { key: ann.key })).body.code).toBe('conflict')
       expect((await order(key, { petId: 2 }, { key: bob.key })).status).toBe(201)
       expect((await order(newKey(), { petId: 2 }, { key: ann.key })).status).toBe(201)
@@ -203,7 +203,7 @@ describe('a POST with an Idempotency-Key', () => {
     await admin.query('BEGIN; SELECT FROM "Pet" WHERE id = 1 FOR UPDATE')
     const key = newKey()
     const second = order(key)
-    await expect.poll(() => waitingForLocks(admin), { timeout: 10_000 }).toBe(1)
+    await expect.poll(() => waitingForLocks(admin)).toBe(1)
     await admin.query(
       `INSERT INTO "IdempotentAnswer" SELECT "callerId", '${key}', fingerprint, status, headers, body, "createdAt"
         FROM "IdempotentAnswer" WHERE key = '${kept}'; COMMIT`,
@@ -304,7 +304,7 @@ describe('the clean-up of kept answers', () => {
       const rows = await own.prisma.idempotentAnswer.findMany({ where: { callerId: row.id }, select: { key: true } })
       return rows.map((answer) => answer.key).sort()
     }
-    await expect.poll(kept, { timeout: 60_000 }).toEqual([keys[0], keys[1]].sort())
+    await expect.poll(kept).toEqual([keys[0], keys[1]].sort())
     expect((await send(keys[0])).text).toBe(fresh.text)
     expect((await send(keys[1])).text).toBe(old.text)
     expect((await send(keys[2])).text).not.toBe(expired.text)

@@ -6,7 +6,6 @@ import { readServerUrl } from '../src/database/server-url.js'
 import { createLog } from '../src/log.js'
 import { openTestDatabase, type TestDatabase } from './support/database.js'
 import { type Gateway, openGateway } from './support/gateway.js'
-import { dataFolder, runCommand, startGateway } from './support/process.js'
 import { TcpProxy } from './support/proxy.js'
 import { watched } from './support/statements.js'
 
@@ -199,17 +198,7 @@ test('usage is kept for 400 days; older rows are deleted', async () => {
     INSERT INTO "ApiKeyUsage" ("keyId", name, day, requests)
     SELECT ${row.id}::int, 'test', (now() AT TIME ZONE 'UTC')::date - ago, 1 FROM generate_series(0, 1100) AS ago`
   open({ sweepMs: 10 })
-  await expect.poll(() => usageOf(row.id), { timeout: 60_000 }).toHaveLength(400)
+  await expect.poll(() => usageOf(row.id)).toHaveLength(400)
   const oldest = new Date(Date.parse(today()) - 399 * 86_400_000).toISOString().slice(0, 10)
   expect((await usageOf(row.id))[0]?.[0]).toBe(oldest)
-})
-
-test('nothing is lost on SIGTERM', async () => {
-  const env = { DATA_DIR: await dataFolder() }
-  const { url, output, stop } = await startGateway(env)
-  const key = /Bearer (\w+)/.exec(output)?.[1] ?? ''
-  for (let i = 0; i < 7; i++) await fetch(`${url}/pets`, { headers: { 'x-api-key': key } })
-  expect(await stop()).toBe(0)
-  const { stdout } = await runCommand(['admin/keys', 'usage', '--days', '2', '--json'], env)
-  expect(JSON.parse(stdout)).toMatchObject([{ name: 'Demo Free', requests: 7, refusals: 0, cost: 7 }])
 })

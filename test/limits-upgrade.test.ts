@@ -123,5 +123,5 @@ describe.runIf(testRedis)('a gateway of the version before and one of this versi
     )
     expect(seen.size, 'both have allowed, limited and banned').toBe(6)
     expect(now.state).toBe('redis')
-  }, 60_000)
+  })
 })

@@ -1,52 +1,15 @@
-import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { once } from 'node:events'
 import { setTimeout as wait } from 'node:timers/promises'
 import fc from 'fast-check'
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest'
-import { createLog } from '../src/log.js'
-import {
-  openRateLimiter,
-  type RateLimiter,
-  type RateLimiterOptions,
-  type RateLimitResult,
-  type Subject,
-} from '../src/rate-limit/index.js'
+import type { RateLimiter, RateLimiterOptions } from '../src/rate-limit/index.js'
 import { MemoryStore } from '../src/rate-limit/memory.js'
-import { limitsCases, SLACK_MS } from './support/limits-cases.js'
+import { admitted, closeLimits, subjectOf as key, openLimits, remaining } from './support/limits.js'
+import { limitsCases } from './support/limits-cases.js'
 import { exactly, SubjectModel } from './support/model.js'
-import { TcpProxy } from './support/proxy.js'
-import { RedisServer, redisBinary } from './support/redis.js'
 
-const silent = createLog('silent')
-/** A slow machine must not make Redis look unreachable. */
-const patient = { redisTimeoutMs: 2_000 }
-const opened: RateLimiter[] = []
-const open = async (options: Partial<RateLimiterOptions> = {}) => {
-  const limits = await openRateLimiter({
-    banAfter: 10,
-    banSeconds: 300,
-    log: silent,
-    keyPrefix: randomUUID(),
-    ...patient,
-    ...options,
-  })
-  opened.push(limits)
-  return limits
-}
-afterAll(() => Promise.all(opened.map((limits) => limits.close())))
-
-const key = (minute = 60, day = 1000, seconds = 60): Subject => ({
-  id: `key:${randomUUID()}`,
-  windows: [
-    { name: 'minute', limit: minute, seconds },
-    { name: 'day', limit: day, seconds: 86_400 },
-  ],
-  bannable: true,
-})
-const remaining = (result: RateLimitResult) => result.windows.map((window) => window.remaining)
-const admitted = (results: RateLimitResult[]) => results.filter(({ outcome }) => outcome === 'allowed').length
+afterAll(closeLimits)
 
 const prefix = `test-${randomUUID()}`
 const testRedis = process.env.TEST_REDIS_URL
@@ -63,7 +26,7 @@ if (testRedis) stores.push({ store: 'redis', redisUrl: testRedis })
 
 describe.each(stores)('quotas in $store', ({ store, redisUrl }) => {
   const gateway = (options: Partial<RateLimiterOptions> = {}) =>
-    open({ redisUrl, keyPrefix: `${prefix}-${randomUUID()}`, ...options })
+    openLimits({ redisUrl, keyPrefix: `${prefix}-${randomUUID()}`, ...options })
 
   it.concurrent('reports its store', async () => {
     expect((await gateway()).state).toBe(store)
@@ -102,23 +65,20 @@ describe.each(stores)('quotas in $store', ({ store, redisUrl }) => {
 
   it.concurrent('a window starts with its first request, keeps its exact end, and then starts at zero again', async () => {
     const limits = await gateway()
-    const subject = key(500, 10_000, 1)
-    const before = Date.now()
-    const ends = new Set<number>()
-    while (Date.now() < before + 700) {
-      const { windows } = await limits.consume(subject, 1)
-      ends.add(windows[0]?.resetAt ?? 0)
+    const subject = key(100_000, 1_000_000, 1)
+    const first = await limits.consume(subject, 1)
+    const end = first.at + 1_000
+    let result = first
+    for (let count = 1; result.at < end; count++) {
+      expect(result.windows).toMatchObject([
+        { remaining: 100_000 - count, resetAt: end },
+        { remaining: 1_000_000 - count },
+      ])
       await wait(1)
+      result = await limits.consume(subject, 1)
     }
-    expect(ends.size).toBe(1)
-    const [end = 0] = ends
-    expect(end - before).toBeGreaterThanOrEqual(995)
-    expect(end - before).toBeLessThan(1300)
-    await wait(end - Date.now() + 20)
-    const next = await limits.consume(subject, 1)
-    expect(next.windows[0]).toMatchObject({ remaining: 499 })
-    expect(next.windows[0]?.resetAt).toBeGreaterThanOrEqual(end + 1000)
-    expect(next.windows[1]?.remaining).toBeLessThan(9_999)
+    expect(result.windows[0]).toMatchObject({ remaining: 99_999, resetAt: result.at + 1_000 })
+    expect(result.windows[1]?.remaining).toBeLessThan(999_999)
   })
 
   it.concurrent('a limit lowered below its use has 0 remaining, and the next request is limited', async () => {
@@ -137,22 +97,26 @@ describe.each(stores)('quotas in $store', ({ store, redisUrl }) => {
     expect((await limits.consume(other, 1)).outcome).toBe('allowed')
   })
 
-  it.concurrent.each(limitsCases)('$guarantee', { retry: 5 }, async ({ ban, windows, bannable = true, steps }) => {
+  // The time of a decision is known only after it, so the model says what it has to be. The model has the same cases.
+  it.concurrent.each(limitsCases)('$guarantee', async ({ ban, windows, bannable = true, steps }) => {
     const { after: banAfter, seconds: banSeconds, carrySeconds: banCarrySeconds = 5 } = ban
     const limits = await gateway({ banAfter, banSeconds, banCarrySeconds })
     const subject = { id: `key:${randomUUID()}`, windows, bannable }
+    const model = new SubjectModel(
+      windows,
+      bannable && banAfter > 0 ? { carrySeconds: banCarrySeconds, ...ban } : undefined,
+    )
     const start = Date.now()
-    let first: number | undefined
-    let bannedUntil: number | undefined
-    for (const [at, cost, outcome, left, banned] of steps) {
+    for (const [at, cost] of steps) {
       await wait(Math.max(0, start + at - Date.now()))
       const result = await limits.consume(subject, cost)
-      first ??= result.at
-      if (result.at - first - at > SLACK_MS) throw new Error('The machine was too slow for this case; trying again.')
-      expect([result.outcome, ...remaining(result)], `at ${at}`).toEqual([outcome, ...left])
-      if (banned) bannedUntil = result.at + banned * 1000
-      expect(result.bannedUntil, `at ${at}`).toBe(banned || outcome === 'banned' ? bannedUntil : undefined)
-      expect(result.refusedBy.length > 0).toBe(outcome === 'limited')
+      const expected = model.consume(cost, exactly(result.at))
+      expect([result.outcome, ...remaining(result)], `at ${at}`).toEqual([
+        expected.outcome,
+        ...expected.windows.map((window) => window.remaining),
+      ])
+      expect(result.bannedUntil, `at ${at}`).toBe(expected.bannedUntil?.[0])
+      expect(result.refusedBy.length > 0).toBe(result.outcome === 'limited')
     }
   })
 
@@ -226,7 +190,7 @@ describe('quotas in memory, over time', () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 120, size: 'max' }), async (steps) => {
         vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'clearTimeout'], now: 1e12 })
-        const limits = await open({ banAfter: 3, banSeconds: 20, banCarrySeconds: 86_400 })
+        const limits = await openLimits({ banAfter: 3, banSeconds: 20, banCarrySeconds: 86_400 })
         const model = new SubjectModel(subject.windows, { after: 3, seconds: 20 })
         for (const { cost, pause } of steps) {
           vi.advanceTimersByTime(pause)
@@ -262,7 +226,7 @@ describe('quotas in memory, over time', () => {
 describe.runIf(testRedis)('gateways that share a Redis', () => {
   const gateways = (options: Partial<RateLimiterOptions> = {}) => {
     const keyPrefix = `${prefix}-${randomUUID()}`
-    return Promise.all(Array.from({ length: 4 }, () => open({ redisUrl: testRedis, keyPrefix, ...options })))
+    return Promise.all(Array.from({ length: 4 }, () => openLimits({ redisUrl: testRedis, keyPrefix, ...options })))
   }
 
   it('together never admit more than the limit, and report the same end of a window', async () => {
@@ -324,20 +288,19 @@ describe.runIf(testRedis)('gateways that share a Redis', () => {
     redis.disconnect()
   })
 
-  it('do not count alone because their own event loop was busy', { retry: 5 }, async () => {
-    const [one] = await gateways({ redisTimeoutMs: 100 })
-    const subject = key()
-    const answer = one?.consume(subject, 1)
+  it('do not count alone because their own event loop was busy', async () => {
+    const [one] = await gateways({ redisTimeoutMs: 1_000 })
+    const answer = one?.consume(key(), 1)
     await new Promise((resolve) => setImmediate(resolve))
-    const until = Date.now() + 250
-    while (Date.now() < until);
+    // Blocks this thread, which takes no processor from others.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_500)
     await answer
     expect(one?.state).toBe('redis')
   })
 
   it('store only keys that expire in Redis; the mark of a ban expires after it is carried', async () => {
     const keyPrefix = `${prefix}-${randomUUID()}`
-    const limits = await open({ redisUrl: testRedis, keyPrefix, banAfter: 1, banSeconds: 7 })
+    const limits = await openLimits({ redisUrl: testRedis, keyPrefix, banAfter: 1, banSeconds: 7 })
     const redis = new Redis(testRedis ?? '')
     const subject = key(1, 1000, 2)
     for (const cost of [0, 2, 1, 1]) await limits.consume(subject, cost)
@@ -354,147 +317,5 @@ describe.runIf(testRedis)('gateways that share a Redis', () => {
       [`${keyPrefix}:strikes:{${subject.id}}:0`]: 6,
     })
     redis.disconnect()
-  })
-})
-
-describe.runIf(redisBinary || testRedis)('an unreachable Redis', () => {
-  afterAll(() => RedisServer.killAll())
-
-  const reserve = () => RedisServer.reserve()
-  const serve = async () => {
-    const server = await reserve()
-    await server.start()
-    return server
-  }
-
-  const watched = async ({ url }: { url: string }, options: Partial<RateLimiterOptions> = {}) => {
-    const lines: string[] = []
-    const log = createLog('info', { write: (line) => void lines.push(JSON.parse(line).msg) })
-    const limits = await open({ redisUrl: url, log, ...options })
-    const become = (state: RateLimiter['state']) =>
-      vi.waitFor(() => expect(limits.state).toBe(state), { timeout: 8000, interval: 20 })
-    const send = (subject: Subject, count: number) =>
-      Promise.all(Array.from({ length: count }, () => limits.consume(subject, 1)))
-    return { limits, lines, become, send }
-  }
-
-  it.concurrent('that hangs fails no request, gets no new commands, and is used again when it responds', async () => {
-    const server = await serve()
-    const { limits, lines, become, send } = await watched(server)
-    const subject = key(60)
-    expect(admitted(await send(subject, 40))).toBe(40)
-    server.signal('SIGSTOP')
-    // It stays stopped until all of these have returned, however slow the machine is.
-    expect(admitted(await send(subject, 30)), 'continues from the last state of Redis').toBe(20)
-    expect(limits.state).toBe('degraded')
-    for (let i = 0; i < 3; i++) expect(admitted(await send(subject, 30))).toBe(0)
-    expect(admitted(await send(key(60), 100))).toBe(60)
-    server.signal('SIGCONT')
-    const redis = new Redis(server.port)
-    expect(Number(/evalsha:calls=(\d+)/.exec(await redis.info('commandstats'))?.[1])).toBeLessThanOrEqual(2)
-    redis.disconnect()
-    await become('redis')
-    expect(admitted(await send(subject, 5)), 'requests counted alone stay counted').toBe(0)
-    expect(admitted(await send(key(60), 100))).toBe(60)
-    expect(lines).toEqual(['Redis is unreachable: this gateway counts alone', 'Redis is back: counting in it again'])
-  })
-
-  it.concurrent('that restarts empty fails no request and resets no window', async () => {
-    const server = await serve()
-    const { limits, lines, become, send } = await watched(server)
-    const subject = key(60)
-    const resets = ([result]: RateLimitResult[]) => result?.windows.map(({ resetAt }) => resetAt)
-    const before = await send(subject, 20)
-    await server.kill()
-    const alone = await send(subject, 30)
-    expect(admitted(alone)).toBe(30)
-    expect(resets(alone)).toEqual(resets(before))
-    expect(limits.state).toBe('degraded')
-    await server.start()
-    await become('redis')
-    const back = await send(subject, 30)
-    expect(admitted(back)).toBe(10)
-    expect(resets(back)).toEqual(resets(before))
-    expect(lines).toHaveLength(2)
-  })
-
-  it.concurrent('does not end a ban early; the ban is carried no longer than before', async () => {
-    const server = await serve()
-    const { limits } = await watched(server, { banAfter: 1, banCarrySeconds: 3 })
-    const subject = key(1)
-    for (let i = 0; i < 2; i++) await limits.consume(subject, 1)
-    await wait(1050)
-    const { bannedUntil, at } = await limits.consume(subject, 1)
-    expect(bannedUntil).toBe(at + 300_000)
-    await server.kill()
-    expect(await limits.consume(subject, 1)).toMatchObject({ outcome: 'banned', bannedUntil })
-    await wait(at + 3100 - Date.now())
-    expect((await limits.consume(subject, 1)).outcome).toBe('limited')
-  })
-
-  it.concurrent('is noticed by an idle gateway too, and a read-only replica counts as unreachable', async () => {
-    const server = await serve()
-    const { become, send } = await watched(server)
-    const redis = new Redis(server.port)
-    redis.on('error', () => {})
-    await redis.replicaof('127.0.0.1', '1')
-    await become('degraded')
-    expect(admitted(await send(key(60), 100))).toBe(60)
-    await redis.replicaof('NO', 'ONE')
-    await become('redis')
-    redis.disconnect()
-  })
-
-  it.concurrent('whose name moves to a new master is left for that one, also if it still answers as a replica', async () => {
-    const [old, promoted] = [await serve(), await serve()]
-    const proxy = await TcpProxy.open(old.url)
-    const keyPrefix = randomUUID()
-    const { become, send } = await watched(proxy, { keyPrefix })
-    const subject = key(60)
-    expect(admitted(await send(subject, 20))).toBe(20)
-    proxy.target = new URL(promoted.url)
-    const redis = new Redis(old.port)
-    redis.on('error', () => {})
-    await redis.replicaof('127.0.0.1', '1')
-    await become('degraded')
-    await become('redis')
-    redis.disconnect()
-    expect(admitted(await send(subject, 60))).toBe(40)
-    const fresh = await open({ redisUrl: promoted.url, keyPrefix })
-    expect(remaining(await fresh.consume(subject, 0))).toEqual([0, 940])
-    await proxy.cut()
-  })
-
-  it.concurrent('at startup is used when it becomes reachable', async () => {
-    const server = await reserve()
-    const { limits, lines, become, send } = await watched(server)
-    expect(limits.state).toBe('degraded')
-    expect(admitted(await send(key(60), 100))).toBe(60)
-    await server.start()
-    await become('redis')
-    expect(lines).toHaveLength(2)
-  })
-
-  it('leaves no open handle after close, and neither does a reachable one', async () => {
-    const exits = async (port: number) => {
-      const script = `
-        const { openRateLimiter } = await import('./src/rate-limit/index.ts')
-        const log = { warn() {}, info() {} }
-        const limits = await openRateLimiter({ redisUrl: 'redis://127.0.0.1:${port}', banAfter: 1, banSeconds: 1, log })
-        await limits.consume({ id: 'x', windows: [{ name: 'day', limit: 1, seconds: 1 }], bannable: true }, 1)
-        await limits.close()
-        console.log((await limits.consume({ id: 'x', windows: [], bannable: true }, 1)).outcome)`
-      const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script], {
-        timeout: 20_000,
-      })
-      let out = ''
-      child.stdout.on('data', (data) => {
-        out += data
-      })
-      expect(await once(child, 'exit')).toEqual([0, null])
-      expect(out.trim()).toBe('allowed')
-    }
-    const [absent, present] = [await reserve(), await serve()]
-    await Promise.all([exits(absent.port), exits(present.port)])
   })
 })

@@ -1,36 +1,18 @@
-import { once } from 'node:events'
-import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type Gateway, openGateway, useGateway } from './support/gateway.js'
 import { testDatabaseUrl } from './support/postgres.js'
+import { dial, statuses } from './support/sockets.js'
 
-const work = { room: 4, share: 2, waiting: 8, releasesStuck: true }
-const refusals = { room: 4, share: 1, waiting: 8 }
-
-/** A connection that ends with the test. */
-async function dial(gateway: Gateway): Promise<Socket> {
-  const socket = connect((await gateway.listen()).port, '127.0.0.1')
-  onTestFinished(() => void socket.destroy())
-  socket.on('error', () => {})
-  await once(socket, 'connect')
-  return socket
-}
+const work = { room: 4, share: 2, waiting: 8 }
 
 const head = (line: string, key: string, headers = '') =>
   `${line} HTTP/1.1\r\nHost: a\r\nX-API-Key: ${key}\r\n${headers}\r\n`
 
-/** The statuses of all answers until the connection closes. */
-async function statuses(socket: Socket): Promise<number[]> {
-  let text = ''
-  for await (const chunk of socket) text += chunk
-  return [...text.matchAll(/HTTP\/1\.1 (\d+) /g)].map(([, status]) => Number(status))
-}
-
 describe('more requests than there is room for', () => {
   test('wait and are answered, as long as only few wait', async () => {
-    const gateway = await useGateway({ limits: { work, refused: refusals } })
+    const gateway = await useGateway({ limits: work })
     const answers = await Promise.all(Array.from({ length: 5 }, () => gateway.get('/pets')))
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200])
   })
@@ -41,7 +23,7 @@ describe('more requests than there is room for', () => {
   ])(
     'return 503 with Retry-After and all headers, cost nothing, and do not shut out other keys: %s',
     async (_, call) => {
-      const gateway = await useGateway({ limits: { work, refused: refusals } })
+      const gateway = await useGateway({ limits: work })
       const [ann, bob] = [await gateway.createKey({ plan: 'Pro' }), await gateway.createKey()]
       // Two at work, four wait: half of the places.
       const many = Promise.all(Array.from({ length: 20 }, () => call(gateway, ann.key)))
@@ -68,25 +50,23 @@ describe('more requests than there is room for', () => {
 
   test('leave the operational endpoints and the pages alone', async () => {
     const gateway = await useGateway({
-      limits: { work: { room: 0, share: 0, waiting: 0 }, refused: refusals },
+      limits: { room: 0, share: 0, waiting: 0 },
     })
     expect((await gateway.get('/pets')).status).toBe(503)
     for (const path of ['/healthz', '/readyz', '/metrics', '/openapi.json'])
       expect((await gateway.get(path, { key: null })).status).toBe(200)
   })
 
-  test('are refused within two seconds if no place becomes free', async () => {
+  test('are refused if no place becomes free', async () => {
     const gateway = await useGateway({
-      limits: { work: { room: 0, share: 0, waiting: 8 }, refused: refusals },
+      limits: { room: 0, share: 0, waiting: 8 },
     })
-    const started = performance.now()
     expect((await gateway.get('/pets')).status).toBe(503)
-    expect(performance.now() - started).toBeLessThan(3_500)
     expect((await gateway.get('/metrics', { key: null })).text).toMatch(/^petstore_shed_requests_total 1$/m)
   })
 
   test('are refused immediately if as many wait as may, of whichever keys', async () => {
-    const gateway = await useGateway({ limits: { work: { room: 0, share: 0, waiting: 4 }, refused: refusals } })
+    const gateway = await useGateway({ limits: { room: 0, share: 0, waiting: 4 } })
     const keys = [(await gateway.createKey()).key, (await gateway.createKey()).key]
     const metrics = async () => (await gateway.get('/metrics', { key: null })).text
     let isOver = false
@@ -106,67 +86,15 @@ describe('more requests than there is room for', () => {
     ['mutation', (gateway: Gateway) => gateway.graphql('mutation { createCategory(input: { name: "Cats" }) { id } }')],
     ['query', (gateway: Gateway) => gateway.graphql('{ pets { id } }')],
   ])('need a place at work also after their body had room: %s', async (_, call) => {
-    const gateway = await useGateway({ limits: { work: { room: 0, share: 0, waiting: 8 }, refused: refusals } })
+    const gateway = await useGateway({ limits: { room: 0, share: 0, waiting: 8 } })
     expect((await call(gateway)).status).toBe(503)
     expect(await gateway.prisma.category.count()).toBe(0)
     expect((await gateway.get('/metrics')).text).toMatch(/^petstore_requests\{state="uploading"\} 0$/m)
   })
 
-  test('GraphQL requests of a key that is refused anyway are checked one by one, with the same response', async () => {
-    const gateway = await useGateway({ limits: { work, refused: refusals } })
-    const bannedUntil = new Date(Date.now() + 600_000)
-    const { key } = await gateway.createKey({ plan: 'Pro', bannedUntil })
-    const answers = await Promise.all(
-      ['{ pets { id } }', '{ quota { plan } }', '{ pets { id } }'].map((query) => gateway.graphql(query, {}, { key })),
-    )
-    expect(answers.map(({ status }) => status)).toEqual([429, 200, 429])
-    expect((await gateway.get('/metrics')).text).toMatch(/^petstore_requests\{state="working"\} 0$/m)
-  })
-
-  describe('GraphQL requests are checked one by one only while all of them would be refused:', () => {
-    // No room to wait: of several that arrive together, a key that is checked one by one gets 503 for all but one.
-    const limits = { work: { ...work, share: 4 }, refused: { ...refusals, waiting: 0 } }
-    const pet = (count: number) =>
-      `{ ${Array.from({ length: count }, (_, i) => `a${i}: pet(petId: ${i + 1}) { id }`).join(' ')} }`
-    const together = async (gateway: Gateway, key: string, query: string) => {
-      const answers = await Promise.all([1, 2, 3].map(() => gateway.graphql(query, {}, { key })))
-      return answers.map(({ status }) => status).sort()
-    }
-
-    test('not after one that costs more than what is left', async () => {
-      const gateway = await useGateway({ limits })
-      const { key } = await gateway.createKey({ plan: 'Enterprise', minuteLimit: 100, dayLimit: 10 })
-      expect((await gateway.graphql(pet(5), {}, { key })).status).toBe(200)
-      expect((await gateway.graphql(pet(6), {}, { key })).status).toBe(429)
-      expect(await together(gateway, key, pet(1))).toEqual([200, 200, 200])
-    })
-
-    test('not after the plan has changed', async () => {
-      const gateway = await useGateway({ limits, keyTtlMs: 0 })
-      const { key, row } = await gateway.createKey({ plan: 'Enterprise', minuteLimit: 100, dayLimit: 2 })
-      expect((await gateway.graphql(pet(2), {}, { key })).status).toBe(200)
-      expect((await gateway.graphql(pet(1), {}, { key })).status).toBe(429)
-      await gateway.prisma.apiKey.update({ where: { id: row.id }, data: { dayLimit: 50 } })
-      const next = async () => (await gateway.graphql(pet(1), {}, { key })).status
-      await expect.poll(next, { timeout: 10_000 }).toBe(200)
-      expect(await together(gateway, key, pet(1))).toEqual([200, 200, 200])
-    })
-
-    test('not after a ban is lifted', async () => {
-      const gateway = await useGateway({ limits, keyTtlMs: 0 })
-      const bannedUntil = new Date(Date.now() + 600_000)
-      const { key, row } = await gateway.createKey({ plan: 'Pro', bannedUntil })
-      expect((await gateway.graphql(pet(1), {}, { key })).status).toBe(429)
-      await gateway.prisma.apiKey.update({ where: { id: row.id }, data: { bannedUntil: null } })
-      const next = async () => (await gateway.graphql(pet(1), {}, { key })).status
-      await expect.poll(next, { timeout: 10_000 }).toBe(200)
-      expect(await together(gateway, key, pet(1))).toEqual([200, 200, 200])
-    })
-  })
-
   test('large GraphQL operations wait for each other or are refused, and do not delay small ones', async () => {
     const gateway = await useGateway({
-      limits: { work: { ...work, room: 40, share: 30, waiting: 40 }, refused: refusals },
+      limits: { ...work, room: 40, share: 30, waiting: 40 },
     })
     const large = `{ ${Array.from({ length: 60 }, (_, i) => `a${i}: pet(petId: ${i + 1}) { id }`).join(' ')} }`
     const answers = Promise.all(Array.from({ length: 5 }, () => gateway.graphql(large)))
@@ -221,7 +149,7 @@ describe('more requests than there is room for', () => {
   })
 
   test('are refused immediately with 429 when the quota of their key is used up', async () => {
-    const gateway = await useGateway({ limits: { work: { ...work, waiting: 200 }, refused: refusals } })
+    const gateway = await useGateway({ limits: { ...work, waiting: 200 } })
     const { key } = await gateway.createKey({ plan: 'Enterprise', minuteLimit: 3, dayLimit: 3 })
     const answers = await Promise.all(Array.from({ length: 90 }, () => gateway.get('/pets', { key })))
     const counts = [200, 429].map((status) => answers.filter((answer) => answer.status === status).length)
@@ -233,7 +161,7 @@ describe('more requests than there is room for', () => {
 describe('clients that are slow', () => {
   let gateway: Gateway
   beforeAll(async () => {
-    gateway = await openGateway({ limits: { work, refused: refusals } })
+    gateway = await openGateway({ limits: work, stallMs: 600_000 })
     return () => gateway.close()
   })
 
@@ -247,27 +175,25 @@ describe('clients that are slow', () => {
       body = JSON.stringify({ query: `{ pets(limit: 100, categoryId: ${id}) { category { ${aliases} } } }` })
     })
 
-    const figure = async (pattern: string) =>
-      Number(new RegExp(`^${pattern} (\\d+)$`, 'm').exec((await gateway.get('/metrics', { key: null })).text)?.[1] ?? 0)
-    const unread = () => figure('petstore_unread_bytes')
-    const answered = () => figure('petstore_requests_total\\{surface="graphql",.*,plan="Business",status="200"\\}')
+    const figure = async (of: Gateway, pattern: string) =>
+      Number(new RegExp(`^${pattern} (\\d+)$`, 'm').exec((await of.get('/metrics', { key: null })).text)?.[1] ?? 0)
+    const unread = (of = gateway) => figure(of, 'petstore_unread_bytes')
+    const answered = (of: Gateway) =>
+      figure(of, 'petstore_requests_total\\{surface="graphql",.*,plan="Business",status="200"\\}')
     const createKey = async () => (await gateway.createKey({ plan: 'Business' })).key
 
     /** Asks for 8 MB, waits until they are sent, and reads nothing until the connection is resumed. */
-    async function ask(key: string) {
-      const before = await answered()
+    async function ask(key: string, of = gateway) {
+      const before = await answered(of)
       const json = `Content-Type: application/json\r\nConnection: close\r\nContent-Length: ${body.length}\r\n`
-      const socket = await dial(gateway)
+      const socket = await dial(of)
       socket.pause().write(head('POST /graphql', key, json) + body)
-      await expect.poll(answered, { timeout: 60_000 }).toBe(before + 1)
+      await expect.poll(() => answered(of)).toBe(before + 1)
       return socket
     }
 
-    // A machine that takes ten seconds for this also loses the connection that should stay.
-    test('may leave 64 MiB together; then the one with most of it loses connections, and no other does', {
-      retry: 2,
-    }, async () => {
-      await expect.poll(unread, { timeout: 60_000 }).toBe(0)
+    test('may leave 64 MiB together; then the one with most of it loses connections, and no other does', async () => {
+      await expect.poll(() => unread()).toBe(0)
       const greedy = await createKey()
       const sockets = [await ask(await createKey())]
       let held = await unread()
@@ -286,13 +212,14 @@ describe('clients that are slow', () => {
         }),
       )
       expect(lengths.map((length) => length > 8_000_000)).toEqual(lengths.map((_, i) => i !== 1))
-      await expect.poll(unread, { timeout: 60_000 }).toBe(0)
+      await expect.poll(() => unread()).toBe(0)
     })
 
     test('lose the connection after some seconds in which they read nothing', async () => {
-      const socket = await ask(await createKey())
-      expect(await unread()).toBeGreaterThan(0)
-      await expect.poll(unread, { timeout: 60_000, interval: 500 }).toBe(0)
+      const database = { ...gateway.database, close: async () => {} }
+      const impatient = await useGateway({ database, stallMs: 200 })
+      const socket = await ask(await createKey(), impatient)
+      await expect.poll(() => unread(impatient)).toBe(0)
       let length = 0
       for await (const chunk of socket.resume()) length += chunk.length
       expect(length).toBeLessThan(8_000_000)
@@ -308,7 +235,7 @@ describe('clients that are slow', () => {
       socket.destroy()
     }
     const post = async () => (await gateway.post('/categories', { name: 'Cats' }, { key })).status
-    await expect.poll(post, { timeout: 60_000 }).toBe(201)
+    await expect.poll(post).toBe(201)
   })
 })
 

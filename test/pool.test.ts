@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { ConnectionPool } from '../src/database/client/pool.js'
+import { MAX_PREPARED } from '../src/database/client/shapes.js'
 import { openTestDatabase, type TestDatabase } from './support/database.js'
 import { testDatabaseUrl } from './support/postgres.js'
 
@@ -15,7 +16,7 @@ describe.skipIf(!testDatabaseUrl)('the pool of connections to PostgreSQL', () =>
     const connectionString = database.url
     other = new pg.Client({ connectionString })
     const ask = async (text: string, values: unknown[]) => (await other.query(text, values)).rows
-    pool = new ConnectionPool({ connectionString, timeoutMs: 2_500, kind: 'server', ask })
+    pool = new ConnectionPool({ connectionString, timeoutMs: 60_000, kind: 'server', ask })
     pool.on('error', () => {})
     await other.connect()
   })
@@ -133,13 +134,15 @@ describe.skipIf(!testDatabaseUrl)('the pool of connections to PostgreSQL', () =>
   })
 
   test('fails what was sent over a connection that is lost, and opens another for the next statement', async () => {
-    const lost = Promise.allSettled([1, 2].map(() => query('SELECT pg_sleep(60)')))
-    for (let ended = 0; ended === 0; await sleep(20)) {
-      const { rowCount } = await other.query(
+    let settled = false
+    const lost = Promise.allSettled([1, 2].map(() => query('SELECT pg_sleep(60)'))).finally(() => {
+      settled = true
+    })
+    // The second one waits behind the first one, and may have been sent over another connection meanwhile.
+    for (; !settled; await sleep(20))
+      await other.query(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(60)' AND datname = current_database()",
       )
-      ended = rowCount ?? 0
-    }
     expect((await lost).map(({ status }) => status)).toEqual(['rejected', 'rejected'])
     expect((await query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }])
   })
@@ -157,13 +160,44 @@ describe.skipIf(!testDatabaseUrl)('the pool of connections to PostgreSQL', () =>
     expect(slow.rows[0].pid).toBe(shared)
   })
 
-  test('names the first thousand statements, and no others', () => {
-    const fresh = openPool(10_000)
-    const names = Array.from({ length: 1_001 }, (_, i) => fresh.statementName(`SELECT ${i}`))
-    expect(new Set(names.slice(0, 1_000)).size).toBe(1_000)
-    expect(names[999]).toMatch(/^\w{32}\.0$/)
-    expect(names[1_000]).toBeUndefined()
-    expect(fresh.statementName('SELECT 0')).toBe(names[0])
+  test('keeps the statements of a connection prepared that it was sent last, and prepares the others again', async () => {
+    const fresh = openPool(60_000)
+    const send = async (n: number) => {
+      const text = `SELECT ${n} AS n`
+      const { rows }: pg.QueryResult = await fresh.query({ text, name: fresh.statementName(text) })
+      expect(rows).toEqual([{ n }])
+    }
+    const kept = async () => {
+      const { rows }: pg.QueryResult = await fresh.query(`SELECT statement FROM pg_prepared_statements`)
+      return rows.map(({ statement }) => Number(/\d+/.exec(statement))).sort((a, b) => a - b)
+    }
+    const upTo = (first: number, last: number) => Array.from({ length: last - first + 1 }, (_, i) => first + i)
+    for (const n of upTo(1, MAX_PREPARED)) await send(n)
+    expect(await kept()).toEqual(upTo(1, MAX_PREPARED))
+    await send(1)
+    await send(MAX_PREPARED + 1)
+    expect(await kept()).toEqual([1, ...upTo(3, MAX_PREPARED + 1)])
+    // Many at once, and one that was closed.
+    await Promise.all(upTo(1_000, 1_000 + 2 * MAX_PREPARED).map(send))
+    await send(2)
+    expect((await kept()).length).toBeLessThanOrEqual(MAX_PREPARED)
+  })
+
+  test('closes a statement also in a transaction that has failed', async () => {
+    const fresh = openPool(60_000)
+    const name = (text: string) => ({ text, name: fresh.statementName(text) })
+    for (let n = 0; n < MAX_PREPARED; n++) await fresh.query(name(`SELECT ${n} AS n`))
+    const transaction = await fresh.connect()
+    await transaction.query({ text: 'BEGIN' })
+    await transaction.query(name(`SELECT 'x' AS n`))
+    await expect(transaction.query(name('SELECT 1 / 0'))).rejects.toThrow('division by zero')
+    await expect(transaction.query(name(`SELECT 'y' AS n`))).rejects.toThrow()
+    await transaction.query({ text: 'ROLLBACK' })
+    transaction.release()
+    for (let n = 0; n < MAX_PREPARED; n++) {
+      const { rows }: pg.QueryResult = await fresh.query(name(`SELECT ${n} AS n`))
+      expect(rows).toEqual([{ n }])
+    }
   })
 
   /** Statements of this pool that wait for a lock. */
@@ -174,7 +208,7 @@ describe.skipIf(!testDatabaseUrl)('the pool of connections to PostgreSQL', () =>
   }
 
   test('lets two writes to one row wait in PostgreSQL, however many were made before', async () => {
-    const fresh = openPool(10_000)
+    const fresh = openPool(60_000)
     const { rows } = await query(`INSERT INTO "Category" (name) VALUES ('one'), ('other') RETURNING id`)
     const [one, another] = rows.map(({ id }) => id)
     const update = (id: string) =>
@@ -183,7 +217,7 @@ describe.skipIf(!testDatabaseUrl)('the pool of connections to PostgreSQL', () =>
     const locker = await lock(`SELECT 1 FROM "Category" WHERE id = ${one} FOR UPDATE`)
     const stuck = [one, one, one, one].map(update)
     const settled = Promise.allSettled(stuck)
-    await expect.poll(waiting, { timeout: 8_000 }).toBe(2)
+    await expect.poll(waiting).toBe(2)
     // Whatever would wait as well has been sent before this one.
     await update(another)
     expect(await waiting()).toBe(2)
@@ -199,25 +233,25 @@ describe.skipIf(!testDatabaseUrl)('the pool of connections to PostgreSQL', () =>
   })
 
   test('lets ten statements wait for one table at once that was used before, some time ago', async () => {
-    const fresh = openPool(10_000)
+    const fresh = openPool(60_000)
     const text = 'INSERT INTO "Category" (name) VALUES ($1)'
     await fresh.query({ text, values: ['first'] })
     // Longer than a lane may be silent.
     await sleep(400)
     const locker = await lock('LOCK TABLE "Category"')
     const stuck = Array.from({ length: 10 }, (_, i) => fresh.query({ text: `${text} -- ${i}`, values: ['x'] }))
-    await expect.poll(waiting, { timeout: 8_000 }).toBe(10)
+    await expect.poll(waiting).toBe(10)
     await locker.query('COMMIT')
     await Promise.all(stuck)
   })
 
   test('answers reads, however many different writes wait without an answer', async () => {
-    const fresh = openPool(10_000)
+    const fresh = openPool(60_000)
     const tables = Array.from({ length: 24 }, (_, i) => `stuck_${i}`)
     await other.query(tables.map((name) => `CREATE TABLE "${name}" (id int)`).join(';'))
     const locker = await lock(`LOCK TABLE ${tables.join(', ')} IN SHARE MODE`)
     const stuck = tables.map((name) => fresh.query({ text: `INSERT INTO "${name}" VALUES (1)` }))
-    await expect.poll(waiting, { timeout: 8_000 }).toBe(16)
+    await expect.poll(waiting).toBe(16)
     expect(((await fresh.query('SELECT count(*)::int FROM "Category"')) as pg.QueryResult).rowCount).toBe(1)
     await locker.query('COMMIT')
     await Promise.all(stuck)
@@ -230,7 +264,7 @@ describe.skipIf(!testDatabaseUrl)('the pool of connections to PostgreSQL', () =>
     const opened = new Promise<void>((resolve) => {
       open = resolve
     })
-    const fresh = openPool(10_000, async (text, values) => {
+    const fresh = openPool(60_000, async (text, values) => {
       asked++
       await opened
       return (await other.query(text, values)).rows

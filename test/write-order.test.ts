@@ -73,7 +73,7 @@ describe.skipIf(!testDatabaseUrl)('a write that returned 503', () => {
             `SELECT FROM pg_stat_activity WHERE datname = current_database() AND state <> 'idle' AND pid <> pg_backend_pid()`,
           )
         ).rowCount
-      await expect.poll(active, { timeout: 10_000 }).toBe(0)
+      await expect.poll(active).toBe(0)
       const pets = await database.prisma.pet.findMany({
         where: { id: { in: ids.map(BigInt) } },
         orderBy: { id: 'asc' },
@@ -96,7 +96,7 @@ describe.skipIf(!testDatabaseUrl)('a write that returned 503', () => {
       const deliver = proxy.holdNext()
       expect([name, (await write(gateway, id, 'early')).status]).toEqual([name, 503])
       const late = async () => (await write(gateway, id, 'late')).status
-      await expect.poll(late, { timeout: 10_000 }).toBe(200)
+      await expect.poll(late).toBe(200)
       deliver()
       await sleep(200)
       expect(await database.prisma.pet.findUnique({ where: { id: BigInt(id) } })).toMatchObject({ name: 'late' })

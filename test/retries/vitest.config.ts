@@ -1,11 +1,15 @@
-import { mergeConfig } from 'vitest/config'
+import { defineConfig } from 'vitest/config'
 import config from '../../vitest.config.js'
 
 // `npm run test:retries`: clients that retry through a network that loses answers, outside `npm test`.
 
-const { projects: _, ...test } = config.test ?? {}
-
-export default mergeConfig(
-  { ...config, test },
-  { test: { include: ['test/retries/*.retries.ts'], testTimeout: 1_800_000, reporters: ['verbose'] } },
-)
+export default defineConfig({
+  ...config,
+  test: {
+    ...config.test,
+    include: ['test/retries/*.retries.ts'],
+    globalSetup: 'test/support/setup-processes.ts',
+    testTimeout: 1_800_000,
+    reporters: ['verbose'],
+  },
+})

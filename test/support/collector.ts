@@ -80,8 +80,12 @@ interface Exported {
   bytes: Buffer
 }
 
-/** Starts a collector that ends with the test. */
-export async function startCollector(port = 0) {
+/**
+ * Starts a collector.
+ *
+ * @param onCleanup gets the function that ends it; default: it ends with the test
+ */
+export async function startCollector(port = 0, onCleanup: (end: () => void) => void = onTestFinished) {
   const requests: Exported[] = []
   const server = createServer(async (req, res) => {
     const chunks: Buffer[] = []
@@ -92,7 +96,7 @@ export async function startCollector(port = 0) {
       .end(/json/.test(`${req.headers['content-type']}`) ? '{}' : '')
   })
   await once(server.listen(port, '127.0.0.1'), 'listening')
-  onTestFinished(() => {
+  onCleanup(() => {
     server.closeAllConnections()
     server.close()
   })

@@ -19,7 +19,7 @@ export async function failOver({
   const options = { redisUrl, banAfter: 1_000_000, banSeconds: 1, log: createLog('silent'), redisTimeoutMs: 500 }
   const gateways = await Promise.all([openRateLimiter(options), openRateLimiter(options)])
   const states = () => gateways.map(({ state }) => state)
-  await vi.waitFor(() => expect(states()).toEqual(['redis', 'redis']), 5_000)
+  await vi.waitFor(() => expect(states()).toEqual(['redis', 'redis']), 60_000)
   const limit = subject.windows[0]?.limit ?? 0
   let admitted = 0
   let running = true
@@ -31,10 +31,10 @@ export async function failOver({
   })
   await sleep(500)
   await kill()
-  await vi.waitFor(() => expect(states()).toEqual(['degraded', 'degraded']), 5_000)
-  await vi.waitFor(() => expect(states()).toEqual(['redis', 'redis']), { timeout: 30_000, interval: 20 })
+  await vi.waitFor(() => expect(states()).toEqual(['degraded', 'degraded']), { timeout: 60_000, interval: 20 })
+  await vi.waitFor(() => expect(states()).toEqual(['redis', 'redis']), { timeout: 60_000, interval: 20 })
   const left = async () => (await gateways[0]?.consume(subject, 0))?.windows[0]?.remaining
-  await vi.waitFor(async () => expect(await left()).toBe(0), 20_000)
+  await vi.waitFor(async () => expect(await left()).toBe(0), 60_000)
   running = false
   await Promise.all(clients)
   expect(admitted).toBeGreaterThanOrEqual(limit)

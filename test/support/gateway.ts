@@ -174,6 +174,8 @@ export interface GatewayOptions {
   /** Lengths of the windows. */
   seconds?: Parameters<typeof createApp>[0]['seconds']
   deadlineMs?: number
+  /** How long a client may read nothing. */
+  stallMs?: number
 }
 
 /** Opens a gateway with its own database (unless one is given), and with TEST_REDIS_URL if it is set. */
@@ -191,7 +193,7 @@ export async function openGateway(options: GatewayOptions = {}): Promise<Gateway
     keyPrefix,
     redisTimeoutMs: options.redisTimeoutMs,
   })
-  const { limits, uploadRoom, deadlineMs } = options
+  const { limits, uploadRoom, deadlineMs, stallMs } = options
   const app = await createApp({
     settings: config,
     database,
@@ -202,6 +204,7 @@ export async function openGateway(options: GatewayOptions = {}): Promise<Gateway
     uploadRoom,
     seconds,
     deadlineMs,
+    stallMs,
   })
   const { key } = await createKey(database, {
     name: 'unlimited',

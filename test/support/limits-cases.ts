@@ -15,9 +15,6 @@ const minute = (limit: number, seconds = 60) => ({ name: 'minute' as const, limi
 const day = (limit: number) => ({ name: 'day' as const, limit, seconds: 86_400 })
 const one = [minute(1), day(1000)]
 
-/** How late a decision may be without changing the expected result. */
-export const SLACK_MS = 350
-
 /** The rules of quotas, strikes and bans. Memory, Redis and the model are tested with these cases. */
 export const limitsCases: LimitsCase[] = [
   {

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { inject, onTestFinished } from 'vitest'
+import { expect, inject, onTestFinished } from 'vitest'
 import { freePort } from './ports.js'
 
 // Starts whole processes from the build that the global setup has made.
@@ -38,6 +38,14 @@ function clean(env: Environment): Environment {
 /** Runs an entry point with arguments until it exits. */
 export const runCommand = ([entry = '', ...args]: string[], env: Environment) =>
   runNode([...built(entry), ...args], undefined, env)
+
+/** What a start that fails says: it prints nothing else, shows no stack trace, and exits with 1. */
+export async function refusedStart(env: Environment): Promise<string> {
+  const { code, stdout, stderr } = await runCommand(['main'], env)
+  expect([code, stdout]).toEqual([1, ''])
+  expect(stderr).not.toMatch(/^\s+at /m)
+  return stderr
+}
 
 /** Runs a program until it exits. */
 export function runNode(args: string[], cwd?: string, env: Environment = {}) {
@@ -83,6 +91,8 @@ export function spawnGateway(env: Environment, cwd?: string) {
 export interface Started {
   child: ChildProcess
   url: string
+  /** The demo key of the plan Free, if there is sample data. */
+  demoKey: string
   /** Standard output up to the line that starts with curl or, without one, up to the URLs. */
   output: string
   /** Standard error so far. */
@@ -128,5 +138,6 @@ export async function startGateway(
     })
     ended.then((code) => reject(new Error(`the gateway exited with ${code}: ${errors}`)))
   })
-  return { child, url: `http://127.0.0.1:${port}`, output, errors: () => errors, stop }
+  const demoKey = /petstore_[0-9a-f]{48}/.exec(output)?.[0] ?? ''
+  return { child, url: `http://127.0.0.1:${port}`, demoKey, output, errors: () => errors, stop }
 }

@@ -30,11 +30,11 @@ function joined(language: Language, programs: string[]): string {
  * @returns their output
  * @throws Error with the output of the first one that fails
  */
-export const runPrograms = (language: Language, programs: string[], env: Record<string, string>) =>
+export const runPrograms = (language: Language, programs: string[], env: Record<string, string>, cwd?: string) =>
   new Promise<string>((resolve, reject) => {
     const { command, args } = interpreters[language]
     const { PATH = '', HOME = '' } = process.env
-    const child = execFile(command, args, { env: { PATH, HOME, ...env } }, (error, stdout, stderr) =>
+    const child = execFile(command, args, { cwd, env: { PATH, HOME, ...env } }, (error, stdout, stderr) =>
       error ? reject(new Error(`${error.message}\n${stderr}\n${stdout}`)) : resolve(stdout),
     )
     child.stdin?.end(joined(language, programs))

@@ -1,15 +1,30 @@
 import { expect } from 'vitest'
+import { runKeys } from '../../src/admin/command-line.js'
 import type { Call } from './every-operation.js'
-import { runCommand, startGateway } from './process.js'
+import { startGateway } from './process.js'
 
 // Gateways that are processes of their own, as clients and operators see them.
 
-/** What `npm run keys` prints as JSON. */
-export async function keys(env: Record<string, string>, ...args: string[]) {
-  const { code, stdout, stderr } = await runCommand(['admin/keys', ...args, '--json'], env)
-  expect(stderr).toBe('')
-  expect(code).toBe(0)
-  return JSON.parse(stdout)
+/** What `npm run keys` prints as JSON. It runs in this process, because to start one takes longer than most tests. */
+export async function keys(environment: Record<string, string>, ...args: string[]) {
+  const written = { stdout: '', stderr: '' }
+  const code = await runKeys([...args, '--json'], {
+    environment,
+    out(text) {
+      written.stdout += text
+    },
+    err(text) {
+      written.stderr += text
+    },
+  })
+  expect([code, written.stderr]).toEqual([0, ''])
+  return JSON.parse(written.stdout)
+}
+
+/** A key that has no limits worth mentioning. */
+export async function createKey(environment: Record<string, string>, name = 'test'): Promise<string> {
+  const limits = ['--minute-limit', '2000000', '--day-limit', '2000000']
+  return (await keys(environment, 'create', '--name', name, '--plan', 'Enterprise', ...limits)).key
 }
 
 /** What /readyz says. */
@@ -21,9 +36,7 @@ export async function readiness(url: string): Promise<[number, Record<string, st
 /** Starts a gateway with a key that has no limits worth mentioning, unless one is given. */
 export async function openRemote(env: Record<string, string>, given?: string) {
   const gateway = await startGateway({ ...env, LOG_LEVEL: 'warn' })
-  const limits = ['--minute-limit', '2000000', '--day-limit', '2000000']
-  const create = ['create', '--name', 'test', '--plan', 'Enterprise', ...limits]
-  const key: string = given ?? (await keys(env, ...create)).key
+  const key = given ?? (await createKey(env))
   const call: Call = async (method, path, body, headers = {}) => {
     const response = await fetch(gateway.url + path, {
       method,

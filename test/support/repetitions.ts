@@ -234,20 +234,21 @@ function slowness(): number {
   return Math.max(1, Math.min(...[0, 1, 2].map(() => processorTime(loop))) / LOOP_MS)
 }
 
-/** Processor time of one request per unit that it costs. What the test itself does is not counted. */
-async function unitTime(gateway: Gateway, { method, target, headers, body }: FuzzRequest): Promise<number> {
-  let before = process.cpuUsage()
+/** Sends a request as a client may send it, and fails if the gateway does. Returns what it costs and its processor time. */
+async function send(gateway: Gateway, { method, target, headers, body }: FuzzRequest) {
+  // What the test itself does is not counted.
+  let spent = process.cpuUsage()
   const {
     statusCode,
     payload,
     headers: answered,
   } = await inject(
     async (req, res) => {
-      // As a client may send it: the library would normalize it.
+      // The library would normalize it.
       req.url = target
-      before = process.cpuUsage()
+      const before = process.cpuUsage()
       await gateway.app.handle(req, res)
-      before = process.cpuUsage(before)
+      spent = process.cpuUsage(before)
     },
     {
       method: method as 'GET',
@@ -258,15 +259,19 @@ async function unitTime(gateway: Gateway, { method, target, headers, body }: Fuz
   )
   const isJson = /json/.test(String(answered['content-type'])) && payload !== ''
   assertHealthy(gateway, [statusCode], statusCode >= 400 && isJson ? messagesOf({ body: JSON.parse(payload) }) : [])
-  return (before.user + before.system) / 1000 / Math.max(1, Number(answered['x-ratelimit-cost'] ?? 0))
+  return { cost: Number(answered['x-ratelimit-cost'] ?? 0), ms: (spent.user + spent.system) / 1000 }
 }
 
 let count = 0
+/** Throws if the gateway fails. */
+export const assertServed = (gateway: Gateway, { fill }: Kind, text: Text) => send(gateway, fill(text, count++))
+
 /** Throws if a unit of the quota buys too much processor time, or if the gateway fails. */
 export async function assertCheap(gateway: Gateway, { name, fill }: Kind, text: Text): Promise<void> {
   let least = Number.POSITIVE_INFINITY
   for (let round = 0; round < ROUNDS; round++) {
-    least = Math.min(least, await unitTime(gateway, fill(text, count++)))
+    const { cost, ms } = await send(gateway, fill(text, count++))
+    least = Math.min(least, ms / Math.max(1, cost))
     if (least < MOST_MS || least < MOST_MS * slowness()) return
   }
   throw new Error(`${name} with ${JSON.stringify(text)} takes ${least.toFixed(1)} ms of processor time per unit`)

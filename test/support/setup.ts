@@ -1,9 +1,9 @@
-import { execFileSync, execSync, spawnSync } from 'node:child_process'
+import { statSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Redis } from 'ioredis'
 import type { TestProject } from 'vitest/node'
-import { openDatabase } from '../../src/database/index.js'
 import { asAdmin, databaseUrl } from './postgres.js'
 
 declare module 'vitest' {
@@ -15,50 +15,70 @@ declare module 'vitest' {
   }
 }
 
-interface Made {
-  folder: string
-  template?: string
-  remove(): Promise<void>
+type Cleanup = () => Promise<unknown>
+
+/** Ends the run with one line for people, without a stack. */
+export function refuse(line: string): never {
+  console.error(line)
+  process.exit(1)
 }
 
-// Shared by both vitest projects: the first creates it, the last removes it.
-const shared = globalThis as { petstoreSetup?: { made: Promise<Made>; users: number } }
+const changed = (path: string) => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0
 
-/** Created once per run: the build that process tests start, and the template of all databases. */
-export default async function setup({ provide }: TestProject) {
-  shared.petstoreSetup ??= { made: make(), users: 0 }
-  const { petstoreSetup } = shared
-  petstoreSetup.users++
-  const { folder, template, remove } = await petstoreSetup.made
-  provide('folder', folder)
-  if (template) provide('template', template)
-  return async () => {
-    if (--petstoreSetup.users === 0) await remove()
+/** Tests run the sources, but not without the Prisma client and the bundle of GraphiQL. */
+function requireBuild() {
+  const client = changed('prisma/generated/client/client.ts')
+  if (!client || !changed('dist/graphiql/graphiql.js')) refuse('There is no build. Run: npm run build')
+  if (changed('prisma/schema.prisma') > client)
+    refuse('prisma/schema.prisma is newer than its client. Run: npm run build')
+}
+
+export async function requireServers() {
+  const unreachable = (name: string, url: string, { message, code = message }: NodeJS.ErrnoException) => {
+    const { hostname, port, pathname } = URL.canParse(url) ? new URL(url) : { hostname: url, port: '', pathname: '' }
+    refuse(`${name} ${hostname}${port && `:${port}`}${pathname} cannot be used: ${message || code}`)
   }
+  const { TEST_DATABASE_URL, TEST_REDIS_URL } = process.env
+  if (TEST_DATABASE_URL)
+    await asAdmin('SELECT 1').catch((error) => unreachable('TEST_DATABASE_URL', TEST_DATABASE_URL, error))
+  if (!TEST_REDIS_URL) return
+  const redis = new Redis(TEST_REDIS_URL, { lazyConnect: true, connectTimeout: 5_000, retryStrategy: () => null })
+  let reason = new Error('no answer')
+  redis.on('error', (error) => {
+    reason = error
+  })
+  await redis.connect().catch(() => unreachable('TEST_REDIS_URL', TEST_REDIS_URL, reason))
+  redis.disconnect()
 }
 
-async function make(): Promise<Made> {
-  // It prints a warning if the build is missing or old.
-  const { output } = spawnSync(process.execPath, ['--import', './src/built.mjs', '--eval', ''], { encoding: 'utf8' })
-  if (output.join('') !== '') execSync('npm run build', { stdio: ['ignore', 'ignore', 'inherit'] })
-  execFileSync(process.execPath, ['test/tools/install.mjs', 'test/generators'], { stdio: 'inherit' })
+/** A data directory with all migrations. */
+export async function makeFolder({ provide }: TestProject): Promise<Cleanup> {
+  const { openDatabase } = await import('../../src/database/index.js')
   const all = await mkdtemp(join(tmpdir(), 'petstore-tests-'))
   const folder = join(all, 'template')
   await (await openDatabase({ DATA_DIR: folder, EMBEDDED_DB_PORT: 0 })).close()
-  const removeFolders = () => rm(all, { recursive: true, force: true, maxRetries: 3 })
-  if (!process.env.TEST_DATABASE_URL) return { folder, remove: removeFolders }
+  provide('folder', folder)
+  return () => rm(all, { recursive: true, force: true, maxRetries: 3 })
+}
+
+/** The same as a database on TEST_DATABASE_URL. */
+export async function makeTemplate({ provide }: TestProject): Promise<Cleanup> {
+  const { openDatabase } = await import('../../src/database/index.js')
   const template = `petstore_template_${process.pid}`
   await asAdmin(`CREATE DATABASE ${template}`)
   await (await openDatabase({ DATABASE_URL: databaseUrl(template), DATA_DIR: '', EMBEDDED_DB_PORT: 0 })).close()
-  return {
-    folder,
-    template,
-    async remove() {
-      // Not those of another run whose process id starts with the same digits.
-      const made = await asAdmin(`SELECT datname FROM pg_database WHERE starts_with(datname, '${template}_')`)
-      for (const { datname } of [...made.rows, { datname: template }])
-        await asAdmin(`DROP DATABASE ${datname} WITH (FORCE)`)
-      await removeFolders()
-    },
+  provide('template', template)
+  return async () => {
+    // Not those of another run whose process id starts with the same digits.
+    const made = await asAdmin(`SELECT datname FROM pg_database WHERE starts_with(datname, '${template}_')`)
+    for (const { datname } of [...made.rows, { datname: template }])
+      await asAdmin(`DROP DATABASE ${datname} WITH (FORCE)`)
   }
+}
+
+/** Checks what tests need before the first one starts, and makes the template of all databases. */
+export default async function setup(project: TestProject): Promise<Cleanup> {
+  requireBuild()
+  await requireServers()
+  return process.env.TEST_DATABASE_URL ? makeTemplate(project) : makeFolder(project)
 }

@@ -14,8 +14,8 @@ import {
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
+import { type Mutation, mutated, mutationsOf } from '../lint/mutations.js'
 import { asAdmin, testDatabaseUrl } from '../support/postgres.js'
-import { type Mutation, mutated, mutationsOf } from './mutations.js'
 
 // npm run mutants [-- FILE… --share 0.1 --seed 1 --all] changes the code that guards promises, one small change at a time,
 // and runs the tests of the changed file until one fails. It prints the changes that no test notices (--all: and the
@@ -51,10 +51,10 @@ const COVERED: Record<string, string[]> = {
   'src/auth/caller.ts': ['access'],
   'src/rate-limit/bans.ts': ['limits'],
   'src/rate-limit/decide.lua': ['limits'],
-  'src/rate-limit/failover.ts': ['limits', 'redis-away'],
+  'src/rate-limit/failover.ts': ['limits', 'system/redis-unreachable', 'system/redis-away'],
   'src/rate-limit/headers.ts': ['quota', 'headers', 'error-messages'],
   'src/rate-limit/memory.ts': ['limits'],
-  'src/rate-limit/redis.ts': ['limits', 'redis-away', 'limits-cluster'],
+  'src/rate-limit/redis.ts': ['limits', 'system/redis-unreachable', 'system/redis-away', 'system/limits-cluster'],
   'src/rate-limit/result.ts': ['limits', 'quota'],
   'src/graphql/cost.ts': ['documents'],
   'src/graphql/limits.ts': ['documents'],
@@ -86,8 +86,7 @@ function copyTree() {
   const files = listed.split('\0').filter((file) => file && statSync(join(root, file), { throwIfNoEntry: false }))
   for (const path of [...files, 'dist', 'prisma/generated'])
     cpSync(join(root, path), join(scratch, path), { recursive: true, preserveTimestamps: true })
-  for (const path of ['node_modules', 'test/generators/node_modules'])
-    symlinkSync(join(root, path), join(scratch, path))
+  symlinkSync(join(root, 'node_modules'), join(scratch, 'node_modules'))
 }
 
 /** The process that runs the tests. It is reused, because a start takes longer than most tests. */

@@ -1,0 +1,81 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openTestDatabase, type TestDatabase } from '../support/database.js'
+import { freePort } from '../support/ports.js'
+import { scratchDatabase, testDatabaseUrl } from '../support/postgres.js'
+import { dataFolder, runCommand, spawnNode, temporaryFolder } from '../support/process.js'
+
+// The processes behind `npm run keys` and `npm run studio`. What the commands do is in test/cli.test.ts.
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await openTestDatabase()
+})
+afterAll(() => database.close())
+
+test('npm run keys prints on both outputs, and exits with a code', async () => {
+  const create = ['create', '--name', 'Own', '--plan', 'Free']
+  const { code, stdout, stderr } = await runCommand(['admin/keys', ...create, '--json'], database.env)
+  expect([code, stderr, JSON.parse(stdout)]).toEqual([0, '', expect.objectContaining({ name: 'Own', plan: 'Free' })])
+  const refused = await runCommand(['admin/keys', 'ban'], database.env)
+  expect(refused).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/^.*missing.*\n$/) })
+})
+
+test('without a running gateway, npm run keys opens and migrates the embedded database itself', async () => {
+  const alone = { DATA_DIR: await dataFolder(), PORT: String(await freePort()) }
+  const { code, stdout } = await runCommand(
+    ['admin/keys', 'create', '--name', 'Eve', '--plan', 'Free', '--json'],
+    alone,
+  )
+  expect([code, JSON.parse(stdout).name]).toEqual([0, 'Eve'])
+  expect((await runCommand(['admin/keys', 'list'], alone)).stdout).toMatch(/Eve.*Free.*active.*60.*1000/)
+})
+
+describe('the database that a command works on', () => {
+  test('is refused by all commands but create if no gateway has used it, and stays as it was', async () => {
+    const DATA_DIR = join(await temporaryFolder(), 'typo')
+    for (const command of [['admin/keys', 'list'], ['admin/keys', 'revoke', '1'], ['admin/studio']]) {
+      const { code, stdout, stderr } = await runCommand(command, { DATA_DIR })
+      expect([code, stdout]).toEqual([1, ''])
+      expect(stderr).toBe(
+        `DATA_DIR ${DATA_DIR} has no database; set DATA_DIR or DATABASE_URL to the same value as for the service\n`,
+      )
+    }
+    expect(existsSync(DATA_DIR)).toBe(false)
+  })
+
+  test.runIf(testDatabaseUrl)('is refused on PostgreSQL too', async () => {
+    const env = { DATABASE_URL: await scratchDatabase() }
+    expect(await runCommand(['admin/keys', 'list'], env)).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^DATABASE_URL: the database ".*" at .* cannot be used: it has no pet store/),
+    })
+    const create = ['create', '--name', 'First', '--plan', 'Free', '--json']
+    const { stdout } = await runCommand(['admin/keys', ...create], env)
+    expect(JSON.parse(stdout)).toMatchObject({ id: 1, name: 'First' })
+  })
+})
+
+test('Prisma Studio gets the reason when the database refuses an edit', async () => {
+  const port = await freePort()
+  const studio = spawnNode(['dist/src/admin/studio.js', '--port', String(port), '--browser', 'none'], database.env)
+  const ask = () =>
+    fetch(`http://localhost:${port}/bff`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({
+        procedure: 'query',
+        query: { sql: `INSERT INTO "Category" (name) VALUES ($1)`, parameters: [' x '] },
+      }),
+    }).then(
+      (response) => response.json(),
+      () => 'not started',
+    )
+  await expect
+    .poll(ask, { interval: 200 })
+    .toMatchObject([
+      { message: expect.stringContaining('violates check constraint "name must not begin or end with white space"') },
+    ])
+  expect(studio.exitCode).toBeNull()
+})

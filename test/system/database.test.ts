@@ -1,0 +1,387 @@
+import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  cpSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { pathToFileURL } from 'node:url'
+import { promisify } from 'node:util'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest'
+import { seed } from '../../prisma/seed.js'
+import { demoKeys } from '../../src/admin/demo-keys.js'
+import { storedSecret } from '../../src/auth/index.js'
+import { acquireLock, type Lock } from '../../src/database/embedded/lock.js'
+import { openEmbedded } from '../../src/database/embedded/open.js'
+import { type Database, type DatabaseOptions, openDatabase } from '../../src/database/index.js'
+import { StartupError } from '../../src/settings.js'
+
+const scratch = mkdtempSync(join(tmpdir(), 'petstore-database-'))
+let folders = 0
+const emptyFolder = () => join(scratch, `data-${folders++}`)
+
+function dataFolder(): string {
+  const folder = emptyFolder()
+  cpSync(inject('folder'), folder, { recursive: true })
+  return folder
+}
+
+/** A statement may take longer on a busy machine; that is not what these tests are about. */
+const patient = { timeoutMs: 30_000 }
+
+async function open(DATA_DIR: string, options: DatabaseOptions & { port?: number } = {}) {
+  const database = await openDatabase({ DATA_DIR, EMBEDDED_DB_PORT: options.port ?? 0 }, { ...patient, ...options })
+  onTestFinished(() => database.close())
+  return database
+}
+
+/** The one-line message of a failed start. */
+async function refusal(start: Promise<unknown>): Promise<string> {
+  const error = await start.then(
+    () => expect.fail('it was not refused'),
+    (reason) => reason,
+  )
+  expect(error).toBeInstanceOf(StartupError)
+  expect(error.message).not.toContain('\n')
+  return error.message
+}
+
+function child(fixture: string, ...args: string[]): ChildProcess {
+  const process_ = spawn(process.execPath, ['--import', 'tsx', join('test/fixtures', fixture), ...args])
+  onTestFinished(() => void process_.kill('SIGKILL'))
+  return process_
+}
+
+afterAll(() => rmSync(scratch, { recursive: true, force: true }))
+
+describe('the embedded database', () => {
+  test('keeps its data across a restart, in a folder that only its owner can read', async () => {
+    const folder = dataFolder()
+    const first = await open(folder)
+    const { id } = await first.prisma.category.create({ data: { name: 'Kept' } })
+    expect(await acquireLock(folder)).toEqual({ owner: { pid: process.pid, port: Number(new URL(first.url).port) } })
+    await first.close()
+    expect(readdirSync(folder)).toEqual(['db'])
+    expect(statSync(join(folder, 'db')).mode & 0o777).toBe(0o700)
+    const second = await open(folder)
+    expect(await second.prisma.category.findMany()).toMatchObject([{ id, name: 'Kept' }])
+  })
+
+  test('loses no acknowledged write on kill -9, and a dead owner does not block the next one', async () => {
+    const folder = dataFolder()
+    const writer = child('write.ts', folder)
+    const acknowledged: string[] = []
+    // biome-ignore lint/style/noNonNullAssertion: spawned with pipes
+    for await (const line of createInterface(writer.stdout!)) {
+      acknowledged.push(line)
+      if (acknowledged.length === 100) writer.kill('SIGKILL')
+    }
+    expect(acknowledged.length).toBeGreaterThanOrEqual(100)
+    const { prisma } = await open(folder)
+    const ids = (await prisma.category.findMany()).map(({ id }) => String(id))
+    expect(ids).toEqual(expect.arrayContaining(acknowledged))
+  })
+
+  test('starts again if the first start was killed', async () => {
+    const folder = dataFolder()
+    rmSync(join(folder, 'db/global'), { recursive: true })
+    writeFileSync(join(folder, 'db.incomplete'), '')
+    const { prisma } = await open(folder)
+    expect(await prisma.category.count()).toBe(0)
+    expect(existsSync(join(folder, 'db.incomplete'))).toBe(false)
+  })
+
+  test('rejects a second owner, and names the first', async () => {
+    const folder = dataFolder()
+    const { url } = await open(folder)
+    const message = await refusal(open(folder))
+    expect(message).toContain(`is in use by process ${process.pid} (port ${new URL(url).port})`)
+    expect(await acquireLock(folder)).toMatchObject({ owner: { pid: process.pid } })
+  })
+
+  test('lets a command join its owner, or own the folder if no process does', async () => {
+    const folder = dataFolder()
+    const command = await open(folder, { join: true })
+    const { id } = await command.prisma.category.create({ data: { name: 'By a command' } })
+    const another = open(folder, { join: true })
+    await command.close()
+    await (await another).close()
+
+    const owner = await open(folder)
+    const joined = await open(folder, { join: true })
+    expect(joined.url).toBe(owner.url)
+    expect(await joined.prisma.category.findMany()).toMatchObject([{ id }])
+    await joined.close()
+    await owner.ping()
+  })
+
+  test('names the setting if its port is in use, and releases the lock', async () => {
+    const server = createServer().listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    onTestFinished(() => void server.close())
+    const { port } = server.address() as AddressInfo
+    const folder = dataFolder()
+    expect(await refusal(open(folder, { port }))).toContain(`EMBEDDED_DB_PORT ${port} is in use`)
+    expect(readdirSync(folder)).toEqual(['db'])
+    await open(folder)
+  })
+
+  test('names the problem of an unusable data directory, and changes nothing in it', async () => {
+    const file = join(scratch, 'file')
+    writeFileSync(file, 'precious')
+    expect(await refusal(open(file))).toContain(`DATA_DIR ${file} cannot be used: it or its parent is a file`)
+    expect(await refusal(open(join(file, 'data')))).toContain('is a file')
+    expect(await refusal(open('/sys/nothing/here'))).toContain('set DATA_DIR to a writable folder')
+
+    const garbage = emptyFolder()
+    mkdirSync(join(garbage, 'db'), { recursive: true })
+    writeFileSync(join(garbage, 'db/photo.jpg'), 'precious')
+    expect(await refusal(open(garbage))).toContain('is not empty and is not a database')
+    expect(readdirSync(garbage, { recursive: true })).toEqual(['db', 'db/photo.jpg'])
+
+    const corrupted = dataFolder()
+    writeFileSync(join(corrupted, 'db/global/pg_control'), 'nonsense')
+    expect(await refusal(open(corrupted))).toContain(`the database in ${join(corrupted, 'db')} cannot be opened`)
+    expect(readdirSync(corrupted)).toEqual(['db'])
+  })
+})
+
+describe('the clients of the embedded database', () => {
+  let embedded: Database
+  beforeAll(async () => {
+    embedded = await openDatabase({ DATA_DIR: dataFolder(), EMBEDDED_DB_PORT: 0 }, patient)
+  })
+  afterAll(() => embedded.close())
+
+  async function client(): Promise<pg.Client> {
+    const made = new pg.Client({ connectionString: embedded.url })
+    made.on('error', () => {})
+    await made.connect()
+    onTestFinished(() => void made.end().catch(() => {}))
+    return made
+  }
+
+  test('have isolated transactions', async () => {
+    const { prisma } = embedded
+    const { id } = await prisma.category.create({ data: { name: '0' } })
+    const increment = () =>
+      prisma.$transaction(async (tx) => {
+        const { name } = await tx.category.findUniqueOrThrow({ where: { id } })
+        await new Promise(setImmediate)
+        await tx.category.update({ where: { id }, data: { name: String(Number(name) + 1) } })
+      })
+    // As many concurrently as there are connections, so that none waits for a connection until it times out.
+    for (let round = 0; round < 5; round++) await Promise.all(Array.from({ length: 10 }, increment))
+    expect(await prisma.category.findUnique({ where: { id } })).toMatchObject({ name: '50' })
+    const failing = prisma.$transaction(async (tx) => {
+      await tx.category.update({ where: { id }, data: { name: 'undone' } })
+      throw new Error('no')
+    })
+    await expect(failing).rejects.toThrow('no')
+    expect(await prisma.category.findUnique({ where: { id } })).toMatchObject({ name: '50' })
+  })
+
+  test('never mix their statements, however large these are', async () => {
+    const clients = await Promise.all(Array.from({ length: 6 }, client))
+    const large = 'x'.repeat(300_000)
+    for (let round = 0; round < 20; round++) {
+      await Promise.all(
+        clients.map(async (one, index) => {
+          const value = index === 0 ? large : `${index}`
+          const { rows } = await one.query('SELECT $1::text AS value', [value])
+          expect(rows[0].value === value).toBe(true)
+        }),
+      )
+    }
+  })
+
+  test('can disconnect at any point of a transaction, which is then rolled back', async () => {
+    const witness = await client()
+    for (let round = 0; round < 40; round++) {
+      const leaving = await client()
+      const steps = ['BEGIN', `INSERT INTO "Category" ("name") VALUES ('left')`, 'nonsense'].slice(0, 1 + (round % 3))
+      const sent = leaving.query(steps.join(';')).catch(() => {})
+      await (round % 2 ? sent : new Promise((resolve) => setTimeout(resolve, round / 8)))
+      // Like a process that dies, without a Terminate message.
+      leaving.connection.stream.destroy()
+      const { rows } = await witness.query(`SELECT count(*)::int AS left FROM "Category" WHERE "name" = 'left'`)
+      expect(rows).toEqual([{ left: 0 }])
+    }
+  })
+
+  test('cause onLost if the database crashes', async () => {
+    const lost = new Promise<Error>((onLost) => {
+      void openEmbedded({ dataDir: dataFolder(), port: 0, onLost }).then(async ({ url, close }) => {
+        const killer = new pg.Client({ connectionString: url })
+        killer.on('error', () => {})
+        await killer.connect()
+        await killer.query(`COPY (SELECT 1) TO PROGRAM 'date'`).catch(() => {})
+        await close()
+      })
+    })
+    expect((await lost).message).toContain('the embedded database ended')
+  })
+})
+
+describe('the lock of a folder', () => {
+  const emptyLocked = () => mkdtempSync(join(scratch, 'lock-'))
+
+  async function take(folder: string): Promise<Lock> {
+    const lock = await acquireLock(folder)
+    if (!('release' in lock)) return expect.fail(`process ${lock.owner.pid} owns it`)
+    onTestFinished(lock.release)
+    return lock
+  }
+
+  /** A file as kill -9 leaves it: a socket on which no process listens. */
+  async function leaveBehind(path: string) {
+    const server = createServer().listen(`${path}.listening`)
+    await once(server, 'listening')
+    linkSync(`${path}.listening`, path)
+    server.close()
+    await once(server, 'close')
+  }
+
+  test('has one owner at a time, even if several processes compete and some are killed', async () => {
+    const folder = emptyLocked()
+    const log = join(scratch, 'tenures')
+    writeFileSync(log, '')
+    const rivals = new Set<ChildProcess>()
+    const add = () => rivals.add(child('contend.ts', folder, log))
+    const kill = async (rival: ChildProcess) => {
+      rivals.delete(rival)
+      rival.kill('SIGKILL')
+      await once(rival, 'exit')
+    }
+    const lines = () => readFileSync(log, 'utf8').trim().split('\n')
+    for (let count = 0; count < 4; count++) add()
+    for (let kills = 0; kills < 5; kills++) {
+      const seen = lines().length
+      await expect.poll(() => lines().length).toBeGreaterThan(seen + 30)
+      const owner = [...rivals].find(({ pid }) => lines().at(-1)?.startsWith(`${pid}-`))
+      await kill(owner ?? ([...rivals][0] as ChildProcess))
+      add()
+    }
+    await Promise.all([...rivals].map(kill))
+    const tenures = lines().filter((line, index, all) => line !== all[index - 1])
+    expect(tenures).toEqual([...new Set(tenures)])
+    await take(folder)
+    expect(readdirSync(folder)).toHaveLength(1)
+  })
+
+  test('goes to one of several concurrent processes, which answers the others', async () => {
+    const folder = emptyLocked()
+    await leaveBehind(join(folder, 'lock-dead'))
+    await leaveBehind(join(folder, 'lock-dead.new'))
+    const answers = await Promise.all(Array.from({ length: 8 }, () => acquireLock(folder)))
+    const locks = answers.filter((answer) => 'release' in answer)
+    expect(locks).toHaveLength(1)
+    for (const { owner } of answers) expect(owner).toEqual({ pid: process.pid })
+    for (const lock of locks) lock.release()
+    expect(readdirSync(folder)).toEqual([])
+  })
+
+  test('stays with a process that is too busy to respond', async () => {
+    const folder = emptyLocked()
+    const sockets: Socket[] = []
+    const silent = createServer((socket) => sockets.push(socket)).listen(join(folder, 'lock-silent'))
+    await once(silent, 'listening')
+    const waiting = acquireLock(folder)
+    const early = await Promise.race([waiting, new Promise((resolve) => setTimeout(resolve, 500))])
+    expect(early).toBe(undefined)
+    silent.close()
+    for (const socket of sockets) socket.destroy()
+    expect('release' in (await waiting)).toBe(true)
+  })
+
+  test.runIf(spawnSync('unshare', ['--pid', '--net', '--fork', 'true']).status === 0)(
+    'is visible in another container (in other PID and network namespaces)',
+    async () => {
+      const folder = emptyLocked()
+      await take(folder)
+      const source = `import('${pathToFileURL('src/database/embedded/lock.ts')}')
+        .then(({ acquireLock }) => acquireLock('${folder}')).then(({ owner }) => console.log(JSON.stringify(owner)))`
+      const args = ['--pid', '--net', '--fork', process.execPath, '--import', 'tsx', '--eval', source]
+      const { stdout } = await promisify(execFile)('unshare', args)
+      expect(JSON.parse(stdout)).toEqual({ pid: process.pid })
+    },
+  )
+
+  test('fails if the path of its socket would be truncated', async () => {
+    const folder = join(scratch, 'x'.repeat(100))
+    expect(await refusal(open(folder))).toMatch(/DATA_DIR \S+ is too long: .* \d+ bytes, and at most 103/)
+  })
+})
+
+describe('a start with an unreachable DATABASE_URL', () => {
+  const start = (DATABASE_URL: string) => refusal(openDatabase({ DATABASE_URL, DATA_DIR: '', EMBEDDED_DB_PORT: 0 }))
+
+  test('fails with one line that names host and database but not the password', async () => {
+    expect(await start('postgresql://me:secret@127.0.0.1:1/shop')).toBe(
+      'DATABASE_URL: the database "shop" at 127.0.0.1:1 cannot be used: connection refused; is the server running?',
+    )
+    expect(await start('postgresql://me:secret@localhost:1/shop')).toContain(
+      'localhost:1 cannot be used: connection refused',
+    )
+    expect(await start('postgresql://me:secret@no.such.host.invalid/shop')).toMatch(/host name/)
+  })
+
+  test('fails within seconds if the server never responds', async () => {
+    const server = createServer().listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    onTestFinished(() => void server.close())
+    const { port } = server.address() as AddressInfo
+    expect(await start(`postgresql://me:secret@127.0.0.1:${port}/shop`)).toContain('the server does not respond')
+  })
+
+  test.runIf(process.env.TEST_DATABASE_URL)('fails if the user or the database does not exist', async () => {
+    const url = new URL(process.env.TEST_DATABASE_URL ?? '')
+    url.pathname = '/no_such_database'
+    expect(await start(url.href)).toContain('"no_such_database" does not exist')
+    Object.assign(url, { username: 'nobody_here', password: 'secret' })
+    expect(await start(url.href)).not.toContain('secret')
+  })
+})
+
+test('the sample data is inserted once, with ids starting at 1', async () => {
+  const { prisma } = await open(dataFolder())
+  expect(await seed(prisma)).toBe(true)
+  expect(await seed(prisma)).toBe(false)
+  expect(await prisma.pet.findMany({ select: { id: true }, orderBy: { id: 'asc' } })).toHaveLength(12)
+  expect(await prisma.pet.findFirst({ orderBy: { id: 'asc' } })).toMatchObject({ id: 1n, name: 'Rex' })
+  expect(await prisma.inventoryItem.count({ where: { quantity: { gt: 0 } } })).toBe(10)
+  expect(await prisma.order.count()).toBe(5)
+  await prisma.$executeRaw`TRUNCATE "Category" CASCADE`
+  expect(await seed(prisma)).toBe(false)
+})
+
+test('the demo keys are made once, also if the start that makes them is interrupted', async () => {
+  const folder = dataFolder()
+  const { prisma } = await open(folder)
+  const keys = await demoKeys(prisma, folder)
+  expect(await demoKeys(prisma, folder)).toEqual(keys)
+  // Interrupted after the rows were written, before their file got its name.
+  renameSync(join(folder, 'demo-keys.json'), join(folder, 'demo-keys.json.new'))
+  expect(await demoKeys(prisma, folder)).toEqual(keys)
+  expect(await prisma.apiKey.count()).toBe(4)
+  // Interrupted while the file was written.
+  await prisma.apiKey.deleteMany()
+  renameSync(join(folder, 'demo-keys.json'), join(folder, 'demo-keys.json.new'))
+  truncateSync(join(folder, 'demo-keys.json.new'), 10)
+  const others = await demoKeys(prisma, folder)
+  expect(await prisma.apiKey.count({ where: { hash: storedSecret(others.Free).hash } })).toBe(1)
+})

@@ -1,0 +1,234 @@
+import { randomUUID } from 'node:crypto'
+import { Client } from 'pg'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { everyOperation } from '../support/every-operation.js'
+import { hasPgbouncer, startPgbouncer } from '../support/pgbouncer.js'
+import { freePort } from '../support/ports.js'
+import { asAdmin, databaseUrl, queryOnce, scratchDatabase, testDatabaseUrl } from '../support/postgres.js'
+import { refusedStart, spawnGateway, spawnNode, startGateway } from '../support/process.js'
+import { keys, openRemote, readiness } from '../support/remote.js'
+
+const READY = [200, { status: 'ok', database: 'ok', limits: 'memory' }]
+const MODES = ['session', 'transaction'] as const
+/** As a PgBouncer that is told to drop what it cannot pass on. */
+const IGNORE = ['ignore_startup_parameters = statement_timeout,idle_in_transaction_session_timeout']
+
+const createDatabase = async () => new URL(await scratchDatabase()).pathname.slice(1)
+const ask = (database: string, text: string) => queryOnce(databaseUrl(database), text)
+const tables = async (name: string, schema: string) =>
+  (await ask(name, `SELECT tablename FROM pg_tables WHERE schemaname = '${schema}' ORDER BY 1`)).map(
+    ({ tablename }) => tablename,
+  )
+const locks = async (name: string) =>
+  (
+    await ask(
+      name,
+      `SELECT FROM pg_locks JOIN pg_database ON oid = database WHERE locktype = 'advisory' AND datname = '${name}'`,
+    )
+  ).length
+const migrated = async (name: string) =>
+  (await ask(name, `SELECT to_regclass('"ApiKey"') IS NOT NULL AS migrated`))[0].migrated
+
+describe.runIf(testDatabaseUrl && hasPgbouncer).each(MODES)('PgBouncer in %s mode with ?pgbouncer=true', (mode) => {
+  test('has every operation, 200 at a time, keyed requests, If-Match and the commands, without a failure', async () => {
+    const name = await createDatabase()
+    const pooled = await startPgbouncer(mode, testDatabaseUrl as string, ['default_pool_size = 15'])
+    const env = { DATABASE_URL: pooled(name, '?pgbouncer=true') }
+    const { call, errors, url } = await openRemote(env)
+    expect((await Promise.all(Array.from({ length: 10 }, (_, i) => everyOperation(call, i)))).flat()).toEqual([])
+    const { id } = (await call('POST', '/categories', { name: 'Many' })).body
+    const pet = (await call('POST', '/pets', { name: 'One', categoryId: id })).body
+    const paths = [`/pets/${pet.id}`, '/pets?limit=20', `/inventory/${pet.id}`, '/store/orders?complete=false']
+    const together = await Promise.all(
+      Array.from({ length: 200 }, (_, i) =>
+        i % 5
+          ? call('GET', paths[i % 4] as string)
+          : call('POST', '/store/orders', { petId: pet.id }, i % 2 ? {} : { 'idempotency-key': `order ${i}` }),
+      ),
+    )
+    expect(together.filter(({ status }) => status > 201).map(({ body }) => body)).toEqual([])
+    expect((await keys(env, 'list')).map(({ name }: { name: string }) => name)).toEqual(['test'])
+    expect(await readiness(url)).toEqual(READY)
+    expect(errors()).toBe('')
+  })
+
+  test('three first starts at the same time apply every migration once and leave no lock', async () => {
+    const name = await createDatabase()
+    const pooled = await startPgbouncer(mode, testDatabaseUrl as string)
+    const started = await Promise.all(
+      [1, 2, 3].map(() => startGateway({ DATABASE_URL: pooled(name, '?pgbouncer=true') })),
+    )
+    for (const { url } of started) expect(await readiness(url)).toEqual(READY)
+    expect(await locks(name)).toBe(0)
+  })
+
+  test.each([
+    ['as it is', []],
+    ['told to ignore startup parameters', IGNORE],
+  ])(
+    'without the parameter, %s, fails the start with the line that names the fix, before /healthz answers',
+    async (_, more) => {
+      const name = await createDatabase()
+      const pooled = await startPgbouncer(mode, testDatabaseUrl as string, more)
+      const PORT = String(await freePort())
+      const { ended, output } = spawnGateway({ DATABASE_URL: pooled(name), PORT })
+      let answered = false
+      const probing = setInterval(() => {
+        fetch(`http://127.0.0.1:${PORT}/healthz`).then(
+          () => {
+            answered = true
+          },
+          () => {},
+        )
+      }, 5)
+      expect(await ended).toBe(1)
+      clearInterval(probing)
+      expect(answered).toBe(false)
+      expect(output.stderr).toMatch(
+        /^DATABASE_URL: the database "\w+" at 127\.0\.0\.1:\d+ cannot be used: .*: add \?pgbouncer=true to it, and set DIRECT_URL.*\n$/,
+      )
+    },
+  )
+})
+
+describe.runIf(testDatabaseUrl && hasPgbouncer)('behind a pooler', () => {
+  test.each(['with', 'without'])(
+    'Prisma Studio works %s DIRECT_URL, and leaves the pooler out only if it is set',
+    async (direct) => {
+      const name = await createDatabase()
+      const pooled = await startPgbouncer('transaction', testDatabaseUrl as string)
+      const env = {
+        DATABASE_URL: pooled(name, '?pgbouncer=true'),
+        ...(direct === 'with' && { DIRECT_URL: databaseUrl(name) }),
+      }
+      await keys(env, 'create', '--name', 'test', '--plan', 'Free')
+      const port = await freePort()
+      const studio = spawnNode(['dist/src/admin/studio.js', '--port', String(port), '--browser', 'none'], env)
+      const query = { sql: `SELECT name FROM "ApiKey" WHERE plan::text = $1`, parameters: ['Free'] }
+      const headers = { 'content-type': 'application/json' }
+      const body = JSON.stringify({ procedure: 'query', query })
+      const ask = () =>
+        fetch(`http://localhost:${port}/bff`, { method: 'POST', headers, body }).then(
+          (response) => response.text(),
+          () => 'not started',
+        )
+      await expect.poll(ask, { interval: 200 }).toContain('"name":"test"')
+      await pooled.kill()
+      const answer = await ask()
+      expect(answer.includes('"name":"test"')).toBe(direct === 'with')
+      // It would leave Studio behind.
+      expect(studio.exitCode).toBeNull()
+    },
+  )
+
+  test('/readyz is 200 while requests take every connection of the pooler', async () => {
+    const name = await createDatabase()
+    const pooled = await startPgbouncer('session', testDatabaseUrl as string, ['default_pool_size = 10'])
+    const { call, url } = await openRemote({ DATABASE_URL: pooled(name, '?pgbouncer=true') })
+    const { id } = (await call('POST', '/categories', { name: 'Dogs' })).body
+    let stopped = false
+    const statuses: number[] = []
+    const load = Array.from({ length: 60 }, async (_, i) => {
+      while (!stopped) {
+        const path = ['/categories', '/pets', '/inventory', '/store/orders'][i % 4] as string
+        const body = { name: `Pet ${i}`, categoryId: id }
+        statuses.push((await (i % 6 ? call('GET', path) : call('POST', '/pets', body))).status)
+      }
+    })
+    const used = async () => (await ask(name, `SELECT FROM pg_stat_activity WHERE datname = '${name}'`)).length
+    // This connection is not of the pooler.
+    await expect.poll(used).toBe(11)
+    const probes = []
+    for (let i = 0; i < 4; i++) probes.push(await readiness(url))
+    stopped = true
+    await Promise.all(load)
+    expect(probes.map(([status]) => status)).toEqual([200, 200, 200, 200])
+    expect(statuses.filter((status) => status < 300).length).toBeGreaterThan(statuses.length * 0.9)
+  })
+
+  test('a write that returned 503 because of a lock is not performed later', async () => {
+    const name = await createDatabase()
+    const pooled = await startPgbouncer('transaction', testDatabaseUrl as string)
+    const { call } = await openRemote({ DATABASE_URL: pooled(name, '?pgbouncer=true') })
+    const { id } = (await call('POST', '/categories', { name: 'Dogs' })).body
+    const pet = (await call('POST', '/pets', { name: 'Rex', categoryId: id })).body
+    const holder = new Client({ connectionString: databaseUrl(name) })
+    await holder.connect()
+    onTestFinished(() => holder.end())
+    await holder.query('BEGIN; LOCK TABLE "InventoryItem", "Order" IN EXCLUSIVE MODE')
+    const writes = await Promise.all([
+      call('PATCH', `/inventory/${pet.id}`, { quantity: 5 }),
+      call('POST', '/store/orders', { petId: pet.id }),
+      call('POST', '/store/orders', { petId: pet.id }, { 'idempotency-key': 'locked' }),
+    ])
+    expect(writes.map(({ status }) => status)).toEqual([503, 503, 503])
+    const { rows } = await holder.query(
+      `SELECT FROM pg_stat_activity WHERE datname = $1 AND wait_event_type = 'Lock'`,
+      [name],
+    )
+    expect(rows).toEqual([])
+    await holder.query('COMMIT')
+    expect((await call('GET', `/inventory/${pet.id}`)).body.quantity).toBe(0)
+    expect((await call('GET', '/store/orders')).body).toEqual([])
+  })
+
+  test('migrations use DIRECT_URL, and a line names it if it cannot be used, or leads to another database', async () => {
+    const [name, other] = await Promise.all([createDatabase(), createDatabase()])
+    const pooled = await startPgbouncer('transaction', testDatabaseUrl as string)
+    const env = { DATABASE_URL: pooled(name, '?pgbouncer=true') }
+    const refused = (DIRECT_URL: string) => refusedStart({ ...env, DIRECT_URL })
+    expect(await refused(`postgresql://me:secret@127.0.0.1:${await freePort()}/x`)).toMatch(
+      /^DIRECT_URL: the database "x" at .* cannot be used: connection refused; is the server running\?\n$/,
+    )
+    expect(await refused(databaseUrl(other))).toMatch(
+      /^DATABASE_URL: the database .* both must lead to the same database\n$/,
+    )
+    expect(await migrated(other)).toBe(true)
+    expect(await migrated(name)).toBe(false)
+    const { url } = await startGateway({ ...env, DIRECT_URL: databaseUrl(name) })
+    expect(await readiness(url)).toEqual(READY)
+  })
+})
+
+describe.runIf(testDatabaseUrl && hasPgbouncer).each([
+  ['directly', '', false],
+  ['directly, with tables of the same names in public', '', true],
+  ['through PgBouncer in transaction mode', '&pgbouncer=true', false],
+])('?schema=petstore %s', (_, parameter, hasDecoys) => {
+  test('holds everything: the migrations, every operation, what triggers write, and keys', async () => {
+    const name = await createDatabase()
+    if (hasDecoys)
+      await ask(name, 'CREATE TABLE "Pet" (); CREATE TABLE "InventoryItem" (); CREATE TABLE "ApiKeyUsage" ()')
+    const before = await tables(name, 'public')
+    const urlOf = parameter ? await startPgbouncer('transaction', testDatabaseUrl as string) : databaseUrl
+    const env = { DATABASE_URL: `${urlOf(name)}?schema=petstore${parameter}` }
+    const { call, url, stop, errors } = await openRemote(env)
+    expect((await Promise.all(Array.from({ length: 5 }, (_, i) => everyOperation(call, i)))).flat()).toEqual([])
+    expect(await readiness(url)).toEqual(READY)
+    expect(await stop()).toBe(0)
+    expect(errors()).toBe('')
+    const [usage] = await keys(env, 'usage', '--days', '1')
+    expect(usage.requests).toBeGreaterThan(100)
+    expect(await keys(env, 'history')).toMatchObject([{ event: 'created', source: 'command line' }])
+    expect(await tables(name, 'public')).toEqual(before)
+    expect(await tables(name, 'petstore')).toContain('Pet')
+    expect(await keys(env, 'list')).toHaveLength(1)
+  })
+})
+
+test.runIf(testDatabaseUrl)('/readyz is degraded with 200 while PostgreSQL has no connection left', async () => {
+  const role = `petstore_role_${randomUUID().slice(0, 8)}`
+  await asAdmin(`CREATE ROLE ${role} LOGIN`)
+  onTestFinished(async () => void (await asAdmin(`DROP ROLE ${role}`)))
+  const name = await createDatabase()
+  await asAdmin(`ALTER DATABASE ${name} OWNER TO ${role}`)
+  const url = new URL(databaseUrl(name))
+  url.username = role
+  const gateway = await openRemote({ DATABASE_URL: url.href })
+  await asAdmin(`ALTER ROLE ${role} CONNECTION LIMIT 0`)
+  await asAdmin(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '${role}'`)
+  const full = [200, { status: 'degraded', database: 'full', limits: 'memory' }]
+  await expect.poll(() => readiness(gateway.url)).toEqual(full)
+  await asAdmin(`ALTER ROLE ${role} CONNECTION LIMIT -1`)
+  await expect.poll(() => readiness(gateway.url)).toEqual(READY)
+})

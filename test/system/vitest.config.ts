@@ -1,0 +1,14 @@
+import { defineConfig } from 'vitest/config'
+import config from '../../vitest.config.js'
+
+// `npm run test:system`: the service as operators and browsers meet it.
+
+export default defineConfig({
+  ...config,
+  test: {
+    ...config.test,
+    include: ['test/system/*.test.ts'],
+    globalSetup: 'test/system/setup.ts',
+    reporters: ['default', './test/system/skipped.ts'],
+  },
+})
