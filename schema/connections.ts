@@ -10,19 +10,18 @@ import type { Values } from './values.js'
 
 type Row = Record<string, unknown>
 
-const cursors = new WeakMap<Edge, string>()
-
 /** An item of a page. Its cursor is made when it is first read. */
 export class Edge {
+  #cursor: string | undefined
+
   constructor(
     readonly node: Row,
     private readonly cursorOf: Page['cursorOf'],
   ) {}
 
   get cursor(): string {
-    const cursor = cursors.get(this) ?? this.cursorOf(this.node)
-    cursors.set(this, cursor)
-    return cursor
+    this.#cursor ??= this.cursorOf(this.node)
+    return this.#cursor
   }
 }
 
@@ -33,23 +32,22 @@ interface Page {
   cursorOf(row: Row): string
 }
 
-/** The connections of a list below some parents, or that of the whole list. What they have is read together. */
-interface Connections {
+/** The connections of a list below all parents of a level, or that of the whole list. What they have is read together. */
+interface Level {
   pages(): Promise<Page[]>
   pageInfos(selects: (field: keyof PageInfoShape) => boolean): Promise<PageInfoShape[]>
   total(index: number): Promise<number | null>
 }
 
 export interface Connection {
-  of: Connections
+  level: Level
   index: number
 }
 
-/** What each of some connections has. All of one level are of one list, unless interfaces have brought them together. */
-export async function fromEach<T>(connections: Connection[], read: (of: Connections) => Promise<T[]>): Promise<T[]> {
-  const all = [...new Set(connections.map((connection) => connection.of))]
-  const found = new Map(await Promise.all(all.map(async (of) => [of, await read(of)] as const)))
-  return connections.map(({ of, index }) => found.get(of)?.[index] as T)
+/** What each of the connections of a level has. */
+export async function fromEach<T>(connections: Connection[], read: (level: Level) => Promise<T[]>): Promise<T[]> {
+  const found = await read((connections[0] as Connection).level)
+  return connections.map(({ index }) => found[index] as T)
 }
 
 interface PageInfoShape {
@@ -132,8 +130,8 @@ export function connect(
         : reads.pages(list.model, page, parents)
     ) as Promise<Row[][]>
   }
-  /** Whether there are rows that the cursor is at or after: those before the page. */
-  const others = async () => (values === undefined ? parents.map(() => []) : read(against, 1, true))
+  /** The nearest row on the other side of the cursor, or at it: what is there comes before the page, as it is read. */
+  const others = once(async () => (values === undefined ? parents.map(() => []) : read(against, 1, true)))
   const pages = once(async () =>
     (await read(along, size + 1)).map((read): Page => {
       const rows = read.slice(0, size)
@@ -141,19 +139,20 @@ export function connect(
       return { rows, hasMore: read.length > size, cursorOf: (row) => cursorOf(list, question, row) }
     }),
   )
-  const of: Connections = {
+  const level: Level = {
     pages,
     total: (i) => reads.total(list.model, parent === undefined ? counted : below(counted, parents[i])),
     async pageInfos(selects) {
-      const [found, other] = await Promise.all([pages(), selects(back) ? others() : []])
+      const [needsOthers, needsCursors] = [selects(back), selects('startCursor') || selects('endCursor')]
+      const [found, other] = await Promise.all([pages(), needsOthers ? others() : []])
       return found.map(({ rows, hasMore, cursorOf }, i) => {
-        const place = (row: Row | undefined) => (row ? cursorOf(row) : null)
+        const place = (row: Row | undefined) => (row && needsCursors ? cursorOf(row) : null)
         const cursors = { startCursor: place(rows[0]), endCursor: place(rows.at(-1)) }
         return { [toward]: hasMore, [back]: (other[i]?.length ?? 0) > 0, ...cursors } as PageInfoShape
       })
     },
   }
-  return parents.map((_, index) => ({ of, index }))
+  return parents.map((_, index) => ({ level, index }))
 }
 
 export const PageInfo = builder.objectRef<PageInfoShape>('PageInfo').implement({

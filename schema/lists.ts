@@ -105,7 +105,7 @@ function connectionTypeOf(list: List) {
         description: `How many items match, whatever the page; null above ${MAX_TOTAL}. It costs as much as 100 objects.`,
         // It may have to count a whole index.
         weight: 1_000,
-        resolve: ({ of, index }) => of.total(index),
+        resolve: ({ level, index }) => level.total(index),
       }),
     }),
   })

@@ -15,11 +15,12 @@ import type { Database } from './database/index.js'
 import { createDocs } from './docs/index.js'
 import { createReads } from './execute/reads.js'
 import { resolverContexts } from './execute/resolver-context.js'
+import { MAX_FREE_REQUEST } from './graphql/free.js'
 import { createGraphql } from './graphql/index.js'
 import { createHealth } from './health.js'
-import { noBody, readBody, UPLOAD_ROOM } from './http/body.js'
+import { type Body, noBody, readBody, UPLOAD_ROOM } from './http/body.js'
 import { preflight, setCorsHeaders } from './http/cors.js'
-import { errorResponse, toApiError, unavailable } from './http/errors.js'
+import { errorResponse, toApiError } from './http/errors.js'
 import { MemoryRoom } from './http/memory-room.js'
 import { HttpRequest, notHttp, type RequestHead } from './http/request.js'
 import { type HttpResponse, send } from './http/response.js'
@@ -116,16 +117,28 @@ export async function createApp(dependencies: Dependencies) {
     return caller ? serve(request, caller, route) : { decision, ...refuse(refusal, request) }
   }
 
-  /** The steps of a request with a valid key: body, operation, room, quota. Room comes before quota, which it may need. */
-  async function serve(request: HttpRequest, caller: Caller, route: Route | undefined): Promise<Found> {
+  /**
+   * The steps of a request with a valid key: body, operation, room, quota. Room comes before quota, which it may need.
+   *
+   * @param received its body, if it was received already
+   */
+  async function serve(
+    request: HttpRequest,
+    caller: Caller,
+    route: Route | undefined,
+    received?: Body,
+  ): Promise<Found> {
     let slot: Slot | undefined
     let read: ReadRequest | undefined
     let decision: RateLimitResult | undefined
     let early: Promise<Result> | undefined
     try {
-      const isUsedUp = admissions.isRefused(caller) && (await quota.isUsedUp(caller))
-      const body = await receive(request, caller, route, isUsedUp)
-      const asked = isGraphql(request) ? graphql.read(request, body, isUsedUp) : rest.read(request, route, body)
+      const isParsed = isGraphql(request) || route?.operation.body !== undefined
+      const isUsedUp = !received && isParsed && admissions.isRefused(caller) && (await quota.isUsedUp(caller))
+      // No REST operation with a body is free: the quota refuses it.
+      const body = received ?? (isUsedUp && route ? noBody : await receive(request, caller, route))
+      const most = isUsedUp ? ((await quota.hasFree(caller)) ? MAX_FREE_REQUEST : 0) : undefined
+      const asked = isGraphql(request) ? graphql.read(request, body, most) : rest.read(request, route, body)
       read = asked
       slot = await inSpan('room', () => admissions.work.enter(caller.subject.id, asked.units, request.head.socket))
       const isEarly = asked.isRead && quota.isForeseen(caller, asked)
@@ -136,6 +149,9 @@ export async function createApp(dependencies: Dependencies) {
       const decided = await deciding
       decision = decided.decision
       if (decided.refusal && !(asked.isRefusedFirst && decided.refusal.status === 429)) throw decided.refusal
+      // Meanwhile a window has begun, or a ban has ended: what was not read for them is read now.
+      if (isUsedUp && asked.units > 0)
+        return await serve(request, caller, route, route ? await receive(request, caller, route) : body)
       const result = await (early ?? asked.run(caller, deciding))
       return { caller, decision, operationName: asked.operationName, ...result }
     } catch (error) {
@@ -147,10 +163,8 @@ export async function createApp(dependencies: Dependencies) {
     }
   }
 
-  async function receive(request: HttpRequest, caller: Caller, route: Route | undefined, isUsedUp: boolean) {
+  async function receive(request: HttpRequest, caller: Caller, route: Route | undefined): Promise<Body> {
     if (isGraphql(request) ? request.method !== 'POST' : !route?.operation.body) return noBody
-    // No REST operation with a body is free: the quota refuses it.
-    if (route && isUsedUp) return unavailable()
     return inSpan('body', () => readBody(request, maxBodyBytes, uploads, caller.subject.id))
   }
 

@@ -239,6 +239,16 @@ test('an empty list of ids is an empty page', async () => {
   })
 })
 
+test('a page info whose selection fails is an error, and nothing else', async () => {
+  const query = 'query ($s: Boolean = false) { petsConnection(search: "a") { pageInfo { hasNextPage @skip(if: $s) } } }'
+  const { status, body } = await gateway.graphql(query, { s: null })
+  expect([status, body.data, body.errors[0].extensions.code]).toEqual([
+    200,
+    { petsConnection: null },
+    'invalid_request',
+  ])
+})
+
 describe('what is not selected', () => {
   test.each([
     ['a total alone reads no rows', '{ petsConnection { totalCount } }', 1],
@@ -253,6 +263,16 @@ describe('what is not selected', () => {
       1,
     ],
     ['both are two statements', '{ petsConnection { nodes { id } totalCount } }', 2],
+    [
+      'aliases of a page info read the same rows',
+      'query ($n: Int = 5) { pet(petId: 1) { ordersConnection(first: $n) { a: pageInfo { ...P } b: pageInfo { ...P } nodes { id } } } } fragment P on PageInfo { hasNextPage endCursor }',
+      2,
+    ],
+    [
+      'equal lists of one parent are one',
+      '{ pets(limit: 12) { category { petsConnection(first: 3) { nodes { id } } } } }',
+      3,
+    ],
     ['__typename alone reads nothing', '{ petsConnection { __typename } }', 0],
   ])('%s', async (_, query, count) => {
     expect((await statementsOf(query)).count).toBe(count)
@@ -323,6 +343,11 @@ describe('the cost', () => {
       2,
     ],
     [
+      'also below aliases of edges and nodes',
+      `{ petsConnection(first: 100) { a: nodes { etag } b: nodes { etag } edges { node { ${repeat(8, (i) => `e${i}: etag`)} } } } }`,
+      2,
+    ],
+    [
       'ten fields of a page info weigh nothing',
       `{ pets(limit: 99) { ordersConnection(first: 1) { ${repeat(5, (i) => `p${i}: pageInfo { hasNextPage endCursor }`)} } } }`,
       2,
@@ -351,7 +376,7 @@ describe('the cost', () => {
     const totals = (limit: number, more = '') =>
       `{ categories(limit: ${limit}) { petsConnection { totalCount } } ${more} }`
     expect((await ask(totals(100))).cost).toBe(101)
-    const message = 'The operation asks for 101 totals of connections; at most 100 are allowed.'
+    const message = 'The operation could ask for 101 totals of connections; at most 100 are allowed.'
     expect(await refusal(totals(100, 'petsConnection { totalCount }'))).toEqual([
       'invalid_request',
       expect.stringContaining(message),
@@ -365,7 +390,17 @@ describe('the cost', () => {
       `{ pets(limit: 100) { orders(limit: 99) { ${repeat(aliases, (i) => `a${i}: id`)} } } }`
     expect((await ask(fields(10))).cost).toBe(100)
     expect((await refusal(fields(11)))[1]).toContain(
-      'could complete 109001 fields; at most 100000 are allowed, those of each item of a list counted. It would fit with a limit of',
+      'could complete 109001 fields, those of each item of a list counted; at most 100000 are allowed. It would fit with a limit of',
+    )
+  })
+
+  test('an operation may return keys of 8 MiB, those of each item of each list counted', async () => {
+    // 100 times "orders" and 98 of the long key, and that of the list.
+    const keys = (letters: number) =>
+      `{ ${'p'.repeat(letters - 8_379_600)}: pets(limit: 100) { orders(limit: 98) { ${'k'.repeat(855)}: id } } }`
+    expect((await ask(keys(8_388_608))).cost).toBe(99)
+    expect((await refusal(keys(8_388_609)))[1]).toContain(
+      'could return 8388609 characters in keys, those of each item of a list counted; at most 8388608 are allowed. It would fit with a limit of',
     )
   })
 

@@ -25,8 +25,12 @@ import {
 } from 'graphql'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Executed, type ExecutionRequest, prepare } from '../src/execute/executor.js'
+import { pause } from '../src/execute/pace.js'
 
 type Data = Record<string, unknown>
+
+/** Random documents for each property. */
+const CASES = Number(process.env.EXECUTOR_CASES ?? 400)
 
 // A schema with every kind of type, each as a property (p), as a method of the parent (m), with a resolver (r), and with a
 // resolver that is called once for all objects of a level (l).
@@ -370,7 +374,7 @@ afterAll(() => {
 beforeEach(() => {
   unhandled = 0
 })
-const turn = () => new Promise((resolve) => setImmediate(resolve))
+const turn = () => new Promise<void>((resolve) => setImmediate(resolve))
 
 /** Executes until all promises have settled, including those that the result does not wait for. */
 async function outcomeOf(run: Run, start: () => ExecutionResult | Promise<ExecutionResult>) {
@@ -433,10 +437,8 @@ async function compare(
     })
     const variables = coerce(document, structuredClone(raw))
     let items = 0
-    const isTurnOver = givesWay ? () => b.roll(`item ${items++}`) < 0.2 : undefined
-    const ours = await outcomeOf(b, () =>
-      read(operation({ rootValue: b.root, contextValue: b, variables, isTurnOver })),
-    )
+    const pause = givesWay ? () => (b.roll(`item ${items++}`) < 0.2 ? turn() : undefined) : undefined
+    const ours = await outcomeOf(b, () => read(operation({ rootValue: b.root, contextValue: b, variables, pause })))
     check(ours, theirs)
   }
 }
@@ -490,7 +492,7 @@ describe('any document over any resolvers', { timeout: 120_000 }, () => {
           if (!theirs.result.errors) expect(ours.log.toSorted()).toEqual(theirs.log.toSorted())
         }),
       )
-      await fc.assert(property, { numRuns: 500 })
+      await fc.assert(property, { numRuns: CASES })
     })
 
   // A list that fails may have called fewer resolvers of its items, or more.
@@ -501,7 +503,7 @@ describe('any document over any resolvers', { timeout: 120_000 }, () => {
         expect(JSON.stringify([...normal(ours), ours.unhandled])).toBe(JSON.stringify([...normal(theirs), 0]))
       }),
     )
-    await fc.assert(property, { numRuns: 300 })
+    await fc.assert(property, { numRuns: CASES })
   })
 
   it('has no key with the value null if nulls are omitted, but keeps null items and nulls in scalars', async () => {
@@ -512,7 +514,7 @@ describe('any document over any resolvers', { timeout: 120_000 }, () => {
         expect(JSON.stringify([ours.result.data, positions])).toBe(JSON.stringify(expected))
       }),
     )
-    await fc.assert(property, { numRuns: 300 })
+    await fc.assert(property, { numRuns: CASES })
   })
 })
 
@@ -659,7 +661,7 @@ describe('a cancelled execution', () => {
     const result = async () =>
       operation({
         rootValue: { never: new Promise(() => {}), items: () => turn().then(() => items) },
-        isTurnOver: () => true,
+        pause: turn,
         cancelled: () => (completed >= 10 ? new Error('Too late') : undefined),
       })
     await expect(result()).rejects.toThrow('Too late')
@@ -682,4 +684,53 @@ describe('a cancelled execution', () => {
     expect(run).toThrow('Enough')
     expect(run).toThrow('Enough')
   })
+})
+
+describe('a result that becomes too long', () => {
+  const items = Array.from({ length: 10 }, () => ({ id: 1 }))
+  const sdl =
+    'type Query { a: Item items: [Item!] named: [Named!] } interface Named { id: Int } type Item implements Named { id: Int }'
+  const key = 'k'.repeat(100)
+
+  it.each([
+    ['of properties', `{ items { ${key}: id } }`, {}],
+    ['of fields with a resolver', `{ items { ${key}: id } }`, { 'Item.id': () => 1 }],
+    ['of objects', `{ items { id } ${key.repeat(10)}: items { id } }`, {}],
+  ])('ends the execution, keys counted: %s', (_, query, resolvers) => {
+    const { operation } = prepared(sdl, resolvers, query)
+    expect(operation({ rootValue: { items }, maxLength: 2_000 })).toHaveProperty('data')
+    expect(() => operation({ rootValue: { items }, maxLength: 1_000 })).toThrow('longer than the allowed 1000 bytes')
+  })
+
+  it('leaves nothing unhandled of what it has begun', async () => {
+    const a = turn().then(() => ({ id: 1 }))
+    const named = [{ __typename: 'Item', id: () => turn().then(() => 1) }, ...items]
+    for (const query of ['{ a { id } items { id } }', '{ named { ... on Item { id } items: id } items { id } }']) {
+      const { operation } = prepared(sdl, {}, query)
+      await expect((async () => operation({ rootValue: { a, items, named }, maxLength: 50 }))()).rejects.toThrow(
+        'longer',
+      )
+      await turn()
+      await turn()
+    }
+    expect(unhandled).toBe(0)
+  })
+})
+
+it('an execution that is long lets those that come later end first', async () => {
+  const { operation } = prepared('type Query { items: [Item!] } type Item { id: Int }', {}, '{ items { id } }')
+  const ended: string[] = []
+  const id = () => {
+    const end = performance.now() + 0.05
+    while (performance.now() < end);
+    return 1
+  }
+  const run = async (name: string, count: number) => {
+    await operation({ rootValue: { items: Array.from({ length: count }, () => ({ id })) }, pause })
+    ended.push(name)
+  }
+  const long = [run('long', 5_000), run('as long', 5_000)]
+  await turn()
+  await Promise.all([...long, run('short', 100)])
+  expect(ended[0]).toBe('short')
 })

@@ -6,7 +6,7 @@ import { EXAMPLE_TIME, exampleWindows } from '../schema/quota.js'
 import { DEFAULT_LIMIT, MAX_LIMIT, MAX_TOTAL } from '../schema/validation.js'
 import { ADMISSION_LIMITS, LARGE_SHARE } from '../src/admission/index.js'
 import { addressSubject } from '../src/auth/index.js'
-import { MAX_FREE_BYTES, MAX_FREE_REQUEST } from '../src/graphql/free.js'
+import { MAX_FREE_BYTES, MAX_FREE_REQUEST, MAX_FREE_TOKENS } from '../src/graphql/free.js'
 import { STALL_MS } from '../src/http/unread.js'
 import { MAX_ANSWER, MAX_KEY } from '../src/idempotency/index.js'
 import { readGuides } from '../src/openapi/guides.js'
@@ -145,7 +145,7 @@ describe('the figures in the guides match the code', () => {
         'exceeds a limit costs 1.',
         'returns 400 and costs 1;',
         '600 times a minute',
-        `at most ${MAX_FREE_BYTES / 1024} KiB. A larger one costs 1.`,
+        `at most ${MAX_FREE_BYTES / 1024} KiB and ${MAX_FREE_TOKENS} tokens. A larger one costs 1.`,
         `at most ${MAX_FREE_REQUEST / 1024} KiB.`,
         'longer than 8 MiB',
         'longer than 10 seconds',

@@ -5,6 +5,7 @@ import { createApp } from '../src/app.js'
 import { createLog } from '../src/log.js'
 import { openTestDatabase, type TestDatabase } from './support/database.js'
 import { type Answer, Gateway, openGateway, testRedisUrl } from './support/gateway.js'
+import { dial, statuses } from './support/sockets.js'
 import { watched } from './support/statements.js'
 
 let database: TestDatabase
@@ -205,10 +206,12 @@ describe('a free operation', () => {
     ['2 KiB', padded('{ quota { plan } ', 2_048), 0],
     ['2 KiB and one byte', padded('{ quota { plan } ', 2_049), 1],
     ['2 KiB in characters, but not in bytes', padded('{ quota { plan } \n#é\n', 2_048), 1],
+    ['200 tokens', `{ quota { plan } ${times(194, () => '#').join('\n')}\n}`, 0],
+    ['201 tokens', `{ quota { plan } ${times(195, () => '#').join('\n')}\n}`, 1],
     ['a field that does not exist', '{ quota { nonsense } }', 1],
   ]
   test.each(cases)(
-    'has at most ten fields and 2 KiB, otherwise it costs 1 and is refused to a banned key: %s',
+    'has at most ten fields, 200 tokens and 2 KiB, otherwise it costs 1 and is refused to a banned key: %s',
     async (_, query, cost) => {
       const { key } = await gateway.createKey({ bannedUntil: new Date(Date.now() + 60_000) })
       expect((await gateway.graphql(query)).headers.get('x-ratelimit-cost')).toBe(String(cost))
@@ -328,6 +331,20 @@ describe('a key that has nothing left', () => {
       expect(await next()).toBe(429)
       await database.prisma.apiKey.update({ where: { id: row.id }, data: after })
       await expect.poll(next, { timeout: 10_000 }).toBe(200)
+    })
+
+    test('if a window begins while its body arrives', async () => {
+      const body = JSON.stringify({ query: pets(2) })
+      const other = await useGateway({ seconds: { minute: 2, day: 60, address: 60 } })
+      const { key } = await other.createKey({ plan: 'Enterprise', minuteLimit: 3, dayLimit: 10 })
+      const { headers } = await other.graphql(pets(3), {}, { key })
+      const socket = await dial(other)
+      const head = ['POST /graphql HTTP/1.1', 'Host: a', `X-API-Key: ${key}`, 'Content-Type: application/json']
+      socket.write([...head, `Content-Length: ${body.length}`, 'Connection: close', '', ''].join('\r\n'))
+      socket.write(body.slice(0, 5))
+      await sleep(Number(headers.get('x-ratelimit-reset')) * 1000 - Date.now() + 10)
+      socket.write(body.slice(5))
+      expect(await statuses(socket)).toEqual([200])
     })
   })
 })

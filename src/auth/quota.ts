@@ -60,9 +60,19 @@ export function createQuota({ apiKeys, rateLimiter }: { apiKeys: ApiKeyCache; ra
     return result
   }
 
-  async function countFree({ id }: Subject, decision: RateLimitResult): Promise<ApiError | undefined> {
+  const takeFree = ({ id }: Subject, units: number) => {
     const window = { name: 'minute' as const, limit: FREE_PER_MINUTE, seconds: 60 }
-    const { outcome, windows, at } = await freeRequests.consume({ id, windows: [window], bannable: false }, 1)
+    return freeRequests.consume({ id, windows: [window], bannable: false }, units)
+  }
+
+  /** Whether a key may make another request that costs nothing. */
+  async function hasFree({ subject }: Caller): Promise<boolean> {
+    const { windows } = await takeFree(subject, 0)
+    return windows.some(({ remaining }) => remaining > 0)
+  }
+
+  async function countFree(subject: Subject, decision: RateLimitResult): Promise<ApiError | undefined> {
+    const { outcome, windows, at } = await takeFree(subject, 1)
     if (outcome === 'allowed') return
     const wait = Math.ceil(((windows[0]?.resetAt ?? at) - at) / 1000)
     return new ApiError(
@@ -96,7 +106,7 @@ export function createQuota({ apiKeys, rateLimiter }: { apiKeys: ApiKeyCache; ra
     return { decision, refusal: new ApiError('invalid_request', message) }
   }
 
-  return { take, isForeseen, isUsedUp }
+  return { take, isForeseen, isUsedUp, hasFree }
 }
 
 const bannedUntil = (key: Caller['key']) => key.bannedUntil?.getTime() ?? 0

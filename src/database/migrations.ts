@@ -16,6 +16,7 @@ import { withSession } from './session.js'
 const WAIT_MS = 60_000
 
 const LOCK_NOT_AVAILABLE = '55P03'
+const DEADLOCK = '40P01'
 
 /** After this, a migration that takes long is announced. */
 const NOTICE_MS = 2_000
@@ -82,7 +83,7 @@ async function apply(
   } catch (error) {
     await client.query('ROLLBACK').catch(() => {})
     if (!(error instanceof pg.DatabaseError)) throw error
-    if (error.code === LOCK_NOT_AVAILABLE)
+    if (error.code === LOCK_NOT_AVAILABLE || error.code === DEADLOCK)
       return new Busy(`a table that the migration ${name} changes`, openTransactions)
     throw new StartupError(`the migration ${name} failed and was rolled back: ${error.message}`)
   }
@@ -146,7 +147,7 @@ export function migrate(url: string, options: MigrateOptions = {}): Promise<stri
       if (isEmbedded || !(builds || commitsBatches(sql))) {
         await client.query(`SET LOCAL lock_timeout = ${TABLE_WAIT_MS}`)
         await client.query(isEmbedded ? inOneTransaction(sql) : sql)
-        if (schema !== 'public') await client.query(PIN_TRIGGERS)
+        await client.query(PIN_TRIGGERS)
         return undefined
       }
       const slow = setTimeout(

@@ -36,15 +36,8 @@ export function take(execution: Execution, length: number): void {
   if (execution.room < 0) end(execution, responseTooLong(execution.maxLength))
 }
 
-/** How many objects are completed before the clock is read. */
-export const STRIDE = 32
-
-/** Goes on with something in this turn of the event loop, unless executions have kept it for too long. */
-export function inTurn<T>(execution: Execution, goOn: () => T | Promise<T>): T | Promise<T> {
-  if (!execution.isTurnOver()) return goOn()
-  throwIfCancelled(execution)
-  return new Promise((resolve) => setImmediate(resolve)).then(() => inTurn(execution, goOn))
-}
+/** How many steps an execution makes before it asks whether its turn is over. */
+const STRIDE = 32
 
 /** Does something for each index, in several turns of the event loop if that takes long. */
 export function forEach(
@@ -53,10 +46,16 @@ export function forEach(
   step: (index: number) => void,
   from = 0,
 ): void | Promise<void> {
-  for (let i = from; i < count; i++) {
-    if (i % STRIDE === 0 && i > from && execution.isTurnOver())
-      return inTurn(execution, () => forEach(execution, count, step, i))
-    step(i)
+  for (let i = from; i < count; ) {
+    step(i++)
+    if (++execution.steps < STRIDE) continue
+    execution.steps = 0
+    const paused = execution.pause()
+    if (paused)
+      return paused.then(() => {
+        throwIfCancelled(execution)
+        return forEach(execution, count, step, i)
+      })
   }
 }
 

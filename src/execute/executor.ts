@@ -9,9 +9,9 @@ import {
 import type { Column } from './columns.js'
 import { addError, throwIfCancelled } from './execution.js'
 import { writeField } from './levels.js'
-import { Places } from './places.js'
+import { ErrorAt, Places } from './places.js'
 import { type Cancelled, type Data, type Execution, Plan, type PlannedField } from './plan.js'
-import { isPromise } from './promises.js'
+import { collect, isPromise } from './promises.js'
 import { Selections } from './selections.js'
 import { writerOf } from './writers.js'
 
@@ -28,8 +28,8 @@ export interface ExecutionRequest {
   rootValue?: unknown
   /** Ends the execution from outside: then no further resolver is called. */
   cancelled?: Cancelled
-  /** Asked now and then: if true, the execution continues in the next turn of the event loop. */
-  isTurnOver?: () => boolean
+  /** Asked now and then: if it returns a promise, the execution waits for it. */
+  pause?: Execution['pause']
   /** The most characters of the keys and leaves of the result. More of them end the execution. */
   maxLength?: number
 }
@@ -78,7 +78,7 @@ export function prepare(
     contextValue,
     rootValue,
     cancelled,
-    isTurnOver = () => false,
+    pause = () => undefined,
     maxLength = Number.MAX_SAFE_INTEGER,
   }) => {
     // Spelled out: V8 is a hundred times slower in adding properties after a spread.
@@ -90,7 +90,8 @@ export function prepare(
       contextValue,
       variableValues,
       cancelled,
-      isTurnOver,
+      pause,
+      steps: 0,
       ended: undefined,
       end: undefined,
       maxLength,
@@ -99,21 +100,23 @@ export function prepare(
     }
     throwIfCancelled(execution)
     try {
-      const fields = execution.plan.below(variableValues, rootType, [operation])
-      const written = isSerial ? writeSerially(execution, fields) : fields.map((field) => writeRoot(execution, field))
+      const { fields } = execution.plan.below(variableValues, rootType, [operation])
+      const written = isSerial
+        ? writeSerially(execution, fields)
+        : collect(fields, (field) => writeRoot(execution, field))
       if (!isPromise(written) && !written.some(isPromise)) return resultOf(execution, fields, written as Column[])
       return new Promise((resolve, reject) => {
         execution.end = reject
         if (execution.ended) reject(execution.ended)
-        Promise.resolve(written)
-          .then((columns) => Promise.all(columns))
+        const columns = isPromise(written) ? written : Promise.all(written)
+        columns
           .then((columns) => resultOf(execution, fields, columns))
           .then(resolve, (error) => (execution.ended ? reject(error) : resolve(withoutData(execution, error))))
       })
     } catch (error) {
       if (execution.ended) throw error
       // @skip or @include got null.
-      return withoutData(execution, error as GraphQLError)
+      return withoutData(execution, error)
     }
   }
 }
@@ -140,7 +143,7 @@ function writeSerially(
 function resultOf(execution: Execution, fields: readonly PlannedField[], columns: readonly Column[]): Executed {
   throwIfCancelled(execution)
   const failure = columns.find(({ failed }) => failed)?.failed?.get(0)
-  if (failure) return withoutData(execution, failure as GraphQLError)
+  if (failure) return withoutData(execution, failure)
   const data = new Map<string, string>()
   for (const [i, { key }] of fields.entries()) {
     const text = columns[i]?.texts[0] as string
@@ -150,7 +153,7 @@ function resultOf(execution: Execution, fields: readonly PlannedField[], columns
   return errors ? { errors: [...errors.values()], data } : { data }
 }
 
-function withoutData(execution: Execution, error: GraphQLError): Executed {
-  addError(execution, undefined, error)
+function withoutData(execution: Execution, error: unknown): Executed {
+  addError(execution, undefined, error instanceof ErrorAt ? error.located : (error as GraphQLError))
   return { errors: [...(execution.errors?.values() ?? [])], data: null }
 }

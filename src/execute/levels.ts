@@ -1,18 +1,18 @@
 import { defaultFieldResolver, type FieldNode, type GraphQLObjectType, getArgumentValues } from 'graphql'
 import { type Column, createColumn, fail, failedColumn } from './columns.js'
-import { forEach, infoOf, inTurn, STRIDE, take, throwIfCancelled } from './execution.js'
+import { forEach, infoOf, take, throwIfCancelled } from './execution.js'
 import type { Path, Places } from './places.js'
 import type { Data, Execution, Field, PlannedField } from './plan.js'
-import { abandon, after, Failure, isPromise, settled } from './promises.js'
+import { abandon, after, allOf, collect, Failure, isPromise, settle, settled } from './promises.js'
 
 // A level is all objects that one selection is executed for: the items of all its lists. Each field of a level is resolved
 // and written for all of them before what they are part of is joined, so that a field which says so is resolved by one call,
 // with one statement. What is written is JSON, from the inside out: nothing walks the result again.
 
-/** A field of all objects, or several that are properties, with their labels. */
+/** A field of all objects; without a label, several fields that are properties, with their labels. */
 interface Part {
   column: Column
-  label: string
+  label?: string
 }
 
 /**
@@ -29,53 +29,48 @@ export function writeSelection(
   mayRepeat: boolean,
 ): Column | Promise<Column> {
   if (sources.length === 0) return createColumn(0)
-  let fields: readonly PlannedField[]
+  let runs: readonly (readonly PlannedField[])[]
   try {
-    fields = execution.plan.below(execution.variableValues, type, nodes)
+    runs = execution.plan.below(execution.variableValues, type, nodes).runs
   } catch (error) {
     // @skip or @include got null.
     return failedColumn(sources.length, error)
   }
-  const parts: (Part | Promise<Part>)[] = []
-  const addField = (field: PlannedField) => {
-    const written = writeField(execution, field, sources, places)
-    parts.push(after(written, (column): Part => ({ column, label: field.label })))
-  }
-  try {
-    for (let first = 0, end = 0; first < fields.length; first = end) {
-      while (fields[end]?.from === 'property') end++
-      const run = fields.slice(first, end)
-      if (run.length === 0) addField(fields[end++] as PlannedField)
-      else {
-        const isAll = run.length === fields.length
-        const texts = writeProperties(execution, run, sources, isAll && mayRepeat)
-        if (texts) parts.push({ column: { texts, failed: undefined }, label: '' })
-        else run.forEach(addField)
-      }
-    }
-  } catch (error) {
-    // The execution has ended.
-    abandon(parts)
-    throw error
-  }
-  const join = (parts: readonly Part[]) => joined(execution, parts, sources.length)
-  return parts.some(isPromise) ? Promise.all(parts).then(join) : join(parts as Part[])
+  const written = collect(runs, (run) => {
+    const write = (field: PlannedField) => writePart(execution, field, sources, places)
+    const [first] = run as [PlannedField]
+    if (first.from !== 'property') return write(first)
+    const written = writeProperties(execution, run, sources, mayRepeat && runs.length === 1)
+    return after(written, (part) => part ?? allOf(collect(run, write)))
+  })
+  return after(allOf<Part | readonly Part[]>(written), (parts) => joined(execution, parts, sources.length))
 }
 
+const writePart = (execution: Execution, field: PlannedField, sources: readonly unknown[], places: Places) =>
+  after(writeField(execution, field, sources, places), (column): Part => ({ column, label: field.label }))
+
 /** Joins the parts of each object. One with a part that failed has failed. */
-function joined({ omitNulls }: Execution, parts: readonly Part[], count: number): Column {
+function joined(
+  execution: Execution,
+  written: readonly (Part | readonly Part[])[],
+  count: number,
+): Column | Promise<Column> {
+  // Seldom.
+  const parts = written.some(Array.isArray) ? written.flat() : (written as readonly Part[])
   const column = createColumn(count)
-  for (let i = 0; i < count; i++) {
+  const join = (i: number) => {
     let text = ''
     for (const { column, label } of parts) {
       const written = column.texts[i] as string
-      if (label === '') text += written
-      else if (!omitNulls || written !== 'null') text += `,${label}${written}`
+      if (label === undefined) text += written
+      else if (!execution.omitNulls || written !== 'null') text += `,${label}${written}`
     }
     column.texts[i] = `{${text.slice(1)}}`
   }
-  for (const part of parts) for (const [i, error] of part.column.failed ?? []) fail(column, i, error)
-  return column
+  return after(forEach(execution, count, join), () => {
+    for (const part of parts) for (const [i, error] of part.column.failed ?? []) fail(column, i, error)
+    return column
+  })
 }
 
 /**
@@ -89,36 +84,43 @@ function writeProperties(
   fields: readonly PlannedField[],
   sources: readonly unknown[],
   mayRepeat: boolean,
-): string[] | undefined {
+): Part | undefined | Promise<Part | undefined> {
   const texts: string[] = new Array(sources.length)
   const known = mayRepeat ? new Map<unknown, string>() : undefined
   let length = 0
-  try {
-    for (let i = 0; i < sources.length; i++) {
-      const source = sources[i] as Data
-      const text = known?.get(source) ?? propertiesOf(source, fields, execution.omitNulls)
-      if (text === undefined) return
-      known?.set(source, text)
-      texts[i] = text
-      length += text.length
+  let isPlain = true
+  const write = (i: number) => {
+    const source = sources[i] as Data
+    const text = isPlain ? (known?.get(source) ?? propertiesOf(source, fields, execution.omitNulls)) : undefined
+    if (text === undefined) {
+      isPlain = false
+      return
     }
-  } catch {
-    return
+    known?.set(source, text)
+    texts[i] = text
+    length += text.length
   }
-  take(execution, length)
-  return texts
+  return after(forEach(execution, sources.length, write), () => {
+    if (!isPlain) return
+    take(execution, length)
+    return { column: { texts, failed: undefined } }
+  })
 }
 
 function propertiesOf(source: Data, fields: readonly PlannedField[], omitNulls: boolean): string | undefined {
   let text = ''
-  for (const { name, label, leaf, isNonNull, constant } of fields) {
-    const value = source[name]
-    if (constant) text += `,${label}${constant}`
-    else if (value === null || value === undefined) {
-      if (isNonNull) return
-      if (!omitNulls) text += `,${label}null`
-    } else if (typeof value === 'function' || value instanceof Error || isPromise(value)) return abandon(value)
-    else text += `,${label}${leaf(value)}`
+  try {
+    for (const { name, label, leaf, isNonNull, constant } of fields) {
+      const value = source[name]
+      if (constant) text += `,${label}${constant}`
+      else if (value === null || value === undefined) {
+        if (isNonNull) return
+        if (!omitNulls) text += `,${label}null`
+      } else if (typeof value === 'function' || value instanceof Error || isPromise(value)) return abandon(value)
+      else text += `,${label}${leaf(value)}`
+    }
+  } catch {
+    return
   }
   return text
 }
@@ -130,14 +132,13 @@ export function writeField(
   sources: readonly unknown[],
   places: Places,
 ): Column | Promise<Column> {
+  take(execution, sources.length * field.label.length)
   const at = places.below(field.key, field.parentType.name)
-  const write = (values: readonly unknown[]) =>
-    values.length < STRIDE
-      ? field.write(execution, values, at)
-      : inTurn(execution, () => field.write(execution, values, at))
   const values =
-    field.from === 'all' ? resolveAll(execution, field, sources, at) : resolveEach(execution, field, sources, at)
-  return after(after(values, settled), write)
+    field.from === 'all'
+      ? after(resolveAll(execution, field, sources, at), settled)
+      : resolveEach(execution, field, sources, at)
+  return after(values, (values) => field.write(execution, values, at))
 }
 
 function resolve(execution: Execution, field: PlannedField, source: unknown, path: Path | undefined): unknown {
@@ -168,14 +169,12 @@ function resolveEach(execution: Execution, field: PlannedField, sources: readonl
   const resolveNext = (): void => {
     const i = values.length
     try {
-      const value = resolve(execution, field, sources[i], places.at(i))
       // It may reject before all are called.
-      values.push(isPromise(value) ? value.then(undefined, (error) => new Failure(error)) : value)
-      abandon(value)
+      values.push(settle(resolve(execution, field, sources[i], places.at(i))))
     } catch (error) {
       if (execution.ended) throw error
       values.push(new Failure(error))
     }
   }
-  return after(forEach(execution, sources.length, resolveNext), () => values)
+  return after(forEach(execution, sources.length, resolveNext), () => allOf(values))
 }

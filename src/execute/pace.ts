@@ -1,14 +1,24 @@
-/** How long executions may keep one turn of the event loop before they give way to other requests, in milliseconds. */
+// Executions take turns: a long one lets other requests continue.
+
+/** How long executions may keep one turn of the event loop, together, in milliseconds. */
 const TURN_MS = 10
 
 let startedAt: number | undefined
+const waiting: (() => void)[] = []
 
-/** Whether executions have kept this turn of the event loop for too long. The first call in a turn starts it. */
-export function isTurnOver(): boolean {
-  if (startedAt !== undefined) return performance.now() - startedAt > TURN_MS
+/** Returns a promise if an execution must wait for its turn. The first call in a turn of the event loop starts the clock. */
+export function pause(): Promise<void> | undefined {
+  if (startedAt === undefined) startTurn()
+  else if (performance.now() - startedAt > TURN_MS) return new Promise((resolve) => waiting.push(resolve))
+}
+
+function startTurn(): void {
   startedAt = performance.now()
   setImmediate(() => {
     startedAt = undefined
+    const next = waiting.shift()
+    if (!next) return
+    startTurn()
+    next()
   })
-  return false
 }

@@ -5,7 +5,7 @@ export type Path = GraphQLResolveInfo['path']
 /** The places of values in the result. Only errors and resolvers need their paths, which are made for them. */
 export class Places {
   readonly #make: (index: number) => Path | undefined
-  readonly #made = new Map<number, Path | undefined>()
+  #made: Map<number, Path | undefined> | undefined
 
   constructor(make: (index: number) => Path | undefined) {
     this.#make = make
@@ -13,6 +13,7 @@ export class Places {
 
   /** The same object at each call: errors are found by it. */
   at(index: number): Path | undefined {
+    this.#made ??= new Map()
     if (!this.#made.has(index)) this.#made.set(index, this.#make(index))
     return this.#made.get(index)
   }
@@ -31,6 +32,22 @@ export class Places {
 /** Nodes of a document that an error names. */
 const MAX_LOCATIONS = 10
 
-/** The error with the path of its place, unless it has one of a place below. */
-export const located = (error: unknown, nodes: readonly FieldNode[], path: Path | undefined): GraphQLError =>
-  locatedError(error, nodes.slice(0, MAX_LOCATIONS), responsePathAsArray(path))
+/** An error and the place where it happened. Of several errors below one null, one is reported, and needs its path. */
+export class ErrorAt {
+  private constructor(
+    readonly error: unknown,
+    readonly nodes: readonly FieldNode[],
+    readonly places: Places,
+    readonly index: number,
+  ) {}
+
+  /** The error itself if it has a place already, which is below. */
+  static of(error: unknown, nodes: readonly FieldNode[], places: Places, index: number): ErrorAt {
+    return error instanceof ErrorAt ? error : new ErrorAt(error, nodes, places, index)
+  }
+
+  get located(): GraphQLError {
+    const { error, nodes, places, index } = this
+    return locatedError(error, nodes.slice(0, MAX_LOCATIONS), responsePathAsArray(places.at(index)))
+  }
+}

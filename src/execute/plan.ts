@@ -32,7 +32,9 @@ export interface Execution extends Pick<GraphQLResolveInfo, 'rootValue' | 'opera
   plan: Plan
   contextValue: unknown
   cancelled: Cancelled | undefined
-  isTurnOver: () => boolean
+  pause: () => Promise<void> | undefined
+  /** Made since it has last asked for a pause. */
+  steps: number
   /** Why it has ended before its time, and what then rejects its result. */
   ended: Error | undefined
   end: ((reason: Error) => void) | undefined
@@ -70,28 +72,41 @@ export interface PlannedField extends Field {
   constant: string | undefined
 }
 
+/** The fields of a selection. In `runs`, adjacent ones that are properties stand together. */
+interface Selected {
+  fields: readonly PlannedField[]
+  runs: readonly (readonly PlannedField[])[]
+}
+
 /**
  * The selections of an operation, for one combination of the variables in @skip and @include. Each is planned with the
  * first value that it is selected from, once, however many paths lead to it.
  */
 export class Plan {
-  readonly #fields = new Map<string, PlannedField[]>()
+  readonly #selected = new Map<string, Selected>()
 
   constructor(
     readonly selections: Selections,
     readonly writerOf: (type: GraphQLOutputType, field: Field) => Write,
   ) {}
 
-  /** The fields that the selection sets of the nodes, merged, select from the type. */
-  below(variables: Data, type: GraphQLObjectType, nodes: readonly (FieldNode | OperationDefinitionNode)[]) {
+  /** What the selection sets of the nodes, merged, select from the type. */
+  below(variables: Data, type: GraphQLObjectType, nodes: readonly (FieldNode | OperationDefinitionNode)[]): Selected {
     const key = `${type.name}:${this.selections.keyOf(nodes)}`
-    const known = this.#fields.get(key)
+    const known = this.#selected.get(key)
     if (known) return known
     const { schema, fragments } = this.selections
     const collected = collectSubfields(schema, fragments, variables, type, nodes as FieldNode[])
     const fields = Array.from(collected, ([key, nodes]) => this.#plan(key, nodes, type))
-    this.#fields.set(key, fields)
-    return fields
+    const runs: PlannedField[][] = []
+    for (const field of fields) {
+      const run = runs.at(-1)
+      if (run && field.from === 'property' && run[0]?.from === 'property') run.push(field)
+      else runs.push([field])
+    }
+    const selected = { fields, runs }
+    this.#selected.set(key, selected)
+    return selected
   }
 
   #plan(key: string, nodes: readonly FieldNode[], parentType: GraphQLObjectType): PlannedField {

@@ -12,14 +12,34 @@ export function isPromise(value: unknown): value is Promise<unknown> {
 export const after = <T, R>(value: T | Promise<T>, next: (value: T) => R | Promise<R>): R | Promise<R> =>
   isPromise(value) ? (value as Promise<T>).then(next) : next(value)
 
-/** Values, of which some may be promises; those that reject become failures. */
-export function settled(values: readonly unknown[]): readonly unknown[] | Promise<readonly unknown[]> {
-  if (!values.some(isPromise)) return values
-  abandon(values)
-  return Promise.all(
-    values.map((value) => (isPromise(value) ? value.then(undefined, (error) => new Failure(error)) : value)),
-  )
+/** A value, or a promise that does not reject. Nor do the promises of a list stay unhandled until they are waited for. */
+export function settle(value: unknown): unknown {
+  if (isPromise(value)) return value.then(settle, (error) => new Failure(error))
+  abandon(value)
+  return value
 }
+
+export const allOf = <T>(values: readonly (T | Promise<T>)[]): readonly T[] | Promise<readonly T[]> =>
+  values.some(isPromise) ? Promise.all(values) : (values as readonly T[])
+
+/**
+ * Calls a function for each item, and returns all results, of which some may be promises. If a call throws, nothing waits
+ * for those before it.
+ */
+export function collect<T, R>(items: Iterable<T>, call: (item: T) => R): R[] {
+  const results: R[] = []
+  try {
+    for (const item of items) results.push(call(item))
+  } catch (error) {
+    abandon(results)
+    throw error
+  }
+  return results
+}
+
+/** Values, of which some may be promises; those that reject become failures. */
+export const settled = (values: readonly unknown[]): readonly unknown[] | Promise<readonly unknown[]> =>
+  values.some(isPromise) ? Promise.all(values.map(settle)) : values
 
 /** Handles the rejections of promises that nothing waits for, or not yet. Calling `then` of others would start queries. */
 export function abandon(value: unknown): undefined {

@@ -30,20 +30,22 @@ function gather<Subject, Question, Answer>(ask: (subject: Subject, questions: Qu
     return batch
   }
 
-  return async (subject: Subject, asked: readonly Question[]): Promise<Answer[]> => {
+  function join(subject: Subject, asked: readonly Question[]): Promise<Answer[]> {
+    const waiting = open.get(subject)
+    const fits = waiting && waiting.questions.length + asked.length <= MAX_TOGETHER
+    const { questions, askers, answers } = fits ? waiting : begin(subject)
+    askers.add()
+    const at = questions.length
+    questions.push(...asked)
+    return answers.then((all) => all.slice(at, at + asked.length))
+  }
+
+  return (subject: Subject, asked: readonly Question[]): Promise<Answer[]> => {
+    if (asked.length <= MAX_TOGETHER) return join(subject, asked)
     const parts: Promise<Answer[]>[] = []
-    for (let from = 0; from < asked.length; ) {
-      const waiting = open.get(subject)
-      const { questions, askers, answers } =
-        waiting && waiting.questions.length < MAX_TOGETHER ? waiting : begin(subject)
-      askers.add()
-      const [at, end] = [questions.length, from + MAX_TOGETHER - questions.length]
-      const some = asked.slice(from, end)
-      questions.push(...some)
-      parts.push(answers.then((all) => all.slice(at, at + some.length)))
-      from = end
-    }
-    return (await Promise.all(parts)).flat() as Answer[]
+    for (let from = 0; from < asked.length; from += MAX_TOGETHER)
+      parts.push(join(subject, asked.slice(from, from + MAX_TOGETHER)))
+    return Promise.all(parts).then((parts) => parts.flat())
   }
 }
 
@@ -52,12 +54,12 @@ const transposed = (questions: unknown[][]) =>
   (questions[0] as unknown[]).map((_, i) => questions.map((values) => values[i]))
 
 /** The answers for some values, of which equal ones are asked for once. */
-async function forDistinct<T>(values: readonly unknown[], ask: (values: readonly unknown[]) => Promise<T[]>) {
+function forDistinct<T>(values: readonly unknown[], ask: (values: readonly unknown[]) => Promise<T[]>): Promise<T[]> {
+  if (values.length === 1) return ask(values)
   const distinct = new Set(values)
   if (distinct.size === values.length) return ask(values)
-  const answers = await ask([...distinct])
   const places = new Map(Array.from(distinct, (value, i) => [value, i]))
-  return values.map((value) => answers[places.get(value) as number])
+  return ask([...distinct]).then((answers) => values.map((value) => answers[places.get(value) as number] as T))
 }
 
 /** Lists with equal keys have one statement. */
@@ -103,30 +105,28 @@ export function createReads({ prisma, query }: Pick<Database, 'prisma' | 'query'
       return equal.map(() => row?.total as number)
     })
 
-    async function rows(model: string, column: string, values: readonly unknown[], lock?: 'lock') {
+    function rows(model: string, column: string, values: readonly unknown[], lock?: 'lock') {
       const statement = prepared(`${model}.${column} ${lock}`, () => statements.rows(model, column, lock))
-      return (await forDistinct(values, (distinct) => askRows(statement, distinct))) as never
+      return forDistinct(values, (distinct) => askRows(statement, distinct)) as Promise<never[]>
     }
 
-    const row = async (model: string, column: string, value: unknown, lock?: 'lock') =>
-      ((await rows(model, column, [value], lock)) as never[])[0] as never
+    const row = (model: string, column: string, value: unknown, lock?: 'lock') =>
+      rows(model, column, [value], lock).then(([row]) => row as never)
 
-    async function pages(model: string, page: PageRead, parents?: readonly unknown[]) {
+    function pages(model: string, page: PageRead, parents?: readonly unknown[]) {
       const { after, limit } = page
       const key = `${model}: ${keyOf(page)}${after ? ` after${after.inclusive ? ' or at' : ''}` : ''}`
       const statement = prepared(key, () => statements.page(model, page))
       const [first, ...rest] = [...valuesOf(page), ...(after?.values ?? []), limit]
-      return askPages(
-        statement,
-        (parents ?? [first]).map((parent) => [parent, ...rest]),
-      ) as never
+      const ask = (parents: readonly unknown[]) => askPages(statement, parents.map((parent) => [parent, ...rest])) // biome-ignore format: one line
+      return forDistinct(parents ?? [first], ask) as Promise<never[]>
     }
 
     return {
       row,
       rows,
       lock: (model, column, value) => row(model, column, value, 'lock'),
-      page: async (model, page) => ((await pages(model, page)) as never[])[0] as never,
+      page: (model, page) => pages(model, page).then(([rows]) => rows as never),
       pages,
       async total(model, list) {
         const key = `${model}, total: ${keyOf(list)}`

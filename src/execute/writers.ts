@@ -18,9 +18,9 @@ import { createColumn, fail, put } from './columns.js'
 import { addError, forEach, infoOf, take } from './execution.js'
 import { leafWriterOf } from './leaves.js'
 import { writeSelection } from './levels.js'
-import { located, Places } from './places.js'
+import { ErrorAt, Places } from './places.js'
 import type { Field, Write } from './plan.js'
-import { abandon, after, Failure, isPromise, settled } from './promises.js'
+import { abandon, after, allOf, collect, Failure, settled } from './promises.js'
 
 // Writes values as JSON, those of one field of a level together.
 
@@ -34,12 +34,16 @@ export function writerOf(type: GraphQLOutputType, field: Field): Write {
   return (execution, values, places) => {
     const column = createColumn(values.length)
     const there: number[] = []
+    let missing: Error | undefined
     for (let i = 0; i < values.length; i++) {
       const value = values[i]
       if (value instanceof Error) fail(column, i, value)
       else if (value instanceof Failure) fail(column, i, value.error)
       else if (value !== null && value !== undefined) there.push(i)
-      else if (isNonNull) fail(column, i, new Error(`Cannot return null for non-nullable field ${labelOf(field)}.`))
+      else if (isNonNull) {
+        missing ??= new Error(`Cannot return null for non-nullable field ${labelOf(field)}.`)
+        fail(column, i, missing)
+      }
     }
     const isWhole = there.length === values.length
     const written = isWhole
@@ -48,13 +52,15 @@ export function writerOf(type: GraphQLOutputType, field: Field): Write {
     return after(written, (inner) => {
       if (isWhole && !inner.failed) return inner
       put(column, inner, there)
-      for (const [i, error] of column.failed ?? []) {
-        const at = located(error, field.nodes, places.at(i))
-        if (isNonNull) column.failed?.set(i, at)
-        else addError(execution, places.at(i), at)
+      if (!column.failed) return column
+      const failed = Array.from(column.failed, ([i, error]) => [i, ErrorAt.of(error, field.nodes, places, i)] as const)
+      column.failed = isNonNull ? new Map(failed) : undefined
+      if (isNonNull) return column
+      const report = (k: number) => {
+        const [i, error] = failed[k] as (typeof failed)[0]
+        addError(execution, places.at(i), error.located)
       }
-      if (!isNonNull) column.failed = undefined
-      return column
+      return after(forEach(execution, failed.length, report), () => column)
     })
   }
 }
@@ -163,12 +169,12 @@ function abstractWriter(type: GraphQLAbstractType, field: Field): Write {
           fail(column, i, new GraphQLError(message, { nodes: field.nodes }))
         }
       }
-      const written = Array.from(groups, ([named, indexes]) => {
+      const written = collect(groups, ([named, indexes]) => {
         const some = indexes.map((i) => values[i])
         const part = writeSelection(execution, named, field, some, places.only(indexes), false)
         return after(part, (part) => put(column, part, indexes))
       })
-      return written.some(isPromise) ? Promise.all(written).then(() => column) : column
+      return after(allOf(written), () => column)
     })
   }
 }

@@ -12,10 +12,13 @@ import { operations } from '../../schema/rest-operations.js'
 import { DEFAULT_LIMIT, MAX_LIMIT } from '../../schema/validation.js'
 import type { SelectedField, Selections } from '../execute/selections.js'
 
-export const MAX_OBJECTS = 10_000
-export const MAX_TOTALS = 100
-/** Fields that an operation may complete: its objects may have this many, aliases counted. */
-export const MAX_COMPLETED = 100_000
+/** The most that an operation may ask for, and how a refusal begins. */
+export const LIMITS = [
+  ['totals', 100, 'could ask for', 'totals of connections'],
+  ['objects', 10_000, 'could return', 'objects'],
+  ['completed', 100_000, 'could complete', 'fields, those of each item of a list counted'],
+  ['letters', 8_388_608, 'could return', 'characters in keys, those of each item of a list counted'],
+] as const
 /** The weight of objects that a unit of the quota buys. */
 const OBJECTS_PER_UNIT = 100
 const SCALARS_PER_WEIGHT = 10
@@ -39,46 +42,70 @@ export interface Cost {
   totals: number
   /** The fields that it may complete: each response key, in each object that it is selected from. */
   completed: number
+  /** The characters of their keys. */
+  letters: number
   /** Whether it is the same for all variables. */
   isConstant: boolean
 }
 
 /** The cost of an operation on a root that the schema does not have. */
-const UNKNOWN_COST: Cost = { units: 1, fields: 0, objects: 0, totals: 0, completed: 0, isConstant: true }
+const UNKNOWN_COST: Cost = { units: 1, fields: 0, objects: 0, totals: 0, completed: 0, letters: 0, isConstant: true }
 
 interface Measured {
-  /** Scalar fields of each object of the selection, computed ones with their weights. */
+  /** Scalar fields of each object of the selection. */
   scalars: number
-  /** Objects below each object, their weight, totals, and all fields. */
+  /** What those of them weigh besides that are computed, once for each object, by their names. */
+  computed: ReadonlyMap<string, number>
+  /** Objects below each object, their weight, totals, all fields, and their keys. */
   objects: number
   weight: number
   totals: number
   completed: number
+  letters: number
 }
 
-const NOTHING: Measured = { scalars: 0, objects: 0, weight: 0, totals: 0, completed: 0 }
-const FIELD: Measured = { ...NOTHING, completed: 1 }
+const NOTHING: Measured = {
+  scalars: 0,
+  computed: new Map(),
+  objects: 0,
+  weight: 0,
+  totals: 0,
+  completed: 0,
+  letters: 0,
+}
+
+/** A field by itself. */
+function ownOf(selected: SelectedField[]): Measured {
+  const { node } = selected[0] as SelectedField
+  return { ...NOTHING, completed: 1, letters: (node.alias ?? node.name).value.length }
+}
 
 const sum = (parts: Measured[]): Measured =>
   parts.reduce(
     (all, part) => ({
       scalars: all.scalars + part.scalars,
+      computed: part.computed.size > 0 ? new Map([...all.computed, ...part.computed]) : all.computed,
       objects: all.objects + part.objects,
       weight: all.weight + part.weight,
       totals: all.totals + part.totals,
       completed: all.completed + part.completed,
+      letters: all.letters + part.letters,
     }),
     NOTHING,
   )
 
 /** Objects of which each is measured. */
-const times = (size: number, { scalars, objects, weight, totals, completed }: Measured): Measured => ({
-  scalars: 0,
-  objects: size * (1 + objects),
-  weight: size * (Math.max(1, Math.ceil(scalars / SCALARS_PER_WEIGHT)) + weight),
-  totals: size * totals,
-  completed: size * completed,
-})
+function times(size: number, { scalars, computed, objects, weight, totals, completed, letters }: Measured): Measured {
+  const all = [...computed.values()].reduce((sum, more) => sum + more, scalars)
+  return {
+    ...NOTHING,
+    objects: size * (1 + objects),
+    weight: size * (Math.max(1, Math.ceil(all / SCALARS_PER_WEIGHT)) + weight),
+    totals: size * totals,
+    completed: size * completed,
+    letters: size * letters,
+  }
+}
 
 /**
  * What an operation costs: its distinct root response keys, or a hundredth of the weight of the objects that it may return,
@@ -150,8 +177,8 @@ export function costOf(
   /** A field of an edge counts as one of its node. */
   const measureInEdge = (selected: SelectedField[]): Measured =>
     selected[0]?.node.name.value === 'node'
-      ? sum([FIELD, objects.of(selections.below(selected))])
-      : measureField(selected, new Set())
+      ? sum([ownOf(selected), objects.of(selections.below(selected))])
+      : measureField(selected)
 
   /**
    * A connection counts as its list: its items once, weighed by what is selected of them, however many ways lead to them;
@@ -163,7 +190,7 @@ export function costOf(
       const definition = selections.definitionOf(field[0] as SelectedField)
       const name = definition?.name
       isRead ||= name === 'edges' || name === 'nodes' || name === 'pageInfo'
-      own = sum([own, FIELD])
+      own = sum([own, ownOf(field)])
       if (name === 'edges') items = sum([items, edges.of(selections.below(field))])
       else if (name === 'nodes') items = sum([items, objects.of(selections.below(field))])
       else if (name === 'pageInfo') own = sum([own, objects.of(selections.below(field))])
@@ -182,36 +209,31 @@ export function costOf(
     return sum([own, isRead ? times(size, items) : own.weight === 0 ? times(1, NOTHING) : NOTHING])
   }
 
-  /** @param computed the fields of the object that were measured already and are computed once */
-  function measureField(selected: SelectedField[], computed: Set<string>): Measured {
+  function measureField(selected: SelectedField[]): Measured {
     const [field] = selected as [SelectedField]
     const definition = selections.definitionOf(field)
     if (!definition || !isCompositeType(getNamedType(definition.type))) {
-      const { name = '', extensions } = definition ?? {}
-      const scalars = computed.has(name) ? 1 : (extensions?.weight ?? 1)
-      computed.add(name)
-      return { ...FIELD, scalars }
+      const weight = definition?.extensions.weight
+      const computed = weight && definition ? new Map([[definition.name, weight - 1]]) : NOTHING.computed
+      return { ...ownOf(selected), scalars: 1, computed }
     }
     // The objects of introspection are not counted: its limits bound them.
-    if (definition.name.startsWith('__')) return FIELD
+    if (definition.name.startsWith('__')) return ownOf(selected)
     const { list } = definition.extensions
     const size = list ? pageSize(field.node, list) : 1
-    if (list?.isConnection) return sum([FIELD, measureConnection(selected, size)])
-    return sum([FIELD, times(size, objects.of(selections.below(selected)))])
+    if (list?.isConnection) return sum([ownOf(selected), measureConnection(selected, size)])
+    return sum([ownOf(selected), times(size, objects.of(selections.below(selected)))])
   }
 
-  function measure(fields: Iterable<SelectedField[]>): Measured {
-    const computed = new Set<string>()
-    return sum(Array.from(fields, (selected) => measureField(selected, computed)))
-  }
+  const measure = (fields: Iterable<SelectedField[]>) => sum(Array.from(fields, measureField))
 
   const fields = [...objects.expand([root]).values()]
   const paid = fields.filter(([field]) => !isFree((field as SelectedField).node.name.value))
-  const { weight, totals, completed, objects: size } = measure(paid)
+  const { weight, totals, completed, letters, objects: size } = measure(paid)
   const units = Math.max(paid.length, Math.ceil(weight / OBJECTS_PER_UNIT))
   // An empty selection is not free: it costs as much as a selection of one field.
   const least = paid.length === 0 && fields.length > 0 ? 0 : 1
-  return { units: Math.max(least, units), fields: paid.length, objects: size, totals, completed, isConstant }
+  return { units: Math.max(least, units), fields: paid.length, objects: size, totals, completed, letters, isConstant }
 }
 
 /** Limits that a refusal can name, the largest first. Each costs a walk over the document. */

@@ -5,7 +5,6 @@ import {
   Kind,
   type OperationDefinitionNode,
   parse,
-  type Token,
 } from 'graphql'
 import { LRUCache } from 'lru-cache'
 import { ApiError } from '../../schema/errors.js'
@@ -14,7 +13,7 @@ import { operations } from '../../schema/rest-operations.js'
 import { type ExecutionRequest, MAX_PLANS, prepare } from '../execute/executor.js'
 import { DocumentLimitError, Selections } from '../execute/selections.js'
 import { type Cost, costOf, fittingLimit, type Variables } from './cost.js'
-import { hasFewFields, isShort } from './free.js'
+import { countTokens, hasFewFields, isShort, MAX_FREE_TOKENS } from './free.js'
 import { assertWithinLimits, MAX_BYTES, MAX_TOKENS } from './limits.js'
 import { type Validation, validateDocument } from './validate.js'
 import { createVariables } from './variables.js'
@@ -25,17 +24,17 @@ const MAX_LOCATED_LINES = 1_000
 /** Names of operations that an error lists. */
 const MAX_NAMES = 10
 
-function parseWithinLimits(source: string): DocumentNode {
+function parseWithinLimits(source: string, maxTokens: number): DocumentNode {
   const bytes = Buffer.byteLength(source)
   if (bytes > MAX_BYTES)
     throw new DocumentLimitError(`The document has ${bytes} bytes; at most ${MAX_BYTES} are allowed.`)
   const lines = source.match(/[\n\r]/g)?.length ?? 0
   try {
-    return parse(source, { maxTokens: MAX_TOKENS, noLocation: lines > MAX_LOCATED_LINES })
+    return parse(source, { maxTokens, noLocation: lines > MAX_LOCATED_LINES })
   } catch (error) {
     // Refused like any other limit: with 400 for every media type that the client accepts.
     if ((error as Error).message.startsWith('Syntax Error: Document contains more'))
-      throw new DocumentLimitError(`The document has more than ${MAX_TOKENS} tokens, which is the most allowed.`)
+      throw new DocumentLimitError(`The document has more than ${maxTokens} tokens, which is the most allowed.`)
     throw error
   }
 }
@@ -74,8 +73,8 @@ export class KnownDocument {
   #validation?: Validation
 
   /** @throws ApiError invalid_request (a limit), GraphQLError (a syntax error) */
-  constructor(schema: GraphQLSchema, source: string) {
-    this.node = parseWithinLimits(source)
+  constructor(schema: GraphQLSchema, source: string, maxTokens = MAX_TOKENS) {
+    this.node = parseWithinLimits(source, maxTokens)
     this.isShort = isShort(source)
     this.selections = new Selections(schema, this.node)
     assertWithinLimits(this.selections)
@@ -97,9 +96,8 @@ export class KnownDocument {
    */
   get weight(): number {
     const { definitions, loc } = this.node
-    // Comments are tokens, too. A syntax tree without locations keeps none.
-    let tokens = loc ? 0 : MAX_TOKENS
-    for (let token: Token | null | undefined = loc?.startToken; token; token = token.next) tokens++
+    // A syntax tree without locations keeps none.
+    const tokens = loc ? countTokens(this.node) : MAX_TOKENS
     const text = 2 * (loc?.source.body.length ?? 0)
     const operations = definitions.filter(({ kind }) => kind === Kind.OPERATION_DEFINITION).length
     const plans = operations * (this.selections.conditions.size > 0 ? MAX_PLANS : 1)
@@ -127,6 +125,7 @@ export class KnownOperation {
   #cost?: Cost
   #prepared?: ReturnType<typeof prepare>
   #read?: ReturnType<typeof createVariables>
+  #isSmall?: boolean
 
   constructor(document: KnownDocument, definition: OperationDefinitionNode) {
     this.#document = document
@@ -140,11 +139,15 @@ export class KnownOperation {
     return cost
   }
 
-  /** Whether it is small and valid, and selects nothing but what is free. */
-  isFree(variables: Variables): boolean {
-    const { isShort, selections } = this.#document
-    if (!isShort || !hasFewFields(selections, this.definition)) return false
-    return this.cost(variables).units === 0 && this.#document.errors.length === 0
+  /** Whether it is small enough to be free, and valid. */
+  get isSmall(): boolean {
+    const { isShort, node, selections } = this.#document
+    this.#isSmall ??=
+      isShort &&
+      countTokens(node) <= MAX_FREE_TOKENS &&
+      hasFewFields(selections, this.definition) &&
+      this.#document.errors.length === 0
+    return this.#isSmall
   }
 
   /** The row that a mutation changes, as its arguments name it; undefined if they do not. */

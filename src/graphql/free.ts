@@ -1,17 +1,25 @@
-import { Kind, type OperationDefinitionNode, type SelectionSetNode } from 'graphql'
+import { type DocumentNode, Kind, type OperationDefinitionNode, type SelectionSetNode, TokenKind } from 'graphql'
 import type { Selections } from '../execute/selections.js'
 
 // Free operations cost nothing, also with a key that is banned or has nothing left. So they are small: what such a key
 // sends is read no further than it could be free.
 
 export const MAX_FREE_BYTES = 2_048
+export const MAX_FREE_TOKENS = 200
 const MAX_FREE_FIELDS = 10
 
-/** The longest query string or body with a free operation: its document, however it is escaped, and 2 KiB beside it. */
+/** The longest query string or body with a free operation: its document, with escapes, and what goes with it. */
 export const MAX_FREE_REQUEST = 4 * MAX_FREE_BYTES
 
-/** Whether a document is short enough. */
+/** Whether the text of a document is short enough. */
 export const isShort = (source: string): boolean => Buffer.byteLength(source) <= MAX_FREE_BYTES
+
+/** The tokens of a document. Comments are tokens, too. */
+export function countTokens({ loc }: DocumentNode): number {
+  let count = 0
+  for (let token = loc?.startToken.next; token && token.kind !== TokenKind.EOF; token = token.next) count++
+  return count
+}
 
 /** Whether an operation has few enough fields, as they are written, with its fragments expanded. */
 export function hasFewFields({ fragments }: Selections, { selectionSet }: OperationDefinitionNode): boolean {

@@ -5,7 +5,7 @@ import type { Context } from '../../schema/context.js'
 import { ApiError, type ErrorCode } from '../../schema/errors.js'
 import { type Caller, type QuotaDecision, requireWriteAccess } from '../auth/index.js'
 import { type Cancelled, type Executed, responseTooLong } from '../execute/executor.js'
-import { isTurnOver } from '../execute/pace.js'
+import { pause } from '../execute/pace.js'
 import type { CreateResolverContext } from '../execute/resolver-context.js'
 import { DocumentLimitError } from '../execute/selections.js'
 import type { Body } from '../http/body.js'
@@ -16,9 +16,9 @@ import { type Idempotency, readIdempotencyKey } from '../idempotency/index.js'
 import type { Logger } from '../log.js'
 import type { ReadRequest, Result } from '../outcome.js'
 import { inSpan } from '../tracing.js'
-import { MAX_COMPLETED, MAX_OBJECTS, MAX_TOTALS, type Variables } from './cost.js'
+import { LIMITS, type Variables } from './cost.js'
 import { createDocumentCache, KnownDocument, type KnownOperation } from './documents.js'
-import { isShort, MAX_FREE_REQUEST } from './free.js'
+import { isShort, MAX_FREE_TOKENS } from './free.js'
 import { type GraphqlParameters, readParameters } from './parameters.js'
 
 /** The longest response, in bytes. That of a mutation is cut off much later: its change was made. */
@@ -69,7 +69,7 @@ const useKnownDocuments: Plugin<Context & { call: Call; cancelled: Cancelled }> 
         call.operation.execute(variableValues as Variables, {
           contextValue,
           cancelled,
-          isTurnOver,
+          pause,
           maxLength: isMutation(call) ? MAX_MUTATION_RESPONSE : MAX_RESPONSE,
         }),
       ),
@@ -94,49 +94,41 @@ export function createGraphql(options: GraphqlOptions) {
     logging: false,
   })
 
-  function readCall(request: HttpRequest, body: Body, isUsedUp: boolean): Call {
-    const parameters = readParameters(request, body, isUsedUp ? MAX_FREE_REQUEST : undefined)
+  function readCall(request: HttpRequest, body: Body, most: number | undefined): Call {
+    const parameters = readParameters(request, body, most)
     const { query, operationName } = parameters
-    if (isUsedUp && !isShort(query)) throw unavailable()
-    const document = documents.get(query) ?? new KnownDocument(schema, query)
+    const isFreeAlone = most !== undefined
+    if (isFreeAlone && !isShort(query)) throw unavailable()
+    const document = documents.get(query) ?? new KnownDocument(schema, query, isFreeAlone ? MAX_FREE_TOKENS : undefined)
     return { request, body, parameters, document, operation: document.operation(operationName) }
   }
 
   /**
    * The operation and its cost. One that cannot run costs one unit.
    *
-   * @param isUsedUp the quota refuses all but a free operation: nothing else is read
+   * @param most how many bytes are read to find a free operation; undefined if any operation is read
    */
-  function read(request: HttpRequest, body: Body, isUsedUp: boolean): ReadRequest {
+  function read(request: HttpRequest, body: Body, most: number | undefined): ReadRequest {
     let operationName: string | undefined
     try {
-      const call = readCall(request, body, isUsedUp)
+      const call = readCall(request, body, most)
       const { document, operation, parameters } = call
       operationName = operation.name
       trace.getActiveSpan()?.setAttribute('graphql.operation.type', operation.definition.operation)
       const { variables } = parameters
-      const isFree = operation.isFree(variables)
-      if (isUsedUp && !isFree) throw unavailable()
-      const { units, objects, totals, completed } = operation.cost(variables)
-      if (totals > MAX_TOTALS)
-        throw new DocumentLimitError(
-          `The operation asks for ${totals} totals of connections; at most ${MAX_TOTALS} are allowed. Ask for totalCount below fewer objects.`,
-        )
-      if (objects > MAX_OBJECTS) {
-        const fitting = operation.fittingLimit(variables, (cost) => cost.objects <= MAX_OBJECTS)
-        throw new DocumentLimitError(
-          `The operation could return ${objects} objects; at most ${MAX_OBJECTS} are allowed. ${fitting}`,
-        )
-      }
-      if (completed > MAX_COMPLETED) {
-        const fitting = operation.fittingLimit(variables, (cost) => cost.completed <= MAX_COMPLETED)
-        throw new DocumentLimitError(
-          `The operation could complete ${completed} fields; at most ${MAX_COMPLETED} are allowed, those of each item of a list counted. ${fitting}`,
-        )
-      }
+      const cost = operation.cost(variables)
+      const isFree = cost.units === 0 && operation.isSmall
+      if (most !== undefined && !isFree) throw unavailable()
+      for (const [figure, max, verb, what] of LIMITS)
+        if (cost[figure] > max) {
+          const fitting = operation.fittingLimit(variables, (cost) => cost[figure] <= max)
+          throw new DocumentLimitError(
+            `The operation ${verb} ${cost[figure]} ${what}; at most ${max} are allowed. ${fitting}`,
+          )
+        }
       return {
         operationName,
-        units: isFree ? 0 : Math.max(1, units),
+        units: isFree ? 0 : Math.max(1, cost.units),
         advice: (most) => operation.fittingLimit(variables, (cost) => cost.units <= most),
         isRead: !isMutation(call),
         run(caller, quota) {

@@ -28,6 +28,8 @@ const MAX_INTROSPECTION_ALIASES = 5
 const MAX_TOKENS = 2_000
 const MAX_DEPTH = 10
 const MAX_REPETITIONS = 10
+/** Letters of aliases, which leave room for the rest of 64 KiB. */
+const MAX_LETTERS = 50_000
 /** Selections with all fragments expanded, under each alias anew. */
 const MAX_EXPANDED = 5_000
 const MAX_LIMIT = 100
@@ -145,6 +147,7 @@ function write(
   const counts = { fields: 0, aliases: 0 }
   let introspectionAliases = MAX_INTROSPECTION_ALIASES
   let names = 0
+  let letters = MAX_LETTERS
 
   function variable(type: string, value: unknown) {
     const name = `v${declared.length}`
@@ -275,9 +278,14 @@ function write(
       expanded = copies * (inside.expanded + 4)
     }
     counts.fields += copies
-    if (copies === 1) return { text: `${field.name}${args}${below}`, outline, expanded }
+    // One in eight has long aliases.
+    const isLong = (choice.wrap >> 12) % 8 === 7 && (copies > 1 || !inIntrospection || introspectionAliases-- > 0)
+    const length = isLong ? Math.floor(letters / 2 / copies) : 0
+    letters -= length * copies
+    if (copies === 1 && length === 0) return { text: `${field.name}${args}${below}`, outline, expanded }
     counts.aliases += copies
-    const prefix = `a${names++}_`
+    if (length > 0) outline = `${length} letters: ${outline}`
+    const prefix = `a${names++}_`.padEnd(length, 'x')
     const text = Array.from({ length: copies }, (_, i) => `${prefix}${i}: ${field.name}${args}${below}`).join(' ')
     return { text, outline, expanded }
   }
