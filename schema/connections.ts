@@ -10,18 +10,15 @@ import type { Values } from './values.js'
 
 type Row = Record<string, unknown>
 
-/** An item of a page. Its cursor is made when it is first read. */
+/** An item of a page. Its cursor is made when it is read. */
 export class Edge {
-  #cursor: string | undefined
-
   constructor(
     readonly node: Row,
     private readonly cursorOf: Page['cursorOf'],
   ) {}
 
   get cursor(): string {
-    this.#cursor ??= this.cursorOf(this.node)
-    return this.#cursor
+    return this.cursorOf(this.node)
   }
 }
 
@@ -29,6 +26,7 @@ interface Page {
   rows: Row[]
   /** Whether there are more rows in the direction of reading. */
   hasMore: boolean
+  /** The cursor of a row, which is made once. */
   cursorOf(row: Row): string
 }
 
@@ -136,7 +134,13 @@ export function connect(
     (await read(along, size + 1)).map((read): Page => {
       const rows = read.slice(0, size)
       if (isBackward) rows.reverse()
-      return { rows, hasMore: read.length > size, cursorOf: (row) => cursorOf(list, question, row) }
+      const cursors = new Map<Row, string>()
+      const cursor = (row: Row) => {
+        const made = cursors.get(row) ?? cursorOf(list, question, row)
+        cursors.set(row, made)
+        return made
+      }
+      return { rows, hasMore: read.length > size, cursorOf: cursor }
     }),
   )
   const level: Level = {

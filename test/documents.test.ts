@@ -391,6 +391,9 @@ describe('the answer', () => {
     const { status, body } = await gateway.graphql(query(more, padding + 1))
     expect([status, body.errors[0].extensions.code]).toEqual([400, 'invalid_request'])
     expect(body.errors[0].message).toContain(`longer than the allowed ${MAX} bytes (it has ${MAX + 1})`)
+    // It ends before it is complete.
+    const much = await gateway.graphql(query(100, 1))
+    expect([much.status, much.body.errors[0].message]).toEqual([400, expect.stringContaining(`allowed ${MAX} bytes.`)])
   })
 
   test('of a mutation may be longer, because its change has been made', async () => {

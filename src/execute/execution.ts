@@ -12,11 +12,14 @@ export function addError(execution: Execution, path: Path | undefined, error: Gr
   if (!execution.errors.has(undefined)) execution.errors.set(path, error)
 }
 
-export const responseTooLong = (max: number, figure = '') =>
-  new ApiError(
-    'invalid_request',
-    `The response would be longer than the allowed ${max} bytes${figure}. Select fewer fields or smaller pages.`,
-  )
+export class ResponseTooLong extends ApiError {
+  constructor(max: number, figure = '') {
+    super(
+      'invalid_request',
+      `The response would be longer than the allowed ${max} bytes${figure}. Select fewer fields or smaller pages.`,
+    )
+  }
+}
 
 /** Ends the execution: what is pending of it is neither waited for nor recorded. */
 function end(execution: Execution, reason: Error): never {
@@ -33,7 +36,7 @@ export function throwIfCancelled(execution: Execution): void {
 /** Counts what was written toward the length of the result. */
 export function take(execution: Execution, length: number): void {
   execution.room -= length
-  if (execution.room < 0) end(execution, responseTooLong(execution.maxLength))
+  if (execution.room < 0) end(execution, new ResponseTooLong(execution.maxLength))
 }
 
 /** How many steps an execution makes before it asks whether its turn is over. */

@@ -15,7 +15,7 @@ import { collect, isPromise } from './promises.js'
 import { Selections } from './selections.js'
 import { writerOf } from './writers.js'
 
-export { responseTooLong } from './execution.js'
+export { ResponseTooLong } from './execution.js'
 export type { Cancelled } from './plan.js'
 
 /** Each combination of the variables in @skip and @include has a plan; this bounds the memory of a document. */

@@ -4,7 +4,7 @@ import { createYoga, type Plugin } from 'graphql-yoga'
 import type { Context } from '../../schema/context.js'
 import { ApiError, type ErrorCode } from '../../schema/errors.js'
 import { type Caller, type QuotaDecision, requireWriteAccess } from '../auth/index.js'
-import { type Cancelled, type Executed, responseTooLong } from '../execute/executor.js'
+import { type Cancelled, type Executed, ResponseTooLong } from '../execute/executor.js'
 import { pause } from '../execute/pace.js'
 import type { CreateResolverContext } from '../execute/resolver-context.js'
 import { DocumentLimitError } from '../execute/selections.js'
@@ -153,9 +153,11 @@ export function createGraphql(options: GraphqlOptions) {
     const { request } = call
     if (isMutation(call)) return mutate(call, admitted)
     const executed = await execute(call, admitted)
+    const [error] = executed.errors ?? []
+    if (error instanceof ResponseTooLong) throw error
     const result = resultOf(executed, request)
     const bytes = Buffer.byteLength(result.response.body as string)
-    if (bytes > MAX_RESPONSE) throw responseTooLong(MAX_RESPONSE, ` (it has ${bytes})`)
+    if (bytes > MAX_RESPONSE) throw new ResponseTooLong(MAX_RESPONSE, ` (it has ${bytes})`)
     return result
   }
 
