@@ -11,7 +11,7 @@ import { addError, throwIfCancelled } from './execution.js'
 import { writeField } from './levels.js'
 import { ErrorAt, Places } from './places.js'
 import { type Cancelled, type Data, type Execution, Plan, type PlannedField } from './plan.js'
-import { collect, isPromise } from './promises.js'
+import { allOf, collect, isPromise } from './promises.js'
 import { Selections } from './selections.js'
 import { writerOf } from './writers.js'
 
@@ -64,6 +64,7 @@ export function prepare(
   const omitNulls = nulls === 'omit'
   const isSerial = operation.operation === OperationTypeNode.MUTATION
   const plans = new Map<string, Plan>()
+  const nodes = [operation]
 
   function planFor(variables: Data): Plan {
     const key = conditions.map((name) => (Object.hasOwn(variables, name) ? variables[name] : undefined)).join()
@@ -100,7 +101,7 @@ export function prepare(
     }
     throwIfCancelled(execution)
     try {
-      const { fields } = execution.plan.below(variableValues, rootType, [operation])
+      const { fields } = execution.plan.below(variableValues, rootType, nodes)
       const written = isSerial
         ? writeSerially(execution, fields)
         : collect(fields, (field) => writeRoot(execution, field))
@@ -108,8 +109,7 @@ export function prepare(
       return new Promise((resolve, reject) => {
         execution.end = reject
         if (execution.ended) reject(execution.ended)
-        const columns = isPromise(written) ? written : Promise.all(written)
-        columns
+        Promise.resolve(isPromise(written) ? written : allOf(written))
           .then((columns) => resultOf(execution, fields, columns))
           .then(resolve, (error) => (execution.ended ? reject(error) : resolve(withoutData(execution, error))))
       })

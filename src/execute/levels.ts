@@ -36,14 +36,21 @@ export function writeSelection(
     // @skip or @include got null.
     return failedColumn(sources.length, error)
   }
+  const write = (field: PlannedField) => writePart(execution, field, sources, places)
+  const separately = (fields: readonly PlannedField[]) => allOf(collect(fields, write))
+  const join = (parts: readonly (Part | readonly Part[])[]) => joined(execution, parts, sources.length)
+  const [run] = runs as [readonly PlannedField[]]
+  if (runs.length === 1 && run[0]?.from === 'property') {
+    const whole = writeProperties(execution, run, sources, { isWhole: true, mayRepeat })
+    return after(whole, (column) => column ?? after(separately(run), join))
+  }
   const written = collect(runs, (run) => {
-    const write = (field: PlannedField) => writePart(execution, field, sources, places)
     const [first] = run as [PlannedField]
     if (first.from !== 'property') return write(first)
-    const written = writeProperties(execution, run, sources, mayRepeat && runs.length === 1)
-    return after(written, (part) => part ?? allOf(collect(run, write)))
+    const texts = writeProperties(execution, run, sources, { isWhole: false, mayRepeat: false })
+    return after(texts, (column) => (column ? { column } : separately(run)))
   })
-  return after(allOf<Part | readonly Part[]>(written), (parts) => joined(execution, parts, sources.length))
+  return after(allOf<Part | readonly Part[]>(written), join)
 }
 
 const writePart = (execution: Execution, field: PlannedField, sources: readonly unknown[], places: Places) =>
@@ -62,10 +69,10 @@ function joined(
     let text = ''
     for (const { column, label } of parts) {
       const written = column.texts[i] as string
-      if (label === undefined) text += written
-      else if (!execution.omitNulls || written !== 'null') text += `,${label}${written}`
+      if (label === undefined) text = joinFields(text, written)
+      else if (!execution.omitNulls || written !== 'null') text = joinFields(text, label + written)
     }
-    column.texts[i] = `{${text.slice(1)}}`
+    column.texts[i] = `{${text}}`
   }
   return after(forEach(execution, count, join), () => {
     for (const part of parts) for (const [i, error] of part.column.failed ?? []) fail(column, i, error)
@@ -73,18 +80,21 @@ function joined(
   })
 }
 
+const joinFields = (some: string, more: string) => (some === '' || more === '' ? some + more : `${some},${more}`)
+
 /**
  * Writes adjacent fields that are properties, which nearly all are. Returns undefined if something is no plain value that
  * its type allows: then each field is written on its own.
  *
+ * @param isWhole they are all that is selected: the texts are objects
  * @param mayRepeat many objects can be the same one
  */
 function writeProperties(
   execution: Execution,
   fields: readonly PlannedField[],
   sources: readonly unknown[],
-  mayRepeat: boolean,
-): Part | undefined | Promise<Part | undefined> {
+  { isWhole, mayRepeat }: { isWhole: boolean; mayRepeat: boolean },
+): Column | undefined | Promise<Column | undefined> {
   const texts: string[] = new Array(sources.length)
   const known = mayRepeat ? new Map<unknown, string>() : undefined
   let length = 0
@@ -97,13 +107,13 @@ function writeProperties(
       return
     }
     known?.set(source, text)
-    texts[i] = text
+    texts[i] = isWhole ? `{${text}}` : text
     length += text.length
   }
   return after(forEach(execution, sources.length, write), () => {
     if (!isPlain) return
     take(execution, length)
-    return { column: { texts, failed: undefined } }
+    return { texts, failed: undefined }
   })
 }
 
@@ -112,12 +122,14 @@ function propertiesOf(source: Data, fields: readonly PlannedField[], omitNulls: 
   try {
     for (const { name, label, leaf, isNonNull, constant } of fields) {
       const value = source[name]
-      if (constant) text += `,${label}${constant}`
+      let json = 'null'
+      if (constant) json = constant
       else if (value === null || value === undefined) {
         if (isNonNull) return
-        if (!omitNulls) text += `,${label}null`
+        if (omitNulls) continue
       } else if (typeof value === 'function' || value instanceof Error || isPromise(value)) return abandon(value)
-      else text += `,${label}${leaf(value)}`
+      else json = leaf(value)
+      text += text === '' ? label + json : `,${label}${json}`
     }
   } catch {
     return

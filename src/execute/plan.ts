@@ -83,7 +83,9 @@ interface Selected {
  * first value that it is selected from, once, however many paths lead to it.
  */
 export class Plan {
+  /** By type and, because a fragment is planned once however many aliases spread it, by the selection sets of nodes. */
   readonly #selected = new Map<string, Selected>()
+  readonly #known = new Map<readonly unknown[], Map<GraphQLObjectType, Selected>>()
 
   constructor(
     readonly selections: Selections,
@@ -92,11 +94,19 @@ export class Plan {
 
   /** What the selection sets of the nodes, merged, select from the type. */
   below(variables: Data, type: GraphQLObjectType, nodes: readonly (FieldNode | OperationDefinitionNode)[]): Selected {
+    const known = this.#known.get(nodes)
+    const found = known?.get(type)
+    if (found) return found
     const key = `${type.name}:${this.selections.keyOf(nodes)}`
-    const known = this.#selected.get(key)
-    if (known) return known
+    const selected = this.#selected.get(key) ?? this.#select(variables, type, nodes as FieldNode[])
+    this.#selected.set(key, selected)
+    this.#known.set(nodes, (known ?? new Map()).set(type, selected))
+    return selected
+  }
+
+  #select(variables: Data, type: GraphQLObjectType, nodes: readonly FieldNode[]): Selected {
     const { schema, fragments } = this.selections
-    const collected = collectSubfields(schema, fragments, variables, type, nodes as FieldNode[])
+    const collected = collectSubfields(schema, fragments, variables, type, nodes)
     const fields = Array.from(collected, ([key, nodes]) => this.#plan(key, nodes, type))
     const runs: PlannedField[][] = []
     for (const field of fields) {
@@ -104,9 +114,7 @@ export class Plan {
       if (run && field.from === 'property' && run[0]?.from === 'property') run.push(field)
       else runs.push([field])
     }
-    const selected = { fields, runs }
-    this.#selected.set(key, selected)
-    return selected
+    return { fields, runs }
   }
 
   #plan(key: string, nodes: readonly FieldNode[], parentType: GraphQLObjectType): PlannedField {

@@ -19,8 +19,12 @@ export function settle(value: unknown): unknown {
   return value
 }
 
-export const allOf = <T>(values: readonly (T | Promise<T>)[]): readonly T[] | Promise<readonly T[]> =>
-  values.some(isPromise) ? Promise.all(values) : (values as readonly T[])
+/** All values: immediately, unless one is a promise. */
+export function allOf<T>(values: readonly (T | Promise<T>)[]): readonly T[] | Promise<readonly T[]> {
+  if (!values.some(isPromise)) return values as readonly T[]
+  // Promise.all takes several times as long, and most fields are resolved for one object.
+  return values.length === 1 ? (values[0] as Promise<T>).then((value) => [value]) : Promise.all(values)
+}
 
 /**
  * Calls a function for each item, and returns all results, of which some may be promises. If a call throws, nothing waits
@@ -39,7 +43,7 @@ export function collect<T, R>(items: Iterable<T>, call: (item: T) => R): R[] {
 
 /** Values, of which some may be promises; those that reject become failures. */
 export const settled = (values: readonly unknown[]): readonly unknown[] | Promise<readonly unknown[]> =>
-  values.some(isPromise) ? Promise.all(values.map(settle)) : values
+  values.some(isPromise) ? allOf(values.map(settle)) : values
 
 /** Handles the rejections of promises that nothing waits for, or not yet. Calling `then` of others would start queries. */
 export function abandon(value: unknown): undefined {

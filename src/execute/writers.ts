@@ -14,53 +14,57 @@ import {
   isObjectType,
 } from 'graphql'
 import { inspect } from 'graphql/jsutils/inspect.js'
-import { createColumn, fail, put } from './columns.js'
+import { type Column, createColumn, fail, put } from './columns.js'
 import { addError, forEach, infoOf, take } from './execution.js'
 import { leafWriterOf } from './leaves.js'
 import { writeSelection } from './levels.js'
 import { ErrorAt, Places } from './places.js'
-import type { Field, Write } from './plan.js'
+import type { Execution, Field, Write } from './plan.js'
 import { abandon, after, allOf, collect, Failure, settled } from './promises.js'
 
 // Writes values as JSON, those of one field of a level together.
 
 const labelOf = ({ parentType, name }: Field) => `${parentType.name}.${name}`
 
+const isThere = (value: unknown) =>
+  value !== null && value !== undefined && !(value instanceof Error) && !(value instanceof Failure)
+
 /** The function that writes values of a type: null, or what is there. A failure becomes null here if the type allows it. */
 export function writerOf(type: GraphQLOutputType, field: Field): Write {
   const isNonNull = isNonNullType(type)
   const write = presentWriterOf(isNonNull ? type.ofType : type, field)
 
+  /** Gives the failures their places. */
+  function finish(execution: Execution, column: Column, places: Places): Column | Promise<Column> {
+    if (!column.failed) return column
+    const failed = Array.from(column.failed, ([i, error]) => [i, ErrorAt.of(error, field.nodes, places, i)] as const)
+    column.failed = isNonNull ? new Map(failed) : undefined
+    if (isNonNull) return column
+    const report = (k: number) => {
+      const [i, error] = failed[k] as (typeof failed)[0]
+      addError(execution, places.at(i), error.located)
+    }
+    return after(forEach(execution, failed.length, report), () => column)
+  }
+
   return (execution, values, places) => {
+    if (values.every(isThere))
+      return after(write(execution, values, places), (column) => finish(execution, column, places))
     const column = createColumn(values.length)
     const there: number[] = []
     let missing: Error | undefined
-    for (let i = 0; i < values.length; i++) {
-      const value = values[i]
-      if (value instanceof Error) fail(column, i, value)
+    for (const [i, value] of values.entries())
+      if (isThere(value)) there.push(i)
+      else if (value instanceof Error) fail(column, i, value)
       else if (value instanceof Failure) fail(column, i, value.error)
-      else if (value !== null && value !== undefined) there.push(i)
       else if (isNonNull) {
         missing ??= new Error(`Cannot return null for non-nullable field ${labelOf(field)}.`)
         fail(column, i, missing)
       }
-    }
-    const isWhole = there.length === values.length
-    const written = isWhole
-      ? write(execution, values, places)
-      : write(execution, there.map((i) => values[i]), places.only(there)) // biome-ignore format: one line
-    return after(written, (inner) => {
-      if (isWhole && !inner.failed) return inner
-      put(column, inner, there)
-      if (!column.failed) return column
-      const failed = Array.from(column.failed, ([i, error]) => [i, ErrorAt.of(error, field.nodes, places, i)] as const)
-      column.failed = isNonNull ? new Map(failed) : undefined
-      if (isNonNull) return column
-      const report = (k: number) => {
-        const [i, error] = failed[k] as (typeof failed)[0]
-        addError(execution, places.at(i), error.located)
-      }
-      return after(forEach(execution, failed.length, report), () => column)
+    const some = there.map((i) => values[i])
+    return after(write(execution, some, places.only(there)), (written) => {
+      put(column, written, there)
+      return finish(execution, column, places)
     })
   }
 }
