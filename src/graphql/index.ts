@@ -242,10 +242,10 @@ export function createGraphql(options: GraphqlOptions) {
 
 /** The body of a response, errors first: they are what a reader looks for. */
 function bodyOf({ data }: Executed, errors?: readonly GraphQLFormattedError[]): string {
-  const parts = errors ? [`"errors":${JSON.stringify(errors)}`] : []
-  if (data) parts.push(`"data":{${Array.from(data, ([key, json]) => `${JSON.stringify(key)}:${json}`).join()}}`)
-  else if (data === null) parts.push('"data":null')
-  return `{${parts.join()}}`
+  let fields = ''
+  for (const [key, json] of data ?? []) fields += `${fields && ','}${JSON.stringify(key)}:${json}`
+  const shown = data === undefined ? '' : data === null ? '"data":null' : `"data":{${fields}}`
+  return errors ? `{"errors":${JSON.stringify(errors)}${shown && ','}${shown}}` : `{${shown}}`
 }
 
 const hasNoValue = ({ data }: Executed) => [...(data?.values() ?? [])].every((json) => json === 'null')
