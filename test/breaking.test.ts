@@ -379,6 +379,19 @@ describe('a compatible change of the REST document is reported as compatible', (
         Object.assign(parameter(document, 'limit'), { description: 'How many.' }).schema.default = 20
       },
     ],
+    [
+      'a default of a body moves into the description, and a quote in a pattern becomes its code',
+      'PATCH /inventory/{petId} › request body › application/json › quantity › description changed',
+      (document) => {
+        const { quantity } = document.components.schemas.InventoryUpdate.properties
+        delete quantity.default
+        Object.assign(quantity, { description: 'How many. Default: 7.', pattern: '^\\x22' })
+      },
+      (document) => {
+        const { quantity } = document.components.schemas.InventoryUpdate.properties
+        Object.assign(quantity, { description: 'How many.', default: 7, pattern: '^"' })
+      },
+    ],
   ])('%s', (_name, line, edit, prepare) => {
     const found = changes(edit, prepare)
     expect(found.map(format)).toContain(line)

@@ -93,7 +93,7 @@ const wrongTexts: Record<string, string[]> = {
     '%',
     '%ff',
   ],
-  Boolean: ['TRUE', 'True', '1', '0', 'yes', 'null', '%00', '%zz', '%', '%ff'],
+  Boolean: ['t', 'truee', '1', '0', 'yes', 'null', '%00', '%zz', '%', '%ff'],
   String: ['%20', '%0A', '%00', 'x'.repeat(101)],
   DateTime: ['x', '2026-12-24', '2026-12-24T18:00:00', '2026-02-30T00:00:00Z', '10000-01-01T00:00:00Z', '%zz'],
   PetStatus: ['Sold', 'sold%20', 'sold,pending', 'null', '%00', '%zz', '%', '%ff', '%ED%A0%80'],

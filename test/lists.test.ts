@@ -257,6 +257,8 @@ describe('a total', () => {
     expect(await cost('/pets')).toEqual([200, '1'])
     expect(await cost('/pets?count=false')).toEqual([200, '1'])
     expect(await cost('/pets?count=true')).toEqual([200, '2'])
+    expect(await cost('/pets?count=True')).toEqual([200, '2'])
+    expect(await cost('/pets?count=FALSE')).toEqual([200, '1'])
     expect(await cost('/pets?count=true&search=Re')).toEqual([400, '2'])
     expect(await cost('/pets?count=yes')).toEqual([400, '1'])
   })

@@ -43,7 +43,8 @@ const requestHeader = (name: string, description: string, maxLength: number, pat
   example,
 })
 
-const ETAG_LIST = '^(\\*|(W/)?"[!#-~]*".*)$'
+// Generators of Python write patterns into strings in double quotes.
+const ETAG_LIST = '^(\\*|(W/)?\\x22[!#-~]*\\x22.*)$'
 
 /** The headers that make a request conditional, or safe to repeat. */
 function requestHeaders({ rest, field, isConditional, hasEtag }: Operation) {

@@ -63,13 +63,16 @@ function completeObject(type: GraphQLObjectType | GraphQLInputObjectType, genera
   const example = sample(type, created && resultOf(created)) as Record<string, unknown>
   const required = generated.required?.filter((name) => !optionalFields[type.name]?.includes(name)) ?? []
   const property = (field: GraphQLField<unknown, unknown> | GraphQLInputField): Schema => {
-    const { name, description } = field
+    const { name } = field
+    // Generators make a field with `default` required.
+    const preset = 'args' in field || field.defaultValue === undefined ? '' : ` Default: ${field.defaultValue}.`
+    const description = field.description ? field.description + preset : undefined
     const bare = getNullableType(field.type)
     return {
       ...(isEnumType(bare) || isObjectType(bare) ? { allOf: [schemaRef(bare.name)] } : generated.properties?.[name]),
       ...('args' in field ? resultBounds(type.name, name) : bounds(field)),
-      description: description ?? undefined,
-      ...('args' in field ? {} : { default: field.defaultValue, nullable: field.extensions.nullable }),
+      description,
+      ...('args' in field ? {} : { nullable: field.extensions.nullable }),
       example: example[name],
     }
   }

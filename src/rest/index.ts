@@ -46,7 +46,9 @@ async function prepareOperations(): Promise<Map<Operation, PreparedRest>> {
 
 /** The cost of an operation, and of the arguments that cost more: they count where they are true, whatever else is wrong. */
 function unitsOf({ rest, queryArguments }: Operation, { query }: HttpRequest): number {
-  const dear = queryArguments.filter(({ name, extensions }) => extensions.units && query.getAll(name).includes('true'))
+  const dear = queryArguments.filter(
+    ({ name, extensions }) => extensions.units && query.getAll(name).some((text) => /^true$/i.test(text)),
+  )
   return (rest.cost ?? 1) + dear.length
 }
 

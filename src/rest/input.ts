@@ -36,7 +36,8 @@ function fromText(text: string, type: string): unknown {
     case 'Int':
       return /^-?\d{1,15}$/.test(text) ? Number(text) : text
     case 'Boolean':
-      return text === 'true' || (text === 'false' ? false : text)
+      // In any case: Python sends True.
+      return /^(true|false)$/i.test(text) ? text.toLowerCase() === 'true' : text
   }
   return text
 }

@@ -10,8 +10,7 @@ const [, , client = '', address] = process.argv
 const generators = {
   async 'openapi-fetch'() {
     const { astToString, default: openapiTS } = await import('openapi-typescript')
-    // The types would otherwise demand a field that has a default.
-    const types = await openapiTS(new URL(`${address}/openapi.json`), { defaultNonNullable: false })
+    const types = await openapiTS(new URL(`${address}/openapi.json`))
     await writeFile(`${folder}/openapi-fetch.ts`, astToString(types))
   },
 

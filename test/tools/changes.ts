@@ -191,18 +191,21 @@ const body = members(() => sent, { added: ({ required }) => required === true })
 
 const methods = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace']
 
-/** A default that depends on other parameters stands in the description: "Default: 20, or 100 if …". */
-function withDefault(parameter: Node): Node {
-  const schema = (parameter.schema ?? {}) as Node
-  const [, told] = /\bDefault: (\d+)/.exec(String(parameter.description)) ?? []
-  return told && schema.default === undefined
-    ? { ...parameter, schema: { ...schema, default: Number(told) } }
-    : parameter
+/** The same in one way: a default may stand in the description ("Default: 20, or 100 if …"), a quote in a pattern as its code. */
+function uniform(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(uniform)
+  if (!isNode(value)) return value
+  const node: Node = Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, uniform(inner)]))
+  if (typeof node.pattern === 'string') node.pattern = node.pattern.replaceAll('\\x22', '"')
+  const [, told] = /\bDefault: (\w+)/.exec(String(node.description)) ?? []
+  const schema = isNode(node.schema) ? node.schema : node.type || node.allOf ? node : undefined
+  if (told && schema) schema.default ??= /^(\d+|true|false)$/.test(told) ? JSON.parse(told) : told
+  return node
 }
 
 const named = (parameters: Node[]) =>
   Object.fromEntries(
-    parameters.map(withDefault).map((parameter) => {
+    parameters.map((parameter) => {
       const { name, in: where, style = where === 'query' || where === 'cookie' ? 'form' : 'simple' } = parameter
       const { explode = style === 'form', required = false, allowReserved = false } = parameter
       return [`${where} parameter ${name}`, { ...parameter, style, explode, required, allowReserved }]
@@ -286,7 +289,10 @@ function parts(root: Node): Node {
 
 /** What changed between two OpenAPI 3.0 documents for a client that was written, or generated, from the first. */
 export const openApiChanges = (before: Node, after: Node): Change[] => [
-  ...compare(document, parts(before), parts(after), { place: [], direction: 'request' }),
+  ...compare(document, parts(uniform(before) as Node), parts(uniform(after) as Node), {
+    place: [],
+    direction: 'request',
+  }),
 ]
 
 /**
