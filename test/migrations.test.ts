@@ -251,6 +251,21 @@ describe.runIf(server)('migrations that have to wait', () => {
     await holder.query('COMMIT')
     expect(await result).toEqual(names.slice(1))
   })
+
+  test('are tried again if PostgreSQL ends one because of a deadlock with a running gateway', async () => {
+    const url = await empty('PostgreSQL')
+    await migrateServer(url)
+    const both = { ...(ours[0] as (typeof ours)[0]), name: '29990101000000_both', sql: 'LOCK "Category"; LOCK "Pet"' }
+    const holder = await client(url)
+    await holder.query('BEGIN; SELECT * FROM "Pet"')
+    const result = migrateServer(url, { migrations: [...ours, both] })
+    const blocked = () => holder.query(`SELECT FROM pg_locks WHERE NOT granted AND relation = '"Pet"'::regclass`)
+    await expect.poll(async () => (await blocked()).rowCount).toBe(1)
+    // One of the two must be ended.
+    await holder.query('SELECT * FROM "Category"').catch(() => {})
+    await holder.query('ROLLBACK')
+    expect(await result).toEqual([both.name])
+  })
 })
 
 /** A migration that builds indexes while others write, as CONTRIBUTING.md describes. */
