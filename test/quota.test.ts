@@ -307,6 +307,20 @@ describe('a key that has nothing left', () => {
     ])
   })
 
+  test('collects one strike for each, also for one that is refused for its size', async () => {
+    const other = await useGateway({ env: { BAN_AFTER: '2' } })
+    const { key } = await other.createKey({ plan: 'Enterprise', minuteLimit: 1, dayLimit: 100 })
+    const large = async () => (await other.call('POST', '/graphql', { key, body: 'x'.repeat(200_000) })).status
+    await other.get('/pets', { key })
+    expect(await large()).toBe(413)
+    await sleep(1100)
+    expect(await large()).toBe(413)
+    expect(codes([await other.get('/pets', { key }), await other.get('/pets', { key })])).toEqual([
+      [429, 'rate_limited'],
+      [429, 'key_banned'],
+    ])
+  })
+
   describe('is served again', () => {
     /** More than is parsed for a key that has nothing left. */
     const pets = (count: number) =>

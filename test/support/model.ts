@@ -99,6 +99,14 @@ export class SubjectModel {
     return { outcome: banned ? 'banned' : full.length > 0 ? 'limited' : 'allowed', windows, binding, bannedUntil }
   }
 
+  /** Whether nothing is left in a window. */
+  isUsedUp(now: Span): boolean {
+    return this.limits.some(({ name, limit }) => {
+      const window = this.#held.get(name)
+      return window && lasts(window.end, now) && window.used >= limit
+    })
+  }
+
   /** How long to wait, so that nothing is effectiveCost on the very edge of a window, a strike or a ban. */
   edge(now: number, margin = 40): number {
     const edges = [...this.#held.values()].flatMap(({ end, refused = NEVER }) => [end, plus(refused, SECOND)])
