@@ -128,7 +128,7 @@ export function connect(
         : reads.pages(list.model, page, parents)
     ) as Promise<Row[][]>
   }
-  /** The nearest row on the other side of the cursor, or at it: what is there comes before the page, as it is read. */
+  /** The row nearest to the cursor on the side that is not read, or at it. If there is one, the page is not the first. */
   const others = once(async () => (values === undefined ? parents.map(() => []) : read(against, 1, true)))
   const pages = once(async () =>
     (await read(along, size + 1)).map((read): Page => {

@@ -149,7 +149,7 @@ export async function createApp(dependencies: Dependencies) {
       const decided = await deciding
       decision = decided.decision
       if (decided.refusal && !(asked.isRefusedFirst && decided.refusal.status === 429)) throw decided.refusal
-      // Meanwhile a window has begun, or a ban has ended: what was not read for them is read now.
+      // A window has begun, or a ban has ended, since the request was not read: it is read now.
       if (isUsedUp && asked.units > 0 && !decided.refusal)
         return await serve(request, caller, route, route ? await receive(request, caller, route) : body)
       const result = await (early ?? asked.run(caller, deciding))

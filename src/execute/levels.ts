@@ -62,7 +62,7 @@ function joined(
   written: readonly (Part | readonly Part[])[],
   count: number,
 ): Column | Promise<Column> {
-  // Seldom.
+  // Only fields that were no plain properties come in lists.
   const parts = written.some(Array.isArray) ? written.flat() : (written as readonly Part[])
   const column = createColumn(count)
   const join = (i: number) => {

@@ -97,9 +97,9 @@ export function createGraphql(options: GraphqlOptions) {
   function readCall(request: HttpRequest, body: Body, most: number | undefined): Call {
     const parameters = readParameters(request, body, most)
     const { query, operationName } = parameters
-    const isFreeAlone = most !== undefined
-    if (isFreeAlone && !isShort(query)) throw unavailable()
-    const document = documents.get(query) ?? new KnownDocument(schema, query, isFreeAlone ? MAX_FREE_TOKENS : undefined)
+    if (most !== undefined && !isShort(query)) throw unavailable()
+    const maxTokens = most === undefined ? undefined : MAX_FREE_TOKENS
+    const document = documents.get(query) ?? new KnownDocument(schema, query, maxTokens)
     return { request, body, parameters, document, operation: document.operation(operationName) }
   }
 
