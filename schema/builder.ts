@@ -2,13 +2,13 @@ import SchemaBuilder, { type InputRef } from '@pothos/core'
 import PrismaPlugin from '@pothos/plugin-prisma'
 import SubGraphPlugin from '@pothos/plugin-sub-graph'
 import ValidationPlugin from '@pothos/plugin-validation'
-import type { PrismaClient } from '../prisma/generated/client/client.js'
 import type PrismaTypes from '../prisma/generated/pothos.js'
 import { getDatamodel } from '../prisma/generated/pothos.js'
 import type { Context } from './context.js'
 import { ApiError } from './errors.js'
 import { pathText, wrongValue } from './problems.js'
 import './plugin.js'
+import { batch, MAX_BATCH } from './validation.js'
 
 const datamodel = getDatamodel()
 
@@ -29,7 +29,8 @@ export const builder = new SchemaBuilder<{
   plugins: [PrismaPlugin, SubGraphPlugin, ValidationPlugin, 'gateway'],
   defaultFieldNullability: false,
   prisma: {
-    client: ({ prisma }) => prisma as PrismaClient,
+    // The resolvers read and write by themselves (see context.ts), which takes a third of the time.
+    client: {} as never,
     dmmf: datamodel,
     exposeDescriptions: true,
   },
@@ -56,6 +57,16 @@ export const idArg = (arg: ArgBuilder, model: keyof PrismaTypes, column = 'id') 
 /** The argument that is the body of a REST request. */
 export const inputArg = <Shape>(arg: ArgBuilder, type: InputRef<Shape>, description: string) =>
   arg({ type, required: true, description })
+
+/** The argument that is the body of a REST request with many items; `key` names what each of them changes. */
+export const batchArg = <Shape>(arg: ArgBuilder, type: InputRef<Shape>, description: string, key?: string) =>
+  arg({
+    type: [type],
+    required: true,
+    validate: batch(key),
+    batch: { itemsPerUnit: 10, key },
+    description: `${description} 1 to ${MAX_BATCH}. All of them take effect, or none. They cost 1 unit per 10 items begun.`,
+  })
 
 /** The option of a type, field or argument that exists on one surface only. */
 export const graphqlOnly = { subGraphs: ['graphql' as const] }

@@ -1,8 +1,8 @@
 import { builder, columnDescription, idArg, inputArg } from './builder.js'
-import { conflict, found, mapPrismaError, notFound } from './errors.js'
+import { conflict, found } from './errors.js'
 import { beginsWith, type List } from './list-arguments.js'
 import { addList } from './lists.js'
-import { description, given, name } from './validation.js'
+import { description, name } from './validation.js'
 
 export const Category = builder.prismaObject('Category', {
   fields: (t) => ({
@@ -80,17 +80,15 @@ builder.mutationFields((t) => ({
       location: '/categories/{id}',
     },
     args: { input: inputArg(t.arg, NewCategory, 'The category to create.') },
-    resolve: (_root, { input }, { prisma }) => prisma.category.create({ data: input }),
+    resolve: (_root, { input }, { writes }) => writes.create('Category', input),
   }),
   updateCategory: t.field({
     type: Category,
     description: 'Changes the fields of a category that are sent.',
     rest: { method: 'PATCH', path: '/categories/{categoryId}', tag: 'Pets', summary: 'Update a category' },
     args: { categoryId: idArg(t.arg, 'Category'), input: inputArg(t.arg, CategoryUpdate, 'What changes.') },
-    resolve: (_root, { categoryId: id, input: { name, description } }, { prisma }) =>
-      prisma.category
-        .update({ where: { id }, data: { description, ...given({ name }) } })
-        .catch(mapPrismaError('P2025', () => notFound('category', id))),
+    resolve: async (_root, { categoryId: id, input }, { writes }) =>
+      found(await writes.update('Category', { ...input, id }), 'category', id),
   }),
   deleteCategory: t.field({
     type: Category,
@@ -104,10 +102,9 @@ builder.mutationFields((t) => ({
     },
     args: { categoryId: idArg(t.arg, 'Category') },
     example: { id: 5, name: 'Reptiles', description: 'Geckos and tortoises, expected in spring.' },
-    resolve: (_root, { categoryId: id }, { prisma }) =>
-      prisma.category
-        .delete({ where: { id } })
-        .catch(mapPrismaError('P2025', () => notFound('category', id)))
-        .catch(mapPrismaError('P2003', () => conflict(`Category ${id} has pets. Delete or move them first.`))),
+    resolve: async (_root, { categoryId: id }, { writes }) => {
+      const refusal = conflict(`Category ${id} has pets. Delete or move them first.`)
+      return found(await writes.delete('Category', { id }, refusal), 'category', id)
+    },
   }),
 }))

@@ -9,7 +9,6 @@ import {
   getNullableType,
   isListType,
 } from 'graphql'
-import type { Prisma } from '../prisma/generated/client/client.js'
 import { getDatamodel } from '../prisma/generated/pothos.js'
 import type { Context, Model } from './context.js'
 import { ApiError } from './errors.js'
@@ -113,7 +112,8 @@ const typeOf = ({ configStore }: Builder, { type }: FieldConfig) =>
 
 /** The argument of root fields that update or delete one row. */
 export function conditionArgs(builder: Builder, config: FieldConfig, method: string): FieldConfig['args'] {
-  if (!['PATCH', 'DELETE'].includes(method) || !modelOf(builder, typeOf(builder, config))) return {}
+  if (!['PATCH', 'DELETE'].includes(method) || config.type.kind !== 'Object') return {}
+  if (!modelOf(builder, typeOf(builder, config))) return {}
   const { ifMatch } = builder.args((t) => ({
     ifMatch: t.string({
       validate: entityTags,
@@ -144,16 +144,15 @@ export function ifMatching(builder: Builder, config: FieldConfig, resolve: Condi
       if (!row || !matchesStrongly(ifMatch, await etagOf(builder, row as Row, type, context, info)))
         throw new ApiError('precondition_failed')
     }
-    const { prisma, reads } = context
-    const resolveIfMatching = async (prisma: Prisma.TransactionClient) => {
-      const inside = { ...context, prisma, reads: reads.inside(prisma) }
+    const { reads, transaction } = context
+    const resolveIfMatching = async (inside: Pick<Context, 'reads' | 'writes'>) => {
       await assertMatch(await inside.reads.lock(model, key, args[id]))
-      return resolve(root, args, inside, info)
+      return resolve(root, args, { ...context, ...inside, transaction: (work) => work(inside) } satisfies Context, info)
     }
     // If many clients change one row, those with a stale tag do not wait for its lock.
     return reads
       .row(model, key, args[id])
       .then(assertMatch)
-      .then(() => prisma.$transaction(resolveIfMatching))
+      .then(() => transaction(resolveIfMatching))
   }
 }

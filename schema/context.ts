@@ -1,4 +1,3 @@
-import type { Prisma } from '../prisma/generated/client/client.js'
 import type PrismaTypes from '../prisma/generated/pothos.js'
 import type { Plan } from './plans.js'
 
@@ -7,7 +6,10 @@ export type Quota = { plan: Plan } & Record<'minute' | 'day', { limit: number; r
 
 export type Model = keyof PrismaTypes & string
 
-type RowOf<M extends Model> = PrismaTypes[M]['Shape']
+export type Row<M extends Model> = PrismaTypes[M]['Shape']
+
+/** Values of columns, by name. A column that is undefined keeps its value or, in a new row, gets its default. */
+type Values<M extends Model> = { [Column in keyof Row<M>]?: Row<M>[Column] | null }
 
 export type Operator = '=' | '= ANY' | '>=' | '<=' | '<' | 'begins with'
 
@@ -40,30 +42,54 @@ export interface PageRead extends ListRead {
 /** Reads all columns of rows. What is read in one turn of the event loop shares statements. */
 export interface Reads {
   /** The row with this value in a unique column. */
-  row<M extends Model>(model: M, column: keyof RowOf<M> & string, value: unknown): Promise<RowOf<M> | null>
+  row<M extends Model>(model: M, column: keyof Row<M> & string, value: unknown): Promise<Row<M> | null>
   /** The row of each value. Rows with equal values are the same object. */
-  rows<M extends Model>(
-    model: M,
-    column: keyof RowOf<M> & string,
-    values: readonly unknown[],
-  ): Promise<(RowOf<M> | null)[]>
+  rows<M extends Model>(model: M, column: keyof Row<M> & string, values: readonly unknown[]): Promise<(Row<M> | null)[]>
   /** As `row`. Locks the row until the transaction ends. */
-  lock<M extends Model>(model: M, column: keyof RowOf<M> & string, value: unknown): Promise<RowOf<M> | null>
-  page<M extends Model>(model: M, page: PageRead): Promise<RowOf<M>[]>
+  lock<M extends Model>(model: M, column: keyof Row<M> & string, value: unknown): Promise<Row<M> | null>
+  page<M extends Model>(model: M, page: PageRead): Promise<Row<M>[]>
   /** The same page below each parent: a value for the first of its conditions. */
-  pages<M extends Model>(model: M, page: PageRead, parents: readonly unknown[]): Promise<RowOf<M>[][]>
+  pages<M extends Model>(model: M, page: PageRead, parents: readonly unknown[]): Promise<Row<M>[][]>
   /** How many rows a list has; null if more than MAX_TOTAL. */
   total(model: Model, list: ListRead): Promise<number | null>
-  /** The same reads as a part of a transaction. */
-  inside(transaction: Context['prisma']): Reads
+}
+
+/** Changes rows, by one statement each time. */
+export interface Writes {
+  /** @throws ApiError unknown_reference */
+  create<M extends Model>(model: M, values: Values<M>): Promise<Row<M>>
+  /**
+   * Creates all rows or none, and returns them in the same order.
+   *
+   * @throws ApiError unknown_reference, with the place of the row
+   */
+  createMany<M extends Model>(model: M, rows: readonly Values<M>[]): Promise<Row<M>[]>
+  /**
+   * Changes the row that has the id among the values. Returns null if there is none.
+   *
+   * @throws ApiError unknown_reference
+   */
+  update<M extends Model>(model: M, values: Values<M>): Promise<Row<M> | null>
+  /**
+   * Changes all rows or, if there is one that is null in the result, none of them. No two have the same id.
+   *
+   * @throws ApiError unknown_reference, with the place of the row
+   */
+  updateMany<M extends Model>(model: M, rows: readonly Values<M>[]): Promise<(Row<M> | null)[]>
+  /**
+   * Deletes the row that has these values, and returns it. Returns null if there is none.
+   *
+   * @param refusal thrown if other rows refer to it
+   */
+  delete<M extends Model>(model: M, values: Values<M>, refusal?: Error): Promise<Row<M> | null>
 }
 
 /** The context of resolvers: one for each request. */
 export interface Context {
-  /** A transaction, if the request has one. */
-  prisma: Prisma.TransactionClient
-  /** In the same transaction. */
   reads: Reads
+  writes: Writes
+  /** Calls `work` with reads and writes that belong to one transaction. Inside of a transaction that is the same one. */
+  transaction<T>(work: (inside: Pick<Context, 'reads' | 'writes'>) => Promise<T>): Promise<T>
   /** The quota of the calling key, after this request. */
   quota(): Promise<Quota>
   /** If a list has another page: the parameters that lead to it, and those that do not (undefined). REST sends a Link. */

@@ -119,6 +119,13 @@ export function found<Row>(row: Row | null, resource: string, id: bigint): Row {
   return row
 }
 
+/** The rows of a batch, if all are there. @throws ApiError not_found (the first one that is not) */
+export function allFound<Row>(rows: readonly (Row | null)[], resource: string, ids: readonly bigint[]): Row[] {
+  const missing = rows.indexOf(null)
+  if (missing < 0) return rows as Row[]
+  throw new ApiError('not_found', `There is no ${resource} ${ids[missing]}, which [${missing}] names.`)
+}
+
 /** The row of a nested field is gone: deleted by another request, or by this mutation. */
 export const deletedMeanwhile = () =>
   new ApiError('not_found', 'The resource was deleted while the request was running.')
@@ -127,12 +134,3 @@ export const unknownReference = (field: string, id: bigint | null | undefined) =
   new ApiError('unknown_reference', `${field} ${id} does not exist.`)
 
 export const conflict = (message: string) => new ApiError('conflict', message)
-
-/**
- * Maps one of Prisma's error codes to an ApiError: P2025 is a missing row, P2003 a foreign key that does not hold.
- * Everything else passes unchanged.
- */
-export const mapPrismaError =
-  (code: 'P2025' | 'P2003', create: () => ApiError | Promise<ApiError>) => async (error: unknown) => {
-    throw (error as { code?: string } | null)?.code === code ? await create() : error
-  }

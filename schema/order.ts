@@ -1,10 +1,10 @@
-import { builder, columnDescription, graphqlOnly, idArg, inputArg } from './builder.js'
-import { conflict, found, mapPrismaError, notFound, unknownReference } from './errors.js'
+import { batchArg, builder, columnDescription, graphqlOnly, idArg, inputArg } from './builder.js'
+import { conflict, found, notFound } from './errors.js'
 import { atLeast, below, equals, type List } from './list-arguments.js'
 import { addList, addListBelow } from './lists.js'
 import { Pet } from './pet.js'
 import { toOne } from './relations.js'
-import { given, orderQuantity } from './validation.js'
+import { orderQuantity } from './validation.js'
 
 const Order = builder.prismaObject('Order', {
   fields: (t) => ({
@@ -114,10 +114,15 @@ builder.mutationFields((t) => ({
       location: '/store/orders/{id}',
     },
     args: { input: inputArg(t.arg, NewOrder, 'The order to create.') },
-    resolve: (_root, { input: { petId, quantity, shipDate, complete } }, { prisma }) =>
-      prisma.order
-        .create({ data: { shipDate, ...given({ petId, quantity, complete }) } })
-        .catch(mapPrismaError('P2003', () => unknownReference('petId', petId))),
+    resolve: (_root, { input }, { writes }) => writes.create('Order', input),
+  }),
+  createOrders: t.field({
+    type: [Order],
+    description: 'Creates orders. They change neither stock nor status. Returns them in the order of the items.',
+    rest: { method: 'POST', path: '/store/orders/batch', tag: 'Store', summary: 'Create several orders' },
+    list: { ids: 'input' },
+    args: { input: batchArg(t.arg, NewOrder, 'The orders to create.') },
+    resolve: (_root, { input }, { writes }) => writes.createMany('Order', input),
   }),
   updateOrder: t.field({
     type: Order,
@@ -130,11 +135,8 @@ builder.mutationFields((t) => ({
       stability: 'beta',
     },
     args: { orderId: idArg(t.arg, 'Order'), input: inputArg(t.arg, OrderUpdate, 'What changes.') },
-    resolve: (_root, { orderId: id, input: { petId, quantity, shipDate, complete } }, { prisma }) =>
-      prisma.order
-        .update({ where: { id }, data: { shipDate, ...given({ petId, quantity, complete }) } })
-        .catch(mapPrismaError('P2025', () => notFound('order', id)))
-        .catch(mapPrismaError('P2003', () => unknownReference('petId', petId))),
+    resolve: async (_root, { orderId: id, input }, { writes }) =>
+      found(await writes.update('Order', { ...input, id }), 'order', id),
   }),
   deleteOrder: t.field({
     type: Order,
@@ -149,12 +151,11 @@ builder.mutationFields((t) => ({
     args: { orderId: idArg(t.arg, 'Order') },
     example: { id: 5, petId: 8, quantity: 1, complete: false },
     // One statement checks and deletes, so that no order completed in between is lost.
-    resolve: (_root, { orderId: id }, { prisma, reads }) =>
-      prisma.order.delete({ where: { id, complete: false } }).catch(
-        mapPrismaError('P2025', async () => {
-          const order = await reads.row('Order', 'id', id)
-          return order ? conflict(`Order ${id} is complete and cannot be deleted.`) : notFound('order', id)
-        }),
-      ),
+    resolve: async (_root, { orderId: id }, { reads, writes }) => {
+      const deleted = await writes.delete('Order', { id, complete: false })
+      if (deleted) return deleted
+      const order = await reads.row('Order', 'id', id)
+      throw order ? conflict(`Order ${id} is complete and cannot be deleted.`) : notFound('order', id)
+    },
   }),
 }))

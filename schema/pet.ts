@@ -1,10 +1,10 @@
-import { builder, columnDescription, graphqlOnly, idArg, inputArg } from './builder.js'
+import { batchArg, builder, columnDescription, graphqlOnly, idArg, inputArg } from './builder.js'
 import { Category } from './category.js'
-import { conflict, found, mapPrismaError, notFound, unknownReference } from './errors.js'
+import { allFound, conflict, found } from './errors.js'
 import { beginsWith, equals, type List } from './list-arguments.js'
 import { addList, addListBelow } from './lists.js'
 import { selects, toOne } from './relations.js'
-import { given, name } from './validation.js'
+import { name } from './validation.js'
 
 export const PetStatus = builder.enumType('PetStatus', {
   description:
@@ -75,6 +75,16 @@ const PetUpdate = builder.inputType('PetUpdate', {
   }),
 })
 
+const PetChange = builder.inputType('PetChange', {
+  description: 'What changes in which pet. A field that is not sent stays as it is.',
+  fields: (t) => ({
+    id: t.field({ type: 'Int64', required: true, description: columnDescription('Pet', 'id') }),
+    name: t.string({ validate: name, description: columnDescription('Pet', 'name') }),
+    categoryId: t.field({ type: 'Int64', description: columnDescription('Pet', 'categoryId') }),
+    status: t.field({ type: PetStatus, description: columnDescription('Pet', 'status') }),
+  }),
+})
+
 addList(pets, {
   description: 'The pets',
   rest: { method: 'GET', path: '/pets', tag: 'Pets', summary: 'List pets' },
@@ -107,21 +117,33 @@ builder.mutationFields((t) => ({
     description: 'Creates a pet, and its inventory entry with a stock of 0.',
     rest: { method: 'POST', path: '/pets', tag: 'Pets', summary: 'Create a pet', location: '/pets/{id}' },
     args: { input: inputArg(t.arg, NewPet, 'The pet to create.') },
-    resolve: (_root, { input: { name, categoryId, status } }, { prisma }) =>
-      prisma.pet
-        .create({ data: given({ name, categoryId, status }) })
-        .catch(mapPrismaError('P2003', () => unknownReference('categoryId', categoryId))),
+    resolve: (_root, { input }, { writes }) => writes.create('Pet', input),
+  }),
+  createPets: t.field({
+    type: [Pet],
+    description:
+      'Creates pets, and the inventory entry of each with a stock of 0. Returns them in the order of the items.',
+    rest: { method: 'POST', path: '/pets/batch', tag: 'Pets', summary: 'Create several pets' },
+    list: { ids: 'input' },
+    args: { input: batchArg(t.arg, NewPet, 'The pets to create.') },
+    resolve: (_root, { input }, { writes }) => writes.createMany('Pet', input),
+  }),
+  updatePets: t.field({
+    type: [Pet],
+    description: 'Changes the fields of pets that are sent. Returns the pets in the order of the items.',
+    rest: { method: 'PATCH', path: '/pets/batch', tag: 'Pets', summary: 'Update several pets' },
+    list: { ids: 'input' },
+    args: { input: batchArg(t.arg, PetChange, 'What changes in which pets.', 'id') },
+    resolve: async (_root, { input }, { writes }) =>
+      allFound(await writes.updateMany('Pet', input), 'pet', input.map(({ id }) => id)), // biome-ignore format: one line
   }),
   updatePet: t.field({
     type: Pet,
     description: 'Changes the fields of a pet that are sent.',
     rest: { method: 'PATCH', path: '/pets/{petId}', tag: 'Pets', summary: 'Update a pet' },
     args: { petId: idArg(t.arg, 'Pet'), input: inputArg(t.arg, PetUpdate, 'What changes.') },
-    resolve: (_root, { petId: id, input: { name, categoryId, status } }, { prisma }) =>
-      prisma.pet
-        .update({ where: { id }, data: given({ name, categoryId, status }) })
-        .catch(mapPrismaError('P2025', () => notFound('pet', id)))
-        .catch(mapPrismaError('P2003', () => unknownReference('categoryId', categoryId))),
+    resolve: async (_root, { petId: id, input }, { writes }) =>
+      found(await writes.update('Pet', { ...input, id }), 'pet', id),
   }),
   deletePet: t.field({
     type: Pet,
@@ -129,15 +151,16 @@ builder.mutationFields((t) => ({
     rest: { method: 'DELETE', path: '/pets/{petId}', tag: 'Pets', summary: 'Delete a pet', errors: ['conflict'] },
     args: { petId: idArg(t.arg, 'Pet') },
     example: { id: 12, name: 'Finn', categoryId: 4, status: 'pending' },
-    resolve: async (_root, { petId: id }, { prisma }, info) => {
-      // Its entry goes with it.
-      const include = selects(info, 'inventory') ? { inventory: true } : undefined
-      const pet = await prisma.pet
-        .delete({ where: { id }, include })
-        .catch(mapPrismaError('P2025', () => notFound('pet', id)))
-        .catch(mapPrismaError('P2003', () => conflict(`Pet ${id} has orders. Delete or change them first.`)))
-      if ('inventory' in pet) Object.assign(pet.inventory as object, { pet })
-      return pet
+    resolve: async (_root, { petId: id }, { writes, transaction }, info) => {
+      const refusal = conflict(`Pet ${id} has orders. Delete or change them first.`)
+      if (!selects(info, 'inventory')) return found(await writes.delete('Pet', { id }, refusal), 'pet', id)
+      // Its entry goes with it. Whoever locks both locks the pet first.
+      return transaction(async ({ reads, writes }) => {
+        await reads.lock('Pet', 'id', id)
+        const inventory = await reads.lock('InventoryItem', 'petId', id)
+        const pet = found(await writes.delete('Pet', { id }, refusal), 'pet', id)
+        return Object.assign(pet, { inventory: Object.assign(inventory as object, { pet }) })
+      })
     },
   }),
 }))

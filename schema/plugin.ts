@@ -27,6 +27,12 @@ export interface ListCost {
   isConnection?: true
 }
 
+/** How many items of a batch a unit of the quota buys, and the field of an item that names what it changes. */
+interface Batch {
+  itemsPerUnit: number
+  key?: string
+}
+
 /** The REST operation of a root field, declared where the field is. Everything in REST derives from it. */
 export interface Rest {
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
@@ -77,6 +83,8 @@ declare global {
       nullable?: true
       /** What a request costs more that sets it to true. */
       units?: 1
+      /** It is the list of items of a batch. */
+      batch?: Batch
       /** A value for examples, as in a response. Default: the example of the type. */
       example?: unknown
     }
@@ -112,6 +120,7 @@ declare module 'graphql' {
   }
   interface GraphQLArgumentExtensions {
     units?: 1
+    batch?: Batch
     /** On some surfaces only. */
     subGraphs?: string[]
     example?: unknown
@@ -132,9 +141,12 @@ interface OutputOptions {
 class GatewayPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
   override onInputFieldConfig(config: PothosInputFieldConfig<Types>) {
     const { kind, parentType, type, pothosOptions } = config
-    const { units, example } = pothosOptions
+    const { units, batch, example } = pothosOptions
     const nullable = pothosOptions.nullable ?? (kind === 'Arg' && parentType !== 'Mutation' && !type.required)
-    return { ...config, extensions: { ...config.extensions, nullable: nullable || undefined, units, example } }
+    return {
+      ...config,
+      extensions: { ...config.extensions, nullable: nullable || undefined, units, batch, example },
+    }
   }
 
   override onOutputFieldConfig(config: PothosOutputFieldConfig<Types>) {

@@ -8,6 +8,7 @@ import {
 } from 'graphql'
 import { restSchema } from './index.js'
 import type { Rest } from './plugin.js'
+import { MAX_BATCH } from './validation.js'
 
 /** A root field with a REST operation. */
 export interface Operation {
@@ -59,6 +60,12 @@ export const operations: Operation[] = [restSchema.getQueryType(), restSchema.ge
     return rest ? [createOperation(type?.name as Operation['type'], field, rest)] : []
   }),
 )
+
+/** What a batch costs, by its items; 1 if it is no list. */
+export function batchUnits({ extensions: { batch } }: GraphQLArgument, items: unknown): number {
+  const count = Array.isArray(items) ? Math.min(items.length, MAX_BATCH) : 1
+  return Math.max(1, Math.ceil(count / (batch?.itemsPerUnit ?? 1)))
+}
 
 /** A path template with its values: `/pets/{id}` and `{ id: 7 }` give `/pets/7`. */
 export const fill = (template: string, values: Record<string, unknown>) =>

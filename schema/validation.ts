@@ -55,12 +55,28 @@ export const ids = z
   .meta({ minItems: 1 })
   .max(MAX_LIMIT, `must name at most ${MAX_LIMIT} ids`)
 
+export const MAX_BATCH = 100
+
+/** The items of a batch. Those that change something name it by `key`, each another one. */
+export const batch = (key?: string) =>
+  z
+    .array(z.any())
+    .min(1, 'must have at least 1 item')
+    .max(MAX_BATCH, `must have at most ${MAX_BATCH} items`)
+    .superRefine((items, { addIssue }) => {
+      const places = new Map<string, number>()
+      for (const [i, item] of items.entries()) {
+        const id = key === undefined ? undefined : item?.[key]
+        if (key === undefined || id === undefined || id === null) continue
+        const first = places.get(String(id))
+        if (first !== undefined)
+          addIssue({ code: 'custom', path: [i, key], message: `must not be the same as in [${first}]` })
+        places.set(String(id), first ?? i)
+      }
+    })
+
 /** The value of If-Match. */
 export const entityTags = z
   .string()
   .transform(parseEntityTags)
   .refine((tags) => tags !== undefined, MALFORMED)
-
-/** Arguments for Prisma, which takes undefined for a value that is not given. Null is refused before (see plugin.ts). */
-export const given = <Values extends object>(values: Values) =>
-  values as { [Name in keyof Values]: Exclude<Values[Name], null> }

@@ -133,20 +133,26 @@ function judge(
   }
   const type = getNamedType(input.type)
   if (isInputObjectType(type))
-    for (const field of Object.values(type.getFields()))
-      judge(field, (value as Values)[field.name], nameOf, problems, [...path, field.name])
+    for (const [i, item] of (Array.isArray(value) ? value : [value]).entries())
+      for (const field of Object.values(type.getFields()))
+        judge(field, item?.[field.name], nameOf, problems, [...path, ...(item === value ? [] : [i]), field.name])
   // A list with an item that its type refuses is judged by no rule.
   if (Array.isArray(value) && value.includes(undefined)) return
   for (const rule of rulesOf(input)) {
     const { error } = rule.safeParse(value)
-    for (const { message } of error?.issues ?? []) problems.add(wrongValue(nameOf(path), value, message))
+    for (const { message, path: below } of error?.issues ?? []) {
+      const at = below.map((key) => (typeof key === 'symbol' ? String(key) : key))
+      const wrong = at.reduce<unknown>((parent, key) => (parent as Values)?.[key], value)
+      problems.add(wrongValue(nameOf([...path, ...at]), wrong, message))
+    }
     if (error) return
   }
 }
 
-/** Whether a value is null or has a null in it. Items of lists are judged by their types alone. */
+/** Whether a value is null or has a null in it. Items of lists that are no objects are judged by their types alone. */
 function hasNull(value: unknown): boolean {
-  if (typeof value !== 'object' || Array.isArray(value)) return false
+  if (typeof value !== 'object') return false
+  if (Array.isArray(value)) return value.some((item) => item !== null && hasNull(item))
   for (const name in value) if (hasNull((value as Values)[name])) return true
   return value === null
 }

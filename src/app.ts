@@ -13,8 +13,7 @@ import {
 } from './auth/index.js'
 import type { Database } from './database/index.js'
 import { createDocs } from './docs/index.js'
-import { createReads } from './execute/reads.js'
-import { resolverContexts } from './execute/resolver-context.js'
+import { createAccess } from './execute/resolver-context.js'
 import { MAX_FREE_REQUEST } from './graphql/free.js'
 import { createGraphql } from './graphql/index.js'
 import { createHealth } from './health.js'
@@ -45,7 +44,10 @@ export interface Dependencies {
     Settings,
     'ADMIN_PORT' | 'BASE_URL' | 'TRUST_PROXY' | 'CORS_ORIGINS' | 'MAX_BODY_BYTES' | 'PET_BY_ID_SUNSET'
   >
-  database: Pick<Database, 'prisma' | 'query' | 'ping' | 'pool' | 'observeStatements' | 'requestTimeoutMs'>
+  database: Pick<
+    Database,
+    'prisma' | 'query' | 'transaction' | 'ping' | 'pool' | 'observeStatements' | 'requestTimeoutMs'
+  >
   rateLimiter: RateLimiter
   log: Logger
   /** How long a key's row is trusted (see ApiKeyCache). */
@@ -72,7 +74,7 @@ export async function createApp(dependencies: Dependencies) {
   const { BASE_URL: baseUrl, PET_BY_ID_SUNSET: sunset, MAX_BODY_BYTES: maxBodyBytes } = settings
   const basePath = new URL(baseUrl).pathname.replace(/\/$/, '')
   const state = { draining: false }
-  const reads = createReads(database)
+  const { reads, createContext } = createAccess(database)
 
   const apiKeys = new ApiKeyCache({ prisma: database.prisma, reads, log, ttlMs: keyTtlMs })
   const usage = new KeyUsage({ prisma: database.prisma, log })
@@ -85,7 +87,7 @@ export async function createApp(dependencies: Dependencies) {
   const authenticate = createAuthentication({ apiKeys, rateLimiter, timeoutMs: database.requestTimeoutMs, seconds })
   const quota = createQuota({ apiKeys, rateLimiter })
   const idempotency = createIdempotency({ database, log })
-  const surface = { createContext: resolverContexts(database.prisma, reads, database.requestTimeoutMs), idempotency }
+  const surface = { createContext, idempotency }
   const rest = await createRest({ ...surface, baseUrl, sunset, hasPage: docs.has })
   const graphql = createGraphql({ ...surface, schema, log, deadlineMs })
 

@@ -80,7 +80,7 @@ describe('the reference', () => {
     ]
     expect(expected.length).toBeGreaterThan(120)
     expect(ids).toEqual(expect.arrayContaining(expected))
-    for (const [, heading] of document.info.description.matchAll(/^##+ (.+)$/gm))
+    for (const [, heading] of (await (await get('/docs/guides.md')).text()).matchAll(/^##+ (.+)$/gm))
       expect(html).toContain(`>${heading}</a>`)
   })
 
@@ -99,7 +99,12 @@ describe('the reference', () => {
         ? `${key === 'description' ? value : ''} ${hostile}`
         : value,
     )
-    const html = createPage(poisoned, { base: "/'><script>", style: '">', script: '">', icon: '">' })
+    const html = createPage(poisoned, `## ${hostile}\n\n${hostile}`, {
+      base: "/'><script>",
+      style: '">',
+      script: '">',
+      icon: '">',
+    })
     const elements = [...html.matchAll(/<!?([a-z-]+)/gi)].map(([, name]) => name)
     expect(elements.filter((name) => name === 'script')).toHaveLength(1)
     expect(elements.filter((name) => name === 'img')).toHaveLength(1)

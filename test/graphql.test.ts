@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { isEnumType, isInputObjectType, isObjectType, isScalarType, isSpecifiedScalarType } from 'graphql'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { schema } from '../schema/index.js'
-import { openTestDatabase, type TestDatabase } from './support/database.js'
+import { databaseAt, openTestDatabase, type TestDatabase } from './support/database.js'
 import { type Gateway, openGateway, useGateway } from './support/gateway.js'
 import { watched } from './support/statements.js'
 
@@ -323,9 +323,8 @@ async function useCuttable(keyTtlMs?: number) {
   await open(0)
   const at = (way.address() as AddressInfo).port
   url.host = `127.0.0.1:${at}`
-  const behind = watched({ url: url.href })
-  const close = () => behind.prisma.$disconnect()
-  const gateway = await openGateway({ database: { ...database, ...behind, close }, keyTtlMs })
+  const behind = databaseAt(url.href)
+  const gateway = await openGateway({ database: { ...behind, env: database.env }, keyTtlMs })
   onTestFinished(() => gateway.close().then(cut))
   return { gateway, cut, restore: () => open(at) }
 }

@@ -3,9 +3,8 @@ import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { countedAddress } from '../src/http/request.js'
 import { createOpenApi } from '../src/openapi/index.js'
-import { openTestDatabase, type TestDatabase } from './support/database.js'
+import { databaseAt, openTestDatabase, type TestDatabase } from './support/database.js'
 import { type Gateway, openGateway } from './support/gateway.js'
-import { watched } from './support/statements.js'
 
 let database: TestDatabase
 let gateway: Gateway
@@ -494,7 +493,7 @@ describe('operational endpoints', () => {
   })
 
   test('/readyz returns 503 while the gateway drains or the database is unreachable', async () => {
-    const { prisma: nowhere } = watched({ url: 'postgresql://127.0.0.1:1/nowhere' })
+    const { prisma: nowhere } = databaseAt('postgresql://127.0.0.1:1/nowhere')
     const away = await openGateway({
       database: {
         ...database,

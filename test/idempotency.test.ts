@@ -3,7 +3,8 @@ import { type IncomingMessage, request } from 'node:http'
 import { json } from 'node:stream/consumers'
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { createDeadline, createRequestClient } from '../src/execute/request-client.js'
+import type { Query } from '../src/database/index.js'
+import { createDeadline } from '../src/execute/request-deadline.js'
 import { resetStore } from './support/calls.js'
 import { type Answer, type Call, type Gateway, openGateway, useGateway } from './support/gateway.js'
 import { testDatabaseUrl } from './support/postgres.js'
@@ -38,14 +39,16 @@ const waitingForLocks = async (admin: pg.Client) =>
     .rowCount
 
 describe('a transaction', () => {
+  const transaction = <T>(work: (query: Query) => Promise<T>) =>
+    createDeadline(10_000)(() => gateway.database.transaction(work))
   const conflict = `DO $$ BEGIN RAISE EXCEPTION 'conflict' USING ERRCODE = '40001'; END $$`
 
   test('that PostgreSQL rolls back because of a conflict is repeated, also if its work has caught the error', async () => {
     let attempts = 0
-    const result = await createRequestClient(gateway.prisma, createDeadline(10_000)).$transaction(async (tx) => {
+    const result = await transaction(async (query) => {
       if (attempts++ === 0) {
-        await tx.$executeRawUnsafe(conflict).catch(() => {})
-        await expect(tx.category.count()).rejects.toThrow('write conflict')
+        await query(conflict, []).catch(() => {})
+        await expect(query('SELECT 1', [])).rejects.toThrow('conflict')
       }
       return attempts
     })
@@ -54,8 +57,13 @@ describe('a transaction', () => {
 
   test('is repeated as a whole: a conflict cannot be undone up to a savepoint', async () => {
     let attempts = 0
-    const result = await createRequestClient(gateway.prisma, createDeadline(10_000)).$transaction(async (tx) => {
-      if (attempts++ === 0) await tx.$transaction((inner) => inner.$executeRawUnsafe(conflict)).catch(() => {})
+    const result = await transaction(async (query) => {
+      if (attempts++ === 0) {
+        await query('SAVEPOINT within', [])
+        await query(conflict, [])
+          .catch(() => query('ROLLBACK TO SAVEPOINT within', []))
+          .catch(() => {})
+      }
       return attempts
     })
     expect(result).toBe(2)
@@ -63,16 +71,16 @@ describe('a transaction', () => {
 
   test('is not repeated because of any other error', async () => {
     let attempts = 0
-    const refused = createRequestClient(gateway.prisma, createDeadline(10_000)).$transaction(async (tx) => {
+    const refused = transaction(async (query) => {
       attempts++
-      await tx.$queryRaw`SELECT 1 / 0`
+      await query('SELECT 1 / 0', [])
     })
     await expect(refused).rejects.toThrow('division by zero')
     expect(attempts).toBe(1)
   })
 
   test('that PostgreSQL cannot commit is an error, also if its work has caught the cause', async () => {
-    const refused = gateway.prisma.$transaction((tx) => tx.$queryRaw`SELECT 1 / 0`.catch(() => {}))
+    const refused = transaction((query) => query('SELECT 1 / 0', []).catch(() => {}))
     await expect(refused).rejects.toThrow('division by zero')
   })
 })

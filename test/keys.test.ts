@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ApiKeyCache, createSecret } from '../src/auth/index.js'
 import { createReads } from '../src/execute/reads.js'
+import { createTables } from '../src/execute/tables.js'
 import { createLog } from '../src/log.js'
 import { openTestDatabase, type TestDatabase } from './support/database.js'
 import { type Gateway, openGateway } from './support/gateway.js'
@@ -207,7 +208,12 @@ describe('database reads', () => {
   /** A cache with a TTL of a minute, and the statements that it sends. */
   const open = () => {
     const { database, prisma } = gateway
-    return new ApiKeyCache({ prisma, reads: createReads(database), log: createLog('silent'), ttlMs: 60_000 })
+    return new ApiKeyCache({
+      prisma,
+      reads: createReads(createTables(database.prisma))(database.query),
+      log: createLog('silent'),
+      ttlMs: 60_000,
+    })
   }
   const counted = async (work: () => Promise<unknown>) => {
     const before = statements.length

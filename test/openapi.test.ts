@@ -5,7 +5,7 @@ import { catalogue } from '../schema/errors.js'
 import { restSchema } from '../schema/index.js'
 import { fill, operations } from '../schema/rest-operations.js'
 import type { ResponseObject, Schema } from '../src/openapi/document.js'
-import { createOpenApi, type OperationObject } from '../src/openapi/index.js'
+import { createGuide, createOpenApi, type OperationObject } from '../src/openapi/index.js'
 import { sampleParams } from '../src/openapi/samples.js'
 
 const options = { baseUrl: 'https://api.test/v1', sunset: new Date('2031-02-03T00:00:00Z') }
@@ -74,6 +74,16 @@ describe('the document as a whole', () => {
     const references = [...objects(document)].flatMap(([, { $ref }]) => (typeof $ref === 'string' ? [$ref] : []))
     expect(references.length).toBeGreaterThan(100)
     expect(references.filter((ref) => resolve(ref) === undefined)).toEqual([])
+  })
+
+  // Generators copy it into each of their files.
+  test('describes itself in at most 1,500 characters, and links to every guide', () => {
+    const { description } = document.info
+    expect(description.length).toBeLessThan(1_500)
+    const links = [...description.matchAll(/\]\((\S+)\)/g)].map(([, link]) => link)
+    const text = createGuide(options)
+    expect(links).toHaveLength(1 + [...text.matchAll(/^## /gm)].length)
+    expect(text.length).toBeGreaterThan(20_000)
   })
 
   test('is the same each time, and small enough to load', () => {
@@ -219,7 +229,8 @@ describe('the bounds', () => {
 })
 
 describe.each(operations)('$name', (described) => {
-  const { name, rest, field } = described
+  const { name, rest, field, body: argument } = described
+  const isBatch = argument?.extensions.batch !== undefined
   const operation = byName(name)
   const statuses = Object.keys(operation.responses)
 
@@ -254,7 +265,8 @@ describe.each(operations)('$name', (described) => {
     const merge = rest.method === 'PATCH' ? ['application/merge-patch+json'] : []
     expect(Object.keys(content)).toEqual(arg ? ['application/json', ...merge] : [])
     for (const { schema, example } of Object.values(content)) {
-      expect(schema).toEqual({ $ref: `#/components/schemas/${getNamedType(arg?.type)}` })
+      const item = { $ref: `#/components/schemas/${getNamedType(arg?.type)}` }
+      expect(schema).toEqual(isBatch ? { type: 'array', minItems: 1, maxItems: 100, items: item } : item)
       const coerced = coerceInputValue(example, arg?.type as NonNullable<typeof arg>['type'])
       expect(Object.keys(coerced as object).length).toBeGreaterThan(0)
     }
@@ -263,17 +275,17 @@ describe.each(operations)('$name', (described) => {
   test('lists every status that it can return', () => {
     const hasId = rest.path.includes('{')
     const body = operation.requestBody !== undefined
-    const refers = /^(create|update)(Pet|Order)$/.test(name)
+    const refers = /^(create|update)(Pet|Order)s?$/.test(name)
     const expected: Record<string, boolean> = {
       [rest.status ?? 200]: true,
       304: rest.method === 'GET' && name !== 'quota',
       400: true,
       401: true,
       403: rest.method !== 'GET',
-      404: hasId,
+      404: hasId || (isBatch && rest.method === 'PATCH'),
       409: ['POST', 'DELETE'].includes(rest.method),
       410: rest.deprecation !== undefined,
-      412: ['PATCH', 'DELETE'].includes(rest.method),
+      412: ['PATCH', 'DELETE'].includes(rest.method) && !isBatch,
       413: body,
       415: body,
       422: refers || rest.method === 'POST',
@@ -302,7 +314,7 @@ describe.each(operations)('$name', (described) => {
       if (rest.method === 'POST' && ['201', '409', '422'].includes(status)) wanted.push('Idempotency-Replayed')
       if (rest.method === 'POST' && status === '409') wanted.push('Retry-After')
       if (status === '401') wanted.push('WWW-Authenticate')
-      if (status === '201') wanted.push('Location')
+      if (status === '201' && !isBatch) wanted.push('Location')
       if (rest.deprecation) wanted.push('Deprecation', 'Sunset', 'Link')
       else if (status === '200' && field.args.some((arg) => arg.name === 'limit')) wanted.push('Link')
       if (['200', '304'].includes(status) && field.args.some((arg) => arg.name === 'count'))

@@ -41,6 +41,31 @@ const cases: Record<string, Case[]> = {
     ['unknown_reference', { input: { name: 'Tom', categoryId: 3 } }],
     ['unknown_reference', { input: { name: 'Tom', categoryId: 9_007_199_254_740_993n } }],
   ],
+  createPets: [
+    ['success', { input: [{ name: ' Tom ', categoryId: 1 }] }],
+    ['success', { input: [1, 2].map(() => ({ name: 'Tom', categoryId: 1, status: 'sold' })) }],
+    ['invalid_request', { input: [] }],
+    [
+      'invalid_request',
+      {
+        input: [
+          { name: 'Tom', categoryId: 1 },
+          { name: ' ', categoryId: 1 },
+        ],
+      },
+    ],
+    ['invalid_request', { input: [{ name: 'Tom', categoryId: 1, status: null }] }],
+    ['invalid_request', { input: Array(101).fill({ name: 'Tom', categoryId: 1 }) }],
+    ['unknown_reference', { input: [{ name: 'Tom', categoryId: 3 }] }],
+  ],
+  updatePets: [
+    ['success', { input: [{ id: 1 }] }],
+    ['success', { input: [{ id: 2, name: 'Jerry', categoryId: 1, status: 'pending' }, { id: 1 }] }],
+    ['invalid_request', { input: [{ id: 1, name: null }] }],
+    ['invalid_request', { input: [{ id: 1 }, { id: 1 }] }],
+    ['not_found', { input: [{ id: 1, name: 'Jerry' }, { id: 4 }] }],
+    ['unknown_reference', { input: [{ id: 1, categoryId: 3 }] }],
+  ],
   updatePet: [
     ['success', { petId: 1, input: {} }],
     ['success', { petId: 1, input: { name: 'Jerry', categoryId: 1, status: 'pending' } }],
@@ -127,6 +152,11 @@ const cases: Record<string, Case[]> = {
     ['invalid_request', { input: { petId: 1, shipDate: null } }],
     ['unknown_reference', { input: { petId: 4 } }],
   ],
+  createOrders: [
+    ['success', { input: [{ petId: 1 }, { petId: 1, quantity: 2_147_483_647, shipDate, complete: true }] }],
+    ['invalid_request', { input: [{ petId: 1, quantity: 0 }] }],
+    ['unknown_reference', { input: [{ petId: 1 }, { petId: 4 }] }],
+  ],
   updateOrder: [
     ['success', { orderId: 2, input: {} }],
     ['success', { orderId: 1, input: { petId: 1, quantity: 3, shipDate, complete: true } }],
@@ -161,6 +191,36 @@ const cases: Record<string, Case[]> = {
     ['success', { petId: 2 }],
     ['invalid_request', { petId: 0 }],
     ['not_found', { petId: 4 }],
+  ],
+  updateInventories: [
+    [
+      'success',
+      {
+        input: [
+          { petId: 2, quantity: 3 },
+          { petId: 1, quantity: 0 },
+        ],
+      },
+    ],
+    ['invalid_request', { input: [{ petId: 2, quantity: -1 }] }],
+    [
+      'invalid_request',
+      {
+        input: [
+          { petId: 2, quantity: 1 },
+          { petId: 2, quantity: 1 },
+        ],
+      },
+    ],
+    [
+      'not_found',
+      {
+        input: [
+          { petId: 2, quantity: 1 },
+          { petId: 4, quantity: 1 },
+        ],
+      },
+    ],
   ],
   updateInventory: [
     ['success', { petId: 2, input: { quantity: 0 } }],
@@ -216,7 +276,7 @@ describe('the table of cases', () => {
 
   test.each(operations)('uses every argument of $name in a success', (operation) => {
     const used = (cases[operation.name] ?? []).flatMap(([expected, args]) =>
-      expected === 'success' ? [...Object.keys(args), ...Object.keys(args.input ?? {})] : [],
+      expected === 'success' ? [...Object.keys(args), ...[args.input ?? {}].flat().flatMap(Object.keys)] : [],
     )
     // Cursors and totals are REST's alone.
     const shared = operation.field.args.filter(({ extensions }) => !extensions.subGraphs)
@@ -226,10 +286,11 @@ describe('the table of cases', () => {
 
   test.each(operations)('has every error of $name', (operation) => {
     const { name, field, rest } = operation
-    const refers = inputFields(operation).some((input) => input.endsWith('Id'))
+    const { key } = operation.body?.extensions.batch ?? {}
+    const refers = inputFields(operation).some((input) => input.endsWith('Id') && input !== key)
     const expected = [
       ...(field.args.length > 0 ? ['invalid_request'] : []),
-      ...(rest.path.includes('{') ? ['not_found'] : []),
+      ...(rest.path.includes('{') || key ? ['not_found'] : []),
       ...(field.args.some((arg) => arg.name === 'ifMatch') ? ['precondition_failed'] : []),
       ...(refers ? ['unknown_reference'] : []),
       ...(rest.errors ?? []),

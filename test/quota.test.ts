@@ -3,10 +3,9 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 
 import type { ApiKey } from '../prisma/generated/client/client.js'
 import { createApp } from '../src/app.js'
 import { createLog } from '../src/log.js'
-import { openTestDatabase, type TestDatabase } from './support/database.js'
+import { databaseAt, openTestDatabase, type TestDatabase } from './support/database.js'
 import { type Answer, Gateway, openGateway, testRedisUrl } from './support/gateway.js'
 import { dial, statuses } from './support/sockets.js'
-import { watched } from './support/statements.js'
 
 let database: TestDatabase
 let gateway: Gateway
@@ -533,11 +532,11 @@ describe('every response', () => {
       'an unreachable database',
       503,
       async () => {
-        const nowhere = watched({ url: 'postgresql://127.0.0.1:1/nowhere' })
+        const nowhere = databaseAt('postgresql://127.0.0.1:1/nowhere')
         const { config, limits } = gateway
         const app = await createApp({
           settings: config,
-          database: { ...database, ...nowhere },
+          database: nowhere,
           rateLimiter: limits,
           log: createLog('silent'),
         })

@@ -2,15 +2,18 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Condition, Model, PageRead, Reads } from '../schema/context.js'
 import { createReads } from '../src/execute/reads.js'
+import { createTables } from '../src/execute/tables.js'
 import { openTestDatabase, type TestDatabase } from './support/database.js'
 
 // Our own reads return what Prisma returns: over random rows, conditions and cursors, on the pool and inside a transaction.
 
 let database: TestDatabase
+let readsBy: ReturnType<typeof createReads>
 let reads: Reads
 beforeAll(async () => {
   database = await openTestDatabase()
-  reads = createReads(database)
+  readsBy = createReads(createTables(database.prisma))
+  reads = readsBy(database.query)
 })
 afterAll(() => database.close())
 
@@ -145,7 +148,7 @@ describe('rows and pages', () => {
             expect(rows).toEqual(existing)
           }
           await compare(reads)
-          await database.prisma.$transaction(async (tx) => compare(reads.inside(tx)))
+          await database.transaction((query) => compare(readsBy(query)))
         },
       ),
       { numRuns: 30 },

@@ -15,12 +15,14 @@ import { hasTables, migrate } from './migrations.js'
 import { databaseError, readServerUrl, type ServerUrl, SHARED } from './server-url.js'
 
 export {
+  brokenReference,
   conflictDelay,
   ERROR_KINDS,
   errorKind,
   isDuplicate,
   isRolledBack,
   MAX_REPEATS,
+  MustRepeat,
   messageOf,
 } from './client/errors.js'
 export { LAST_COMMENT, laneComment } from './client/statement.js'
@@ -28,10 +30,15 @@ export { sweepRegularly } from './client/sweep.js'
 export { backUp, inspect, restore, type Summary } from './embedded/backup.js'
 export { databaseError } from './server-url.js'
 
+/** Sends a statement of our own. Its rows have the values that Prisma would return. */
+export type Query = (text: string, values: unknown[]) => Promise<Record<string, unknown>[]>
+
 export interface Database {
   readonly prisma: PrismaClient
-  /** A statement of our own, outside of transactions. It gets the values and the names of columns that Prisma would return. */
-  query(text: string, values: unknown[]): Promise<Record<string, unknown>[]>
+  /** Outside of transactions. */
+  query: Query
+  /** Calls `work` with what sends the statements of one transaction, and commits. If it throws, nothing has changed. */
+  transaction<T>(work: (query: Query) => Promise<T>): Promise<T>
   /** For programs that need connections of their own, such as Studio. */
   readonly url: string
   /** Names the database in messages; without the password. */
@@ -177,14 +184,16 @@ export function connect(target: Target, { log, timeoutMs = TIMEOUT_MS }: Databas
   // The pool ends a transaction before Prisma would: only the pool knows how long it has waited for a connection.
   const transactionOptions = { timeout: 2 * timeoutMs }
   const prisma = new PrismaClient({ adapter, transactionOptions, errorFormat: 'minimal', log: [] })
+  const queryBy = (send: (statement: pg.QueryConfig) => Promise<pg.QueryResult>): Query => {
+    return async (text, values) =>
+      (await send({ name: pool.statementName(text), text, values, types: valuesOfPrisma })).rows
+  }
   let closed: Promise<void> | undefined
   return {
     prisma,
-    async query(text: string, values: unknown[]) {
-      const statement: pg.QueryConfig = { name: pool.statementName(text), text, values, types: valuesOfPrisma }
-      const { rows }: pg.QueryResult = await pool.query(statement)
-      return rows
-    },
+    query: queryBy((statement) => pool.query(statement)),
+    transaction: <T>(work: (query: Query) => Promise<T>) =>
+      pool.transaction((client) => work(queryBy((statement) => client.query(statement)))),
     url,
     name,
     /** Resolves when the pool has its first answer. */

@@ -85,19 +85,20 @@ export function createDocs({ baseUrl, sunset, schema }: DocumentsOptions) {
   const base = new URL(baseUrl).pathname.replace(/\/$/, '')
   // Imported with the first request: most gateways never serve the document, and its code takes memory.
   const openapi = async () => {
-    const { createOpenApi, toYaml } = await import('../openapi/index.js')
-    return { document: createOpenApi({ baseUrl, sunset }), toYaml }
+    const { createGuide, createOpenApi, toYaml } = await import('../openapi/index.js')
+    const options = { baseUrl, sunset }
+    return { document: createOpenApi(options), guides: createGuide(options), toYaml }
   }
   /** The address of an asset, which changes with its content. */
   const addressOf = async (name: AssetName) => `${base}/docs/${name}?${digest(await readAsset(name))}`
   const addressesOf = (...names: AssetName[]) => Promise.all(names.map(addressOf))
   const reference = async () => {
-    const [{ document }, { createPage }, [style = '', script = '', icon = '']] = await Promise.all([
+    const [{ document, guides }, { createPage }, [style = '', script = '', icon = '']] = await Promise.all([
       openapi(),
       import('./page.js'),
       addressesOf('reference.css', 'reference.js', 'favicon.svg'),
     ])
-    const text = createPage(document, { base, style, script, icon })
+    const text = createPage(document, guides, { base, style, script, icon })
     return page(text, 'text/html; charset=utf-8', pageHeaders(baseUrl, ...trustedTypes))
   }
   const graphiql = async () => {
@@ -116,6 +117,7 @@ export function createDocs({ baseUrl, sunset, schema }: DocumentsOptions) {
     ...(Object.keys(assets) as AssetName[]).map(
       (name) => [`/docs/${name}`, async () => page(await readAsset(name), assets[name][0])] as const,
     ),
+    ['/docs/guides.md', async () => page((await openapi()).guides, 'text/markdown; charset=utf-8')],
     ['/openapi.json', async () => page(JSON.stringify((await openapi()).document, null, 2), 'application/json')],
     [
       '/openapi.yaml',

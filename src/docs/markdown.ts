@@ -20,12 +20,6 @@ export function codeBlock(code: string, language = ''): Markup {
   return html`<div class="code"><pre><code>${content}</code></pre></div>`
 }
 
-export const slug = (text: string) =>
-  text
-    .toLowerCase()
-    .replace(/[^a-z0-9]+/g, '-')
-    .replace(/^-|-$/g, '')
-
 /**
  * Markdown, in which markup is text, and only web addresses and fragments are links.
  *

@@ -1,8 +1,8 @@
 import type { Header, ResponseObject } from '../openapi/document.js'
-import type { OpenApiDocument } from '../openapi/index.js'
+import { type OpenApiDocument, slug } from '../openapi/index.js'
 import { exampleOf, headerFields, pretty, resolve, schemaFields, typeOf, type View } from './fields.js'
 import { type Content, html, type Markup } from './html.js'
-import { codeBlock, createMarkdown, slug } from './markdown.js'
+import { codeBlock, createMarkdown } from './markdown.js'
 import { address, badge, type Described, marks, operationSection, resourceOf, row } from './operation.js'
 import { icon, shell } from './shell.js'
 
@@ -51,9 +51,9 @@ interface Section {
   content: Content
 }
 
-/** The guides are the sections of the document's description. */
-function guides({ document, markdown }: View): { introduction: Content; sections: Section[] } {
-  const tokens = markdown.parse(document.info.description)
+/** Each guide is a section of the text with a heading of the second level. */
+function guides(text: string, { markdown }: View): { introduction: Content; sections: Section[] } {
+  const tokens = markdown.parse(text)
   const starts = tokens.flatMap((token, index) => (token.type === 'heading' && token.depth === 2 ? [index] : []))
   const sections = starts.map((start, index) => {
     const [heading, ...rest] = tokens.slice(start, starts[index + 1])
@@ -98,10 +98,14 @@ ${view.markdown.block(schema.description)}${schema.items ? html`<p class="type">
 }
 
 /** The reference, whole: it can be read, printed and indexed without its script. */
-export function createPage(document: OpenApiDocument, { base, style, script, icon: favicon }: Addresses): string {
+export function createPage(
+  document: OpenApiDocument,
+  text: string,
+  { base, style, script, icon: favicon }: Addresses,
+): string {
   const operations = describedIn(document)
   const view: View = { document, markdown: createMarkdown(createLinks(document, operations)) }
-  const { introduction, sections } = guides(view)
+  const { introduction, sections } = guides(text, view)
   const common = commonHeaders(view, operations)
   const tags = groups(document, operations)
   const names = Object.keys(document.components.schemas).sort()

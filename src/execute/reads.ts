@@ -1,15 +1,15 @@
 import type { ListRead, PageRead, Reads } from '../../schema/context.js'
 import { MAX_TOTAL } from '../../schema/validation.js'
-import type { Database } from '../database/index.js'
+import type { Query } from '../database/index.js'
 import { Askers } from '../tracing.js'
 import { createStatements, type RowStatement, type Statement } from './statements.js'
+import type { Tables } from './tables.js'
 
 // Rows and pages are read by statements of our own, without Prisma, which takes several times as long for them. What is
 // read in one turn of the event loop shares statements. Collect, then ask: a read may share a statement that begins after
 // the read has arrived, never one that is already running. Otherwise a client could miss its own last write.
 
 type Row = Record<string, unknown>
-type Send = (text: string, values: unknown[]) => Promise<Row[]>
 
 /** The most that is read by one statement. It bounds what one slow statement can delay. */
 const MAX_TOGETHER = 100
@@ -72,8 +72,9 @@ const valuesOf = ({ conditions }: ListRead) =>
 
 const textOf = (value: unknown) => (value instanceof Date ? value.toISOString() : String(value))
 
-export function createReads({ prisma, query }: Pick<Database, 'prisma' | 'query'>): Reads {
-  const statements = createStatements(prisma)
+/** Returns a function that creates reads whose statements are sent by `send`. */
+export function createReads(tables: Tables): (send: Query) => Reads {
+  const statements = createStatements(tables)
   const known = new Map<string, Statement | string>()
 
   /** The statement of this key, which is built once. */
@@ -83,7 +84,7 @@ export function createReads({ prisma, query }: Pick<Database, 'prisma' | 'query'
     return statement
   }
 
-  function readsBy(send: Send): Reads {
+  return function readsBy(send: Query): Reads {
     const askRows = gather(async ({ one, many, column }: RowStatement, values: unknown[]) => {
       const distinct = [...new Set(values)]
       const rows = distinct.length === 1 ? await send(one, distinct) : await send(many, [distinct])
@@ -135,9 +136,6 @@ export function createReads({ prisma, query }: Pick<Database, 'prisma' | 'query'
         const [total = 0] = await askTotal(`${key} of ${JSON.stringify(values.map(textOf))}`, [{ text, values }])
         return total > MAX_TOTAL ? null : total
       },
-      inside: (transaction) => readsBy((text, values) => transaction.$queryRawUnsafe(text, ...values)),
     }
   }
-
-  return readsBy(query)
 }

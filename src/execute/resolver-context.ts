@@ -1,25 +1,39 @@
 import { initContextCache } from '@pothos/core'
-import type { PrismaClient } from '../../prisma/generated/client/client.js'
-import type { Context, Reads } from '../../schema/context.js'
+import type { Context, Reads, Writes } from '../../schema/context.js'
 import { type Caller, type QuotaDecision, readQuota } from '../auth/index.js'
-import { createDeadline, createRequestClient } from './request-client.js'
+import type { Database, Query } from '../database/index.js'
+import { createReads } from './reads.js'
+import { createDeadline } from './request-deadline.js'
+import { createTables } from './tables.js'
+import { createWrites } from './writes.js'
 
-/** Creates what the resolvers of one request share; `transaction` is set if all they do is part of one. */
-export type CreateResolverContext = (
-  caller: Caller,
-  quota: Promise<QuotaDecision>,
-  transaction?: Context['prisma'],
-) => Context
+/** Creates what the resolvers of one request share; with `query`, all they do is part of one transaction. */
+export type CreateResolverContext = (caller: Caller, quota: Promise<QuotaDecision>, query?: Query) => Context
 
-/** @param timeoutMs how long a request may wait for the database, its key included, in milliseconds */
-export const resolverContexts =
-  (prisma: PrismaClient, reads: Reads, timeoutMs: number): CreateResolverContext =>
-  (caller, deciding, transaction) => {
+type Access = Pick<Context, 'reads' | 'writes'>
+
+/** What reads and writes the database. */
+export function createAccess(database: Pick<Database, 'prisma' | 'query' | 'transaction' | 'requestTimeoutMs'>) {
+  const tables = createTables(database.prisma)
+  const [readsBy, writesBy] = [createReads(tables), createWrites(tables)]
+
+  function accessBy(query: Query): Access {
+    const reads = readsBy(query)
+    return { reads, writes: writesBy(query, reads) }
+  }
+  const { reads, writes } = accessBy(database.query)
+
+  const createContext: CreateResolverContext = (caller, deciding, query) => {
     const quota = async () => readQuota(caller, (await deciding).decision)
-    // A transaction has a deadline of its own.
-    if (transaction)
-      return Object.assign(initContextCache(), { prisma: transaction, reads: reads.inside(transaction), quota })
-    const run = createDeadline(timeoutMs - caller.waitedMs)
+    if (query) {
+      // A transaction has a deadline of its own.
+      const inside = accessBy(query)
+      const transaction: Context['transaction'] = (work) => work(inside)
+      return Object.assign(initContextCache(), { ...inside, transaction, quota })
+    }
+    const run = createDeadline(database.requestTimeoutMs - caller.waitedMs)
+    const transaction: Context['transaction'] = (work) =>
+      run(() => database.transaction((query) => work(accessBy(query))))
     const ownReads: Reads = {
       row: (...args) => run(() => reads.row(...args)),
       rows: (...args) => run(() => reads.rows(...args)),
@@ -27,7 +41,16 @@ export const resolverContexts =
       page: (...args) => run(() => reads.page(...args)),
       pages: (...args) => run(() => reads.pages(...args)),
       total: (...args) => run(() => reads.total(...args)),
-      inside: reads.inside,
     }
-    return Object.assign(initContextCache(), { prisma: createRequestClient(prisma, run), reads: ownReads, quota })
+    const ownWrites: Writes = {
+      create: (...args) => run(() => writes.create(...args)),
+      createMany: (...args) => run(() => writes.createMany(...args)),
+      update: (...args) => run(() => writes.update(...args)),
+      updateMany: (...args) => run(() => writes.updateMany(...args)),
+      delete: (...args) => run(() => writes.delete(...args)),
+    }
+    return Object.assign(initContextCache(), { reads: ownReads, writes: ownWrites, transaction, quota })
   }
+
+  return { reads, createContext }
+}

@@ -1,6 +1,6 @@
-import { $Enums, type PrismaClient } from '../../prisma/generated/client/client.js'
-import { getDatamodel } from '../../prisma/generated/pothos.js'
+import { $Enums } from '../../prisma/generated/client/client.js'
 import type { Condition, ListRead, PageRead } from '../../schema/context.js'
+import { type Column, qualified, type Tables } from './tables.js'
 
 /** What answers one question, or several: then each parameter is an array with the values of all. */
 export interface Statement {
@@ -10,20 +10,6 @@ export interface Statement {
 
 export interface RowStatement extends Statement {
   column: string
-}
-
-/** The names in the database where they differ (`@map`, `@@map`), which only the client knows. */
-interface Client {
-  _runtimeDataModel: { models: Record<string, { dbName?: string | null; fields: { name: string; dbName?: string }[] }> }
-}
-
-const TYPES: Record<string, string> = {
-  BigInt: 'bigint',
-  Int: 'integer',
-  Boolean: 'boolean',
-  String: 'text',
-  DateTime: 'timestamptz',
-  Json: 'jsonb',
 }
 
 /** After every text with the same beginning: no name has more characters than these. */
@@ -46,29 +32,8 @@ type Parameter = (index: number) => { value: string; key: string }
 const restOf = (keys: number, { operator }: End) =>
   (operator === '<=' ? [LAST, '9223372036854775807'] : [`''`, '0']).slice(keys === 3 ? 0 : 1)
 
-/** Builds the statements from Prisma's data model. Values are parameters, all of them. */
-export function createStatements(prisma: PrismaClient) {
-  const { models } = getDatamodel().datamodel
-  const mapped = (prisma as unknown as Client)._runtimeDataModel.models
-
-  const fieldsOf = (model: string) => models[model]?.fields.filter(({ kind }) => kind !== 'object') ?? []
-
-  /** What belongs to the service in the database. */
-  const qualified = (name: string) => `"public"."${name}"`
-
-  const tableOf = (model: string) => `${qualified(mapped[model]?.dbName ?? model)} "row"`
-
-  type Column = ReturnType<typeof columnOf>
-
-  function columnOf(model: string, name: string) {
-    const field = fieldsOf(model).find((field) => field.name === name)
-    if (!field) throw new Error(`${model} has no column ${name}`)
-    const stored = mapped[model]?.fields.find((field) => field.name === name)?.dbName ?? name
-    const type = field.kind === 'enum' ? qualified(field.type) : TYPES[field.type]
-    if (!type || field.isList) throw new Error(`Read ${model} with Prisma: pg has another value for ${name}.`)
-    return { ...field, sql: `"row"."${stored}"`, sqlType: type }
-  }
-
+/** Builds the statements that read. Values are parameters, all of them. */
+export function createStatements({ tableOf, columnsOf, columnOf, selectionOf }: Tables) {
   /** How a column is ordered and compared: the columns of its index, or the same of a value. */
   function keysOf({ type, isRequired }: Column, value: string, key: string): string[] {
     if (type === 'String') return [`${key} COLLATE "C"`, `${value} COLLATE "C"`]
@@ -78,13 +43,11 @@ export function createStatements(prisma: PrismaClient) {
   /** The key of a name stands beside it. */
   const storedKeys = (column: Column) => keysOf(column, column.sql, column.sql.replace(/"$/, 'Key"'))
 
-  const columnsOf = (model: string) => fieldsOf(model).map(({ name }) => `${columnOf(model, name).sql} AS "${name}"`)
-
   /** Reads rows by a unique column. */
   function rows(model: string, column: string, lock?: 'lock'): RowStatement {
     const { sql } = columnOf(model, column)
     const where = (condition: string) =>
-      `SELECT ${columnsOf(model).join(', ')} FROM ${tableOf(model)} WHERE ${condition}${lock ? ' FOR NO KEY UPDATE' : ''}`
+      `SELECT ${selectionOf(model)} FROM ${tableOf(model)} "row" WHERE ${condition}${lock ? ' FOR NO KEY UPDATE' : ''}`
     return { one: where(`${sql} = $1`), many: where(`${sql} = ANY ($1)`), column }
   }
 
@@ -195,16 +158,16 @@ export function createStatements(prisma: PrismaClient) {
     /** The table, or the few rows of it with given ids, which no index of the order may be read for. */
     function source(parameter: Parameter): string {
       const [name] = conditions[ids] ?? []
-      if (name === undefined) return tableOf(model)
+      if (name === undefined) return `${tableOf(model)} "row"`
       const { sql, sqlType } = columnOf(model, name)
-      return `(SELECT * FROM ${tableOf(model)} WHERE ${sql} = ANY (${parameter(ids).value}::${sqlType}[]) OFFSET 0) "row"`
+      return `(SELECT * FROM ${tableOf(model)} "row" WHERE ${sql} = ANY (${parameter(ids).value}::${sqlType}[]) OFFSET 0) "row"`
     }
 
     /** The list in one piece, with its keys if it is part of a longer statement. */
     function whole(parameter: Parameter, isPart: boolean): string {
       const named = keys.map((key, i) => `${key} AS "key${i}"`)
       const isOne = apart.length === 0
-      const list = select(isTotal ? ['1'] : [...columnsOf(model), ...(isPart || !isOne ? named : [])], parameter)
+      const list = select(isTotal ? ['1'] : [...selectionOf(model), ...(isPart || !isOne ? named : [])], parameter)
       if (isOne) return list
       const columns = isTotal ? '1' : isPart ? '"row".*' : found
       return `SELECT ${columns} FROM ${everyValue(model, apart)} CROSS JOIN LATERAL (${list}) "row"
@@ -225,7 +188,7 @@ export function createStatements(prisma: PrismaClient) {
       return `(SELECT "page".*, ${starts} FROM ${known} OFFSET 0) "page"`
     }
 
-    const found = fieldsOf(model).map(({ name }) => `"row"."${name}"`)
+    const found = columnsOf(model).map(({ name }) => `"row"."${name}"`)
     const direct = (i: number) => ({ value: `$${i + 1}::${types[i]}`, key: '' })
     const given = types.map((type, i) => `$${i + 1}::${type} AS "p${i}"`)
     const arrays = types.map((type, i) => `$${i + 1}::${type}[]`)

@@ -8,7 +8,7 @@ import {
   type ValueNode,
 } from 'graphql'
 import type { ListCost } from '../../schema/plugin.js'
-import { operations } from '../../schema/rest-operations.js'
+import { batchUnits, operations } from '../../schema/rest-operations.js'
 import { DEFAULT_LIMIT, MAX_LIMIT } from '../../schema/validation.js'
 import type { SelectedField, Selections } from '../execute/selections.js'
 
@@ -108,7 +108,7 @@ function times(size: number, { scalars, computed, objects, weight, totals, compl
 }
 
 /**
- * What an operation costs: its distinct root response keys, or a hundredth of the weight of the objects that it may return,
+ * What an operation costs: its distinct root response keys (a batch counts by its items), or a hundredth of the weight of the objects that it may return,
  * whichever is more.
  *
  * The document need not be valid, but within the limits (see limits.ts). Of the variables only those count that skip
@@ -225,12 +225,20 @@ export function costOf(
     return sum([ownOf(selected), times(size, objects.of(selections.below(selected)))])
   }
 
+  /** What a root field costs, whatever it returns. */
+  function baseUnits([field]: SelectedField[]): number {
+    const { node } = field as SelectedField
+    const batch = selections.definitionOf(field as SelectedField)?.args.find(({ extensions }) => extensions.batch)
+    return batch ? batchUnits(batch, argument(node, batch.name)) : 1
+  }
+
   const measure = (fields: Iterable<SelectedField[]>) => sum(Array.from(fields, measureField))
 
   const fields = [...objects.expand([root]).values()]
   const paid = fields.filter(([field]) => !isFree((field as SelectedField).node.name.value))
   const { weight, totals, completed, letters, objects: size } = measure(paid)
-  const units = Math.max(paid.length, Math.ceil(weight / OBJECTS_PER_UNIT))
+  const base = paid.reduce((sum, field) => sum + baseUnits(field), 0)
+  const units = Math.max(base, Math.ceil(weight / OBJECTS_PER_UNIT))
   // An empty selection is not free: it costs as much as a selection of one field.
   const least = paid.length === 0 && fields.length > 0 ? 0 : 1
   return { units: Math.max(least, units), fields: paid.length, objects: size, totals, completed, letters, isConstant }

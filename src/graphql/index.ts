@@ -4,6 +4,7 @@ import { createYoga, type Plugin } from 'graphql-yoga'
 import type { Context } from '../../schema/context.js'
 import { ApiError, type ErrorCode } from '../../schema/errors.js'
 import { type Caller, type QuotaDecision, requireWriteAccess } from '../auth/index.js'
+import type { Query } from '../database/index.js'
 import { type Cancelled, type Executed, ResponseTooLong } from '../execute/executor.js'
 import { pause } from '../execute/pace.js'
 import type { CreateResolverContext } from '../execute/resolver-context.js'
@@ -183,15 +184,15 @@ export function createGraphql(options: GraphqlOptions) {
         row: operation.row(parameters.variables),
       },
       key,
-      async (transaction) => {
-        const executed = await execute(call, admitted, transaction)
+      async (query) => {
+        const executed = await execute(call, admitted, query)
         return { isRefused: executed.errors !== undefined && hasNoValue(executed), ...resultOf(executed, request) }
       },
     )
   }
 
   /** Executes until the deadline, or until the client disconnects. */
-  async function execute(call: Call, { caller, quota }: Admitted, transaction?: Context['prisma']) {
+  async function execute(call: Call, { caller, quota }: Admitted, query?: Query) {
     const end = performance.now() + deadlineMs
     const cancelled: Cancelled = () =>
       call.request.head.socket.destroyed
@@ -204,7 +205,7 @@ export function createGraphql(options: GraphqlOptions) {
     const result = await yoga.getResultForParams(
       // No plugin in use reads Yoga's own request.
       { params: call.parameters, request: undefined as unknown as Request },
-      Object.assign(createContext(caller, quota, transaction), { call, cancelled }),
+      Object.assign(createContext(caller, quota, query), { call, cancelled }),
     )
     return result as Executed
   }

@@ -2,8 +2,16 @@ import { createHash } from 'node:crypto'
 import { Prisma } from '../../prisma/generated/client/client.js'
 import { ApiError, catalogue } from '../../schema/errors.js'
 import type { Caller } from '../auth/index.js'
-import { type Database, isDuplicate, LAST_COMMENT, laneComment, sweepRegularly } from '../database/index.js'
-import { createDeadline } from '../execute/request-client.js'
+import {
+  type Database,
+  isDuplicate,
+  LAST_COMMENT,
+  laneComment,
+  MustRepeat,
+  type Query,
+  sweepRegularly,
+} from '../database/index.js'
+import { createDeadline } from '../execute/request-deadline.js'
 import type { Body } from '../http/body.js'
 import { errorResponse, toApiError } from '../http/errors.js'
 import type { HttpRequest } from '../http/request.js'
@@ -18,7 +26,7 @@ export const MAX_ANSWER = 65_536
 const SWEEP_MS = 60_000
 
 /** Performs a request. Throws what its resolver throws, if that is all there is to answer. */
-type Perform = (prisma: Prisma.TransactionClient) => Promise<Performed>
+type Perform = (query: Query) => Promise<Performed>
 
 interface Performed extends Result {
   /** It has changed nothing, or what it has changed must be undone. */
@@ -63,11 +71,6 @@ const FORGET = 'DELETE FROM "public"."IdempotentAnswer" WHERE "callerId" = $1 AN
 const KEEP = `${LAST_COMMENT}
   INSERT INTO "public"."IdempotentAnswer" ("callerId", key, fingerprint, status, headers, body) VALUES ($1, $2, $3, $4, $5, $6)`
 
-/** An error of a transaction that is repeated as a whole, like those that PostgreSQL rolls back because of a conflict. */
-class KeptMeanwhile extends Error {
-  readonly code = 'P2034'
-}
-
 /**
  * The kept response; undefined if the request must be performed now.
  *
@@ -83,7 +86,7 @@ function replay({ isLocked, isExpired, fingerprint: first, ...kept }: Found, fin
     throw new ApiError('conflict', 'A request with this Idempotency-Key is still running.', { 'retry-after': '1' })
 }
 
-async function keep(tx: Prisma.TransactionClient, request: IdempotentRequest, response: HttpResponse): Promise<void> {
+async function keep(query: Query, request: IdempotentRequest, response: HttpResponse): Promise<void> {
   const { callerId, key, fingerprint } = request
   const { status, headers, body = '' } = response
   const length = Buffer.byteLength(body)
@@ -92,8 +95,8 @@ async function keep(tx: Prisma.TransactionClient, request: IdempotentRequest, re
       'invalid_request',
       `The response would have ${length} bytes; with an Idempotency-Key at most ${MAX_ANSWER} are possible. Select fewer fields.`,
     )
-  await tx.$executeRawUnsafe(KEEP, callerId, key, fingerprint, status, headers, String(body)).catch((error) => {
-    throw isDuplicate(error) ? new KeptMeanwhile() : error
+  await query(KEEP, [callerId, key, fingerprint, status, headers, String(body)]).catch((error) => {
+    throw isDuplicate(error) ? new MustRepeat('Another gateway has kept an answer meanwhile.') : error
   })
 }
 
@@ -116,7 +119,7 @@ export function readIdempotencyKey({ head: { rawHeaders, headers } }: HttpReques
 }
 
 export interface IdempotencyOptions {
-  database: Pick<Database, 'prisma' | 'requestTimeoutMs'>
+  database: Pick<Database, 'prisma' | 'transaction' | 'requestTimeoutMs'>
   log: Logger
 }
 
@@ -125,7 +128,8 @@ export interface IdempotencyOptions {
  * response is kept in the transaction that performs the request, so that a crash cannot separate the two. The lock of the
  * key ends with the transaction or its connection, so a killed gateway blocks no other.
  */
-export function createIdempotency({ database: { prisma, requestTimeoutMs }, log }: IdempotencyOptions) {
+export function createIdempotency({ database, log }: IdempotencyOptions) {
+  const { prisma, requestTimeoutMs } = database
   return {
     /**
      * Calls `perform` with a transaction and keeps its response, or returns the response that is kept already.
@@ -145,25 +149,25 @@ export function createIdempotency({ database: { prisma, requestTimeoutMs }, log 
       /** A result that is not kept does not depend on how the transaction ends. */
       let unkept: Result | undefined
 
-      async function attempt(tx: Prisma.TransactionClient): Promise<Result> {
+      async function attempt(query: Query): Promise<Result> {
         unkept = undefined
-        const [found] = await tx.$queryRawUnsafe<[Found]>(look, key, callerId, row)
+        const [found] = (await query(look, [key, callerId, row])) as unknown as [Found]
         const replayed = replay(found, fingerprint)
         if (replayed) return { response: replayed }
-        const { response, refusal, isRefused } = await perform(tx).catch(refuse)
+        const { response, refusal, isRefused } = await perform(query).catch(refuse)
         // Only refusals that depend on the stored data are kept: repeating the others is safe.
         const isKept = !isRefused || (refusal && [404, 409, 422].includes(catalogue[refusal].status))
         if (!isKept) unkept = { response, refusal }
         // A refused request changes nothing, whatever its resolvers have done before they refused it.
-        if (isRefused) await tx.$executeRaw`ROLLBACK AND CHAIN`
-        if (isKept && found.isExpired) await tx.$executeRawUnsafe(FORGET, callerId, key)
-        if (isKept) await keep(tx, { callerId, key, fingerprint }, response)
+        if (isRefused) await query('ROLLBACK AND CHAIN', [])
+        if (isKept && found.isExpired) await query(FORGET, [callerId, key])
+        if (isKept) await keep(query, { callerId, key, fingerprint }, response)
         return { response, refusal }
       }
 
       try {
         const run = createDeadline(requestTimeoutMs - caller.waitedMs)
-        return await run(() => prisma.$transaction(attempt))
+        return await run(() => database.transaction(attempt))
       } catch (error) {
         if (unkept) return unkept
         throw error

@@ -14,6 +14,13 @@ const nested = (guide: string) =>
     .map((part) => (part.startsWith('```') ? part : part.replace(/^#+ /gm, '#$&')))
     .join('')
 
+/** The fragment of a heading in the reference. */
+export const slug = (text: string) =>
+  text
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .replace(/^-|-$/g, '')
+
 const isoDate = (date: Date) => date.toISOString().slice(0, 10)
 
 /** All guides in their order, each a section with a heading of the second level, with this service's address and date. */
@@ -27,3 +34,10 @@ export function readGuides({ baseUrl, sunset }: Options): string {
     .replaceAll(isoDate(WRITTEN.sunset), isoDate(sunset))
     .replaceAll(WRITTEN.sunset.toUTCString(), sunset.toUTCString())
 }
+
+/** Links to the guides in the reference, as a list. */
+export const guideLinks = (options: Options) =>
+  Array.from(
+    readGuides(options).matchAll(/^## (.+)$/gm),
+    ([, title = '']) => `- [${title}](${options.baseUrl}/docs#${slug(title)})`,
+  ).join('\n')

@@ -3,13 +3,14 @@ import { tags } from '../../schema/plugin.js'
 import { operations } from '../../schema/rest-operations.js'
 import { createRouter } from '../rest/sofa.js'
 import type { Generated, Options } from './document.js'
-import { readGuides } from './guides.js'
+import { guideLinks, readGuides } from './guides.js'
 import { createCommonHeaders, createSharedHeaders, headerRefs } from './headers.js'
 import { createOperation } from './operation.js'
 import { createResponses, createSharedResponses } from './responses.js'
 import { createSchemas } from './schemas.js'
 
 export type { Options } from './document.js'
+export { slug } from './guides.js'
 
 export type OperationObject = ReturnType<typeof createOperation> & { responses: ReturnType<typeof createResponses> }
 export type OpenApiDocument = ReturnType<typeof createOpenApi>
@@ -42,7 +43,8 @@ export function createOpenApi(options: Options) {
     info: {
       title: 'Pet Store',
       version: '1.0.0',
-      description: `${introduction}\n\n${readGuides(options)}`,
+      // Generators copy it into each file, so the guides are linked.
+      description: `${introduction}\n\nGuides, also as [one text](${baseUrl}/docs/guides.md):\n\n${guideLinks(options)}`,
       contact: { name: 'Pet Store', url: `${baseUrl}/docs` },
       license: { name: 'MIT', url: 'https://opensource.org/license/mit' },
     },
@@ -65,6 +67,9 @@ export function createOpenApi(options: Options) {
   // A plain tree: nothing undefined, and nothing shared, of which YAML would make anchors.
   return JSON.parse(JSON.stringify(document)) as typeof document
 }
+
+/** The introduction and the guides, as one text. */
+export const createGuide = (options: Options) => `${introduction}\n\n${readGuides(options)}\n`
 
 /** Dates are quoted, because YAML 1.1 readers would take them for more than text; lines are not folded. */
 export const toYaml = (document: OpenApiDocument) => stringify(document, { compat: 'yaml-1.1', lineWidth: 0 })

@@ -89,7 +89,10 @@ export function createOperation(operation: Operation, generated: Generated, { ba
   if (!found) throw new Error(`SOFA describes no ${method} ${path}`)
 
   const input = inputOf(operation)
-  const media = input && { schema: schemaRef(input.name), example: sampleBody(operation) }
+  const item = input && schemaRef(input.name)
+  const { body } = operation
+  const schema = body?.extensions.batch ? { type: 'array', ...bounds(body), items: item } : item
+  const media = schema && { schema, example: sampleBody(operation) }
   const end = sunset.toISOString().slice(0, 10)
   return {
     operationId: operation.operationId,

@@ -24,7 +24,10 @@ function errorCodes(operation: Operation): ErrorCode[] {
   if (method === 'POST') codes.push('conflict', 'idempotency_mismatch')
   if (fields.length > 0) codes.push('payload_too_large', 'unsupported_media_type')
   // An id in a body refers to something, which may not exist.
-  if (fields.some(({ type }) => getNamedType(type).name === 'Int64')) codes.push('unknown_reference')
+  const { key } = operation.body?.extensions.batch ?? {}
+  if (key) codes.push('not_found')
+  if (fields.some(({ name, type }) => name !== key && getNamedType(type).name === 'Int64'))
+    codes.push('unknown_reference')
   // An operation without a cost serves banned keys too. Requests without a valid key are still limited.
   if (cost !== 0) codes.push('key_banned')
   return codes
@@ -88,8 +91,14 @@ function success(operation: Operation, baseUrl: string): ResponseObject {
   const example = sample(field.type) as Record<string, unknown>
   const headers = headerRefs(...(hasEtag ? ['ETag'] : []), ...countHeaders(operation))
   if (rest.location) headers.Location = locationHeader(rest.location, baseUrl, example)
-  if (list) headers.Link = nextPageHeader(rest.path, baseUrl)
-  const description = list ? 'One page of the list.' : `The ${rest.status === 201 ? 'created ' : ''}${name}.`
+  const isPage = list && operation.type === 'Query'
+  if (isPage) headers.Link = nextPageHeader(rest.path, baseUrl)
+  const created = rest.status === 201 ? 'created ' : ''
+  const description = isPage
+    ? 'One page of the list.'
+    : list
+      ? `The ${created}objects, in the order of the items.`
+      : `The ${created}${name}.`
   return { description, headers, content: { 'application/json': { schema: schemaRef(list ?? name), example } } }
 }
 

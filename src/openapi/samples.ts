@@ -33,7 +33,7 @@ export const resultOf = ({ field }: Operation) => getNamedType(field.type) as Gr
 /** @param like the type whose examples serve, where `type` is an input that creates or changes one */
 export function sample(type: GraphQLType, like?: GraphQLObjectType): unknown {
   const bare = getNullableType(type)
-  if (isListType(bare)) return [sample(bare.ofType)]
+  if (isListType(bare)) return [sample(bare.ofType, like)]
   if (isEnumType(bare)) return bare.getValues()[0]?.name
   if (!isObjectType(bare) && !isInputObjectType(bare)) return scalars[bare.name]
   const examples = like?.getFields() ?? {}
@@ -61,6 +61,6 @@ export const sampleParams = ({ pathArguments, field }: Operation) =>
 
 /** Undefined if the operation has no body. */
 export function sampleBody(operation: Operation) {
-  const input = inputOf(operation)
-  return input && sample(input, resultOf(operation))
+  const { body } = operation
+  return body && sample(body.type, resultOf(operation))
 }

@@ -4,6 +4,7 @@ import {
   type GraphQLInputField,
   type GraphQLInputObjectType,
   type GraphQLObjectType,
+  getNamedType,
   getNullableType,
   isEnumType,
   isInputObjectType,
@@ -30,9 +31,15 @@ export function bounds(input: GraphQLArgument | GraphQLInputField): Schema {
   return { ...pattern, ...Object.fromEntries(found) }
 }
 
-/** `Pets`, `Orders`: the array that a list returns. */
-export const listName = ({ name, field }: Operation) =>
-  isListType(getNullableType(field.type)) ? name.charAt(0).toUpperCase() + name.slice(1) : undefined
+/** `Pets`, `Orders`: the array that a list returns, and a batch of the same things. */
+export function listName(operation: Operation): string | undefined {
+  if (!isListType(getNullableType(operation.field.type))) return
+  const list = operations.find(({ type, field }) => type === 'Query' && isSameList(field, operation.field))
+  return list && list.name.charAt(0).toUpperCase() + list.name.slice(1)
+}
+
+const isSameList = (one: Operation['field'], other: Operation['field']) =>
+  isListType(getNullableType(one.type)) && getNamedType(one.type) === getNamedType(other.type)
 
 /** Fields that are not required (docs/specification.md, Resources), although every result has them. */
 const optionalFields: Record<string, string[]> = {
@@ -135,7 +142,7 @@ export function createSchemas(generated: Record<string, Schema>): Record<string,
   }
   for (const operation of operations) {
     const name = listName(operation)
-    if (!name) continue
+    if (!name || operation.type !== 'Query') continue
     const limit = operation.field.args.find((arg) => arg.name === 'limit')
     schemas[name] = {
       type: 'array',

@@ -3,8 +3,9 @@ import type { Context } from '../../schema/context.js'
 import { ApiError } from '../../schema/errors.js'
 import { createEtag, matchesWeakly } from '../../schema/etag.js'
 import { restSchema } from '../../schema/index.js'
-import { fill, type Operation } from '../../schema/rest-operations.js'
+import { batchUnits, fill, type Operation } from '../../schema/rest-operations.js'
 import { type Caller, type QuotaDecision, requireWriteAccess } from '../auth/index.js'
+import type { Query } from '../database/index.js'
 import { type PreparedOperation, prepare } from '../execute/executor.js'
 import type { CreateResolverContext } from '../execute/resolver-context.js'
 import type { Body } from '../http/body.js'
@@ -44,8 +45,18 @@ async function prepareOperations(): Promise<Map<Operation, PreparedRest>> {
   return prepared
 }
 
+/** The items of a batch, as far as they can be read before the quota. */
+function itemsOf(body: Body): unknown {
+  try {
+    return body instanceof ApiError ? undefined : JSON.parse(String(body))
+  } catch {
+    return undefined
+  }
+}
+
 /** The cost of an operation, and of the arguments that cost more: they count where they are true, whatever else is wrong. */
-function unitsOf({ rest, queryArguments }: Operation, { query }: HttpRequest): number {
+function unitsOf({ rest, body: argument, queryArguments }: Operation, { query }: HttpRequest, body: Body): number {
+  if (argument?.extensions.batch) return batchUnits(argument, itemsOf(body))
   const dear = queryArguments.filter(
     ({ name, extensions }) => extensions.units && query.getAll(name).some((text) => /^true$/i.test(text)),
   )
@@ -92,8 +103,8 @@ export async function createRest({ createContext, idempotency, baseUrl, sunset, 
       read({ request, params: route.params, body }),
     )
 
-    async function perform(transaction?: Context['prisma']): Promise<Result> {
-      const contextValue = createContext(caller, quota, transaction)
+    async function perform(query?: Query): Promise<Result> {
+      const contextValue = createContext(caller, quota, query)
       const { data, errors } = await inSpan('execute', () => execute({ contextValue, variables: args }))
       if (errors?.[0]) throw refusalOf(errors[0])
       return { response: responseOf(route, request, data?.get(name) ?? 'null', contextValue) }
@@ -115,7 +126,7 @@ export async function createRest({ createContext, idempotency, baseUrl, sunset, 
     read(request: HttpRequest, route: Route | undefined, body: Body): ReadRequest {
       if (route)
         return {
-          units: unitsOf(route.operation, request),
+          units: unitsOf(route.operation, request, body),
           isRead: route.operation.type === 'Query',
           run: (caller, quota) => run(request, route, body, caller, quota),
         }

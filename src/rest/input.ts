@@ -1,7 +1,7 @@
 import { type GraphQLArgument, GraphQLError, getNamedType, getNullableType, isListType } from 'graphql'
 import { ApiError } from '../../schema/errors.js'
 import { type EntityTags, MALFORMED, parseEntityTags } from '../../schema/etag.js'
-import { Problems, pathText, shownName, unknownNames, wrongValue } from '../../schema/problems.js'
+import { type Path, Problems, pathText, shownName, unknownNames, wrongValue } from '../../schema/problems.js'
 import type { Operation } from '../../schema/rest-operations.js'
 import { readValue, refuse, type Values } from '../../schema/values.js'
 import { type Body, MEDIA_TYPES, readJson } from '../http/body.js'
@@ -106,6 +106,18 @@ export function createReader(operation: Operation): (source: Source) => Input {
     }
   }
 
+  /** A single item is not taken for a list of one, as GraphQL does. */
+  function readArgument(
+    argument: GraphQLArgument,
+    value: unknown,
+    nameOf: (path: Path) => string,
+    problems?: Problems,
+  ) {
+    if (argument.extensions.batch && !Array.isArray(value))
+      return refuse(problems, () => wrongValue(nameOf([]), value, 'must be a JSON array'))
+    return readValue(argument, value, nameOf, problems)
+  }
+
   return (source) => {
     const { params, request } = source
     const { 'if-match': ifMatch, 'if-none-match': noneMatch } = request.head.headers
@@ -125,8 +137,8 @@ export function createReader(operation: Operation): (source: Source) => Input {
       if (part(() => readEntityTags(ifMatch, 'If-Match', 'PATCH and DELETE', isConditional))) args.ifMatch = ifMatch
       const ifNoneMatch = part(() => readEntityTags(noneMatch, 'If-None-Match', 'GET', rest.method === 'GET'))
       const idempotencyKey = rest.method === 'POST' ? part(() => readIdempotencyKey(request)) : undefined
-      const nameOf = (path: readonly (string | number)[]) => pathText(path) || 'The body'
-      if (body) args[body.name] = part(() => readValue(body, readBody(), nameOf, problems))
+      const nameOf = (path: Path) => pathText(path) || 'The body'
+      if (body) args[body.name] = part(() => readArgument(body, readBody(), nameOf, problems))
       return { args, ifNoneMatch, idempotencyKey, refusalOf }
     }
 

@@ -23,6 +23,7 @@ import { schema } from '../../schema/index.js'
 import { openDatabase } from '../../src/database/index.js'
 import { prepare } from '../../src/execute/executor.js'
 import { createReads } from '../../src/execute/reads.js'
+import { createTables } from '../../src/execute/tables.js'
 import { table } from './markdown.js'
 import { median } from './results.js'
 
@@ -193,7 +194,7 @@ try {
   await prisma.$executeRaw`INSERT INTO "Pet" (name, "categoryId") SELECT 'Pet ' || i, i FROM generate_series(1, ${ROWS}) i`
   await prisma.$executeRaw`INSERT INTO "Order" ("petId", "shipDate") SELECT i, now() FROM generate_series(1, ${ROWS}) i`
   const window = { limit: 1, remaining: 1, reset: 1 }
-  const reads = createReads(database)
+  const reads = createReads(createTables(database.prisma))(database.query)
   const quota = async () => ({ plan: 'Free', minute: window, day: window })
   const measured = await measure(() => Object.assign(initContextCache(), { prisma, reads, quota }))
   const property = median(measured.filter(({ field }) => isProperty(field)).map(({ time }) => time))

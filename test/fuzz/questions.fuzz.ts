@@ -6,6 +6,7 @@ import type { List } from '../../schema/list-arguments.js'
 import { ask, type Question } from '../../schema/list-questions.js'
 import { lists } from '../../schema/lists.js'
 import { createStatements } from '../../src/execute/statements.js'
+import { createTables } from '../../src/execute/tables.js'
 import { openTestDatabase, type TestDatabase } from '../support/database.js'
 import { pageOf, reading, totalOf } from '../support/plans.js'
 import { skewed } from '../support/skewed.js'
@@ -123,7 +124,10 @@ async function run(given: Case) {
   const apart = (asked.within ?? []).some((column) => !asked.conditions.some(([name]) => name === column))
   const most = ids ?? (apart ? 3 : 1) * limit
   await judge('the page', page, most)
-  const { many } = createStatements(database.prisma).page(list.model, { ...asked, after: after && { values: after } })
+  const { many } = createStatements(createTables(database.prisma)).page(list.model, {
+    ...asked,
+    after: after && { values: after },
+  })
   const parameters = page[1].map((value) =>
     Array.from({ length: together }, () => (Array.isArray(value) ? `{${value}}` : value)),
   )

@@ -94,7 +94,10 @@ const createContract = (options: { baseUrl: string; sunset: Date }): Contract =>
     }
   }
 
-  const routes = routesOf(document).map((route) => ({
+  // A path without parameters wins over one that has them (OpenAPI, Paths Object).
+  const variable = ({ segments }: { segments: unknown[] }) => segments.filter((segment) => segment === undefined).length
+  const sorted = routesOf(document).sort((a, b) => variable(a) - variable(b))
+  const routes = sorted.map((route) => ({
     ...route,
     documented: once((status) => {
       const response = route.operation.responses[status]

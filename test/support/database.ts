@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { cp, mkdtemp } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { inject } from 'vitest'
-import { type Database, openDatabase } from '../../src/database/index.js'
+import { connect, type Database, openDatabase } from '../../src/database/index.js'
 import { asAdmin, databaseUrl, testDatabaseUrl } from './postgres.js'
 
 export interface TestDatabase extends Database {
@@ -30,6 +30,11 @@ export async function openTestDatabase(): Promise<TestDatabase> {
 
 // On a busy machine a connection takes its time; that is not what these tests are about.
 const patient = { timeoutMs: 30_000 }
+
+/** The database at a URL, which may be unreachable. */
+export const databaseAt = (url: string) =>
+  // The one session of the embedded database is shared, as those of a pooler are.
+  connect({ connectionString: url, name: url, schema: 'public', isPooled: !testDatabaseUrl }, patient)
 
 async function makeTestDatabase(): Promise<TestDatabase> {
   if (testDatabaseUrl) {

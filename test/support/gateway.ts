@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto'
 import lightMyRequest from 'light-my-request'
 import { onTestFinished } from 'vitest'
 import type { ApiKey } from '../../prisma/generated/client/client.js'
-import { builder } from '../../schema/builder.js'
 import { type App, createApp } from '../../src/app.js'
 import { createSecret } from '../../src/auth/index.js'
 import { listen, type Server } from '../../src/http/server.js'
@@ -11,10 +10,6 @@ import { openRateLimiter, type RateLimiter } from '../../src/rate-limit/index.js
 import { readSettings, type Settings } from '../../src/settings.js'
 import { type Contract, contractOf, withContract } from './contract.js'
 import { openTestDatabase, type TestDatabase } from './database.js'
-
-// A mutation that forgets Pothos' `query` would load nested fields one by one. Here it fails; in production the check
-// would cost every request.
-Object.assign(builder.options.prisma, { onUnusedQuery: 'error' })
 
 export const testRedisUrl = process.env.TEST_REDIS_URL
 

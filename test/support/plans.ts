@@ -3,6 +3,7 @@ import type { Question } from '../../schema/list-questions.js'
 import { MAX_TOTAL } from '../../schema/validation.js'
 import type { Database } from '../../src/database/index.js'
 import { createStatements } from '../../src/execute/statements.js'
+import { createTables } from '../../src/execute/tables.js'
 
 // What PostgreSQL reads for a question: how many rows it looks at, by which indexes. It depends on no clock.
 
@@ -95,7 +96,7 @@ export function pageOf(
   after?: readonly unknown[],
 ): [sql: string, values: unknown[]] {
   const asked = question.rows()
-  const { one } = createStatements(prisma).page(model, { ...asked, after: after && { values: after } })
+  const { one } = createStatements(createTables(prisma)).page(model, { ...asked, after: after && { values: after } })
   return [one, [...asked.conditions.map(([, , value]) => value), ...(after ?? []), limit]]
 }
 
@@ -105,7 +106,7 @@ export function totalOf(
   { counted }: Question,
 ): [sql: string, values: unknown[]] {
   return [
-    createStatements(prisma).total(model, counted),
+    createStatements(createTables(prisma)).total(model, counted),
     [...counted.conditions.map(([, , value]) => value), MAX_TOTAL + 1],
   ]
 }

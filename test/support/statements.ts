@@ -1,9 +1,9 @@
 import { PrismaPg } from '@prisma/adapter-pg'
 import { PrismaClient } from '../../prisma/generated/client/client.js'
-import type { Database } from '../../src/database/index.js'
+import type { Database, Query } from '../../src/database/index.js'
 
-/** A second client for a database, also for statements of our own, and the SQL statements that it sends. */
-export function watched({ url }: { url: string }) {
+/** A database whose SQL statements are recorded; those of Prisma come from a second client. */
+export function watched({ url, query, transaction }: Pick<Database, 'url' | 'query' | 'transaction'>) {
   const prisma = new PrismaClient({
     adapter: new PrismaPg({ connectionString: url }, { onPoolError: () => {}, onConnectionError: () => {} }),
     errorFormat: 'minimal',
@@ -11,6 +11,12 @@ export function watched({ url }: { url: string }) {
   })
   const statements: string[] = []
   prisma.$on('query', ({ query }) => statements.push(query))
-  const query: Database['query'] = (text, values) => prisma.$queryRawUnsafe(text, ...values)
-  return { prisma, query, statements }
+  const recorded =
+    (query: Query): Query =>
+    (text, values) => {
+      statements.push(text)
+      return query(text, values)
+    }
+  const recordedTransaction: Database['transaction'] = (work) => transaction((query) => work(recorded(query)))
+  return { prisma, query: recorded(query), transaction: recordedTransaction, statements }
 }

@@ -7,6 +7,7 @@ import ky from 'ky'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { ApiKeyCache } from '../../src/auth/index.js'
 import { createReads } from '../../src/execute/reads.js'
+import { createTables } from '../../src/execute/tables.js'
 import { createLog } from '../../src/log.js'
 import { openTestDatabase, type TestDatabase } from '../support/database.js'
 import { type Gateway, openGateway } from '../support/gateway.js'
@@ -187,7 +188,7 @@ test('a key that is read while its ban is written stays in the cache', async () 
   const { key, row } = await gateway.createKey()
   const ring = new ApiKeyCache({
     prisma: database.prisma,
-    reads: createReads(database),
+    reads: createReads(createTables(database.prisma))(database.query),
     log: createLog('silent'),
     ttlMs: 1,
   })

@@ -27,7 +27,7 @@ CREATE INDEX "suppliers_name" ON "suppliers" ("nameKey" COLLATE "C", "name" COLL
 
 const resource = `
 import { builder, columnDescription, idArg } from './builder.js'
-import { found, mapPrismaError, notFound } from './errors.js'
+import { found } from './errors.js'
 import { beginsWith, type List } from './list-arguments.js'
 import { addList } from './lists.js'
 import { name } from './validation.js'
@@ -72,20 +72,20 @@ builder.queryFields((t) => ({
 }))
 
 builder.mutationFields((t) => ({
-  createSupplier: t.prismaField({
+  createSupplier: t.field({
     type: Supplier,
     description: 'Creates a supplier.',
     rest: { method: 'POST', path: '/suppliers', tag: 'Store', summary: 'Create a supplier', location: '/suppliers/{id}' },
     args: { body: t.arg({ type: NewSupplier, required: true, description: 'The supplier to create.' }) },
-    resolve: (query, _root, { body }, { prisma }) => prisma.supplier.create({ ...query, data: body }),
+    resolve: (_root, { body }, { writes }) => writes.create('Supplier', body),
   }),
-  updateSupplier: t.prismaField({
+  updateSupplier: t.field({
     type: Supplier,
     description: 'Renames a supplier.',
     rest: { method: 'PATCH', path: '/suppliers/{supplierId}', tag: 'Store', summary: 'Rename a supplier' },
     args: { supplierId: idArg(t.arg, 'Supplier'), body: t.arg({ type: NewSupplier, required: true, description: 'What changes.' }) },
-    resolve: (query, _root, { supplierId: id, body }, { prisma }) =>
-      prisma.supplier.update({ ...query, where: { id }, data: body }).catch(mapPrismaError('P2025', () => notFound('supplier', id))),
+    resolve: async (_root, { supplierId: id, body }, { writes }) =>
+      found(await writes.update('Supplier', { ...body, id }), 'supplier', id),
   }),
 }))
 `

@@ -17,28 +17,28 @@ export const isConflict = (error: unknown) =>
 interface PrismaError {
   code?: string
   meta?: { driverAdapterError?: PrismaError }
-  cause?: { kind?: string; originalCode?: string; originalMessage?: string }
+  cause?: { originalMessage?: string }
 }
-
-/** What PostgreSQL has refused, as Prisma reports it: of an operation, of a statement of our own, or of COMMIT. */
-function causeOf(error: unknown) {
-  const { meta, cause } = error as PrismaError
-  return meta?.driverAdapterError?.cause ?? cause
-}
-const kindOf = (error: unknown) => causeOf(error)?.kind
 
 /** What PostgreSQL said, if an error of Prisma comes from there. */
-export const messageOf = (error: unknown) => causeOf(error)?.originalMessage
+export function messageOf(error: unknown): string | undefined {
+  const { meta, cause } = error as PrismaError
+  return (meta?.driverAdapterError?.cause ?? cause)?.originalMessage
+}
 
-/** Whether PostgreSQL has rolled a transaction back because of a conflict with another. */
-export const isRolledBack = (error: unknown) =>
-  error instanceof Error &&
-  ((error as PrismaError).code === 'P2034' ||
-    kindOf(error) === 'TransactionWriteConflict' ||
-    OUTDATED.includes(causeOf(error)?.originalCode ?? ''))
+/** A transaction that is repeated as a whole, like one that PostgreSQL has rolled back because of a conflict with another. */
+export class MustRepeat extends Error {
+  readonly code = '40001'
+}
+
+export const isRolledBack = (error: unknown) => error instanceof MustRepeat || isConflict(error)
 
 /** Whether a row is there already. */
-export const isDuplicate = (error: unknown) => error instanceof Error && kindOf(error) === 'UniqueConstraintViolation'
+export const isDuplicate = (error: unknown) => isRefusal(error) && error.code === '23505'
+
+/** The name of the foreign key that does not hold. PostgreSQL 18 has a code of its own for rows that others refer to. */
+export const brokenReference = (error: unknown) =>
+  isRefusal(error) && ['23503', '23001'].includes(error.code ?? '') ? error.constraint : undefined
 
 /** Canceled by a timeout of the server: the connection is good, but the statement has no answer. */
 export const isCanceled = ({ code }: pg.DatabaseError) => code === '57014' || code === '55P03'

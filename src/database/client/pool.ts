@@ -32,7 +32,7 @@ export interface ConnectionPoolOptions extends pg.PoolConfig, Pick<LeaseSource, 
 // Lists are read in the order of their indexes, which PostgreSQL gives up for a sort where it expects few rows and there are
 // many. A plan that it makes once for all values is not misled by the last values of a column either.
 const PLANNING =
-  '-c plan_cache_mode=force_generic_plan -c enable_sort=off -c enable_incremental_sort=off -c enable_bitmapscan=off -c jit=off'
+  '-c plan_cache_mode=force_generic_plan -c enable_sort=off -c enable_incremental_sort=off -c enable_bitmapscan=off -c enable_seqscan=off -c jit=off'
 
 interface PendingStatement {
   statement: pg.QueryConfig
@@ -146,15 +146,35 @@ export class ConnectionPool extends pg.Pool {
     return row === undefined || row === null ? undefined : `${lane.name} ${row}`
   }
 
-  /** For transactions. */
+  /** Calls `work` with the connection of a transaction, and commits. If it throws, nothing has changed. */
+  async transaction<T>(work: (client: TransactionClient) => Promise<T>): Promise<T> {
+    const client = this.#beginning()
+    try {
+      await client.query({ text: 'BEGIN' })
+      const result = await work(client)
+      await client.query({ text: 'COMMIT' })
+      return result
+    } catch (error) {
+      await client.query({ text: 'ROLLBACK' }).catch(() => {})
+      throw error
+    } finally {
+      client.release()
+    }
+  }
+
+  /** For Prisma's transactions. */
   override connect() {
+    return Promise.resolve(this.#beginning() as unknown as pg.PoolClient)
+  }
+
+  #beginning(): TransactionClient {
     const endsAt = performance.now() + this.#timeoutMs
     const lease = (first: pg.QueryConfig) => {
       const row = this.#rowOf(first)
       const { lane } = this.#shapes.of(first.text)
       return new Lease(this.#leases, { lane, rows: row === undefined ? [] : [row], endsAt })
     }
-    return Promise.resolve(new TransactionClient(lease) as unknown as pg.PoolClient)
+    return new TransactionClient(lease)
   }
 
   override query(statement: pg.QueryConfig | string, values?: unknown) {

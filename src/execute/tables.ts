@@ -1,0 +1,74 @@
+import type { PrismaClient } from '../../prisma/generated/client/client.js'
+import { getDatamodel } from '../../prisma/generated/pothos.js'
+
+/** The names in the database where they differ (`@map`, `@@map`), which only the client knows. */
+interface Client {
+  _runtimeDataModel: { models: Record<string, { dbName?: string | null; fields: { name: string; dbName?: string }[] }> }
+}
+
+const TYPES: Record<string, string> = {
+  BigInt: 'bigint',
+  Int: 'integer',
+  Boolean: 'boolean',
+  String: 'text',
+  DateTime: 'timestamptz',
+  Json: 'jsonb',
+}
+
+/** What belongs to the service in the database. */
+export const qualified = (name: string) => `"public"."${name}"`
+
+export type Column = ReturnType<ReturnType<typeof createTables>['columnOf']>
+export type Tables = ReturnType<typeof createTables>
+
+/** Prisma's data model in SQL. A statement calls the table `"row"`. */
+export function createTables(prisma: PrismaClient) {
+  const { models } = getDatamodel().datamodel
+  const mapped = (prisma as unknown as Client)._runtimeDataModel.models
+
+  const tableOf = (model: string) => qualified(mapped[model]?.dbName ?? model)
+
+  const known = new Map<string, ReturnType<typeof readColumns>>()
+
+  function readColumns(model: string) {
+    const fields = models[model]?.fields.filter(({ kind }) => kind !== 'object') ?? []
+    return fields.map((field) => {
+      const { name } = field
+      const stored = mapped[model]?.fields.find((field) => field.name === name)?.dbName ?? name
+      const sqlType = field.kind === 'enum' ? qualified(field.type) : TYPES[field.type]
+      if (!sqlType || field.isList) throw new Error(`Read ${model} with Prisma: pg has another value for ${name}.`)
+      return { ...field, stored, sql: `"row"."${stored}"`, sqlType }
+    })
+  }
+
+  function columnsOf(model: string) {
+    const columns = known.get(model) ?? readColumns(model)
+    known.set(model, columns)
+    return columns
+  }
+
+  function columnOf(model: string, name: string) {
+    const column = columnsOf(model).find((column) => column.name === name)
+    if (!column) throw new Error(`${model} has no column ${name}`)
+    return column
+  }
+
+  function keyOf(model: string) {
+    const key = columnsOf(model).find(({ isId }) => isId)
+    if (!key) throw new Error(`${model} has no column that is its id`)
+    return key
+  }
+
+  /** The columns that name a row of another model by its id. */
+  const referencesOf = (model: string) =>
+    models[model]?.fields.flatMap(({ type, relationFromFields = [] }) =>
+      relationFromFields.length === 1
+        ? [{ column: columnOf(model, relationFromFields[0] as string), model: type, key: keyOf(type) }]
+        : [],
+    ) ?? []
+
+  /** All columns in SQL, under the names that Prisma has for them. */
+  const selectionOf = (model: string) => columnsOf(model).map(({ name, sql }) => `${sql} AS "${name}"`)
+
+  return { tableOf, columnsOf, columnOf, keyOf, referencesOf, selectionOf }
+}

@@ -1,0 +1,176 @@
+import type { Model, Reads, Row, Writes } from '../../schema/context.js'
+import { deletedMeanwhile, unknownReference } from '../../schema/errors.js'
+import { brokenReference, type Query } from '../database/index.js'
+import type { Column, Tables } from './tables.js'
+
+// Rows are written by statements of our own. One row takes its values as parameters, which costs PostgreSQL least. Many rows
+// take one statement, whatever their number: a JSON array, whose objects have the names of the database.
+
+type Item = Record<string, unknown>
+
+const jsonOf = (items: Item[]) =>
+  JSON.stringify(items, (_, value) => (typeof value === 'bigint' ? String(value) : value))
+
+/** Locks rows in the order of their ids, so that two statements never wait for each other. */
+const locked = (table: string, { sql }: Column, ids: string, lock: string) =>
+  `(SELECT ${sql} AS "id" FROM ${table} "row" WHERE ${sql} IN (${ids}) ORDER BY ${sql} FOR ${lock})`
+
+export function createWrites(tables: Tables) {
+  const { tableOf, columnsOf, keyOf, referencesOf, selectionOf } = tables
+  const known = new Map<string, string>()
+
+  /** The text of a statement, which is built once. */
+  function prepared(key: string, build: () => string): string {
+    const text = known.get(key) ?? build()
+    known.set(key, text)
+    return text
+  }
+
+  /** The columns that have a value in one of the rows. */
+  const givenColumns = (model: string, rows: readonly Item[]) =>
+    columnsOf(model).filter(({ name }) => rows.some((row) => row[name] !== undefined))
+
+  const referencesIn = (model: string, columns: readonly Column[]) =>
+    referencesOf(model).filter(({ column }) => columns.some(({ name }) => name === column.name))
+
+  const stored = (columns: readonly Column[]) => columns.map(({ stored }) => `"${stored}"`)
+
+  const returning = (model: string) => `RETURNING ${selectionOf(model)}`
+
+  /** What all statements of many rows begin with: `item`, and the rows that they refer to, locked and all there. */
+  function items(model: string, columns: readonly Column[]) {
+    const references = referencesIn(model, columns).map(({ column, model, key }, i) => {
+      const ids = `SELECT ("value"->>'${column.stored}')::${column.sqlType} FROM "item"`
+      const lock = `"reference${i}" AS MATERIALIZED ${locked(tableOf(model), key, ids, 'KEY SHARE')}`
+      return { lock, holds: `NOT EXISTS (${ids} EXCEPT SELECT "id" FROM "reference${i}" EXCEPT SELECT NULL)` }
+    })
+    const item = `"item" AS MATERIALIZED (SELECT * FROM jsonb_array_elements($1::jsonb) WITH ORDINALITY AS "_" ("value", "place"))`
+    return {
+      parts: [item, ...references.map(({ lock }) => lock)],
+      conditions: references.map(({ holds }) => holds),
+    }
+  }
+
+  function insertMany(model: string, columns: readonly Column[]): string {
+    const { parts, conditions } = items(model, columns)
+    const values = columns.map(({ stored }) => `"new"."${stored}"`)
+    return `INSERT INTO ${tableOf(model)} AS "row" (${stored(columns)}) WITH ${parts}
+      SELECT ${values} FROM "item", jsonb_populate_record(NULL::${tableOf(model)}, "value") "new"
+      WHERE ${['true', ...conditions].join(' AND ')} ORDER BY "place" ${returning(model)}`
+  }
+
+  function updateMany(model: string, columns: readonly Column[]): string {
+    const key = keyOf(model)
+    const { parts, conditions } = items(model, columns)
+    const id = `("value"->>'${key.stored}')::${key.sqlType}`
+    const rows = `"locked" AS MATERIALIZED ${locked(tableOf(model), key, `SELECT ${id} FROM "item"`, 'UPDATE')}`
+    const changes = columns.map(
+      ({ stored }) => `"${stored}" = (jsonb_populate_record("row"::${tableOf(model)}, "value"))."${stored}"`,
+    )
+    const areThere = '(SELECT count(*) FROM "locked") = (SELECT count(*) FROM "item")'
+    return `WITH ${[...parts, rows]} UPDATE ${tableOf(model)} "row" SET ${changes} FROM "item"
+      WHERE ${[`${key.sql} = ${id}`, areThere, ...conditions].join(' AND ')} ${returning(model)}, "place"`
+  }
+
+  return function writesBy(query: Query, reads: Reads): Writes {
+    const send = <M extends Model>(text: string, values: unknown[]) => query(text, values) as Promise<Row<M>[]>
+
+    /** Refuses a row that refers to one which does not exist. */
+    const refusing = (model: string, values: Item) => (error: unknown) => {
+      const constraint = brokenReference(error)
+      if (constraint === undefined) throw error
+      const references = referencesIn(model, givenColumns(model, [values]))
+      const { column } =
+        references.find(({ column }) => constraint.includes(`_${column.stored}_`)) ?? references[0] ?? {}
+      throw column ? unknownReference(column.name, values[column.name] as bigint) : error
+    }
+
+    /** Why nothing was written: the first of the rows that refers to one which does not exist. */
+    async function assertReferences(model: string, rows: readonly Item[]): Promise<void> {
+      for (const { column, model: other, key } of referencesIn(model, givenColumns(model, rows))) {
+        const places = rows.flatMap((row, i) => (row[column.name] == null ? [] : i))
+        const ids = places.map((i) => rows[i]?.[column.name])
+        const found = await reads.rows(other as Model, key.name as never, ids)
+        const missing = found.indexOf(null)
+        if (missing >= 0) throw unknownReference(`[${places[missing]}].${column.name}`, ids[missing] as bigint)
+      }
+    }
+
+    const writes: Writes = {
+      async create(model, values) {
+        const given = givenColumns(model, [values])
+        const text = prepared(`create ${model} ${given.map(({ name }) => name)}`, () =>
+          given.length === 0
+            ? `INSERT INTO ${tableOf(model)} AS "row" DEFAULT VALUES ${returning(model)}`
+            : `INSERT INTO ${tableOf(model)} AS "row" (${stored(given)}) VALUES (${given.map((_, i) => `$${i + 1}`)}) ${returning(model)}`,
+        )
+        const inserted = send<typeof model>(text, given.map(({ name }) => (values as Item)[name])) // biome-ignore format: one line
+        const [row] = await inserted.catch(refusing(model, values))
+        return row as never
+      },
+
+      async createMany(model, rows) {
+        const given = givenColumns(model, rows)
+        const text = prepared(`create many ${model} ${given.map(({ name }) => name)}`, () => insertMany(model, given))
+        const items = rows.map((row: Item) => Object.fromEntries(given.map(({ name, stored }) => [stored, row[name]])))
+        const created = await send<typeof model>(text, [jsonOf(items)])
+        if (created.length === rows.length) return created
+        await assertReferences(model, rows)
+        throw deletedMeanwhile()
+      },
+
+      async update(model, values) {
+        const { name: id, sql } = keyOf(model)
+        const given = givenColumns(model, [values]).filter(({ name }) => name !== id)
+        if (given.length === 0) return reads.row(model, id as never, (values as Item)[id])
+        const text = prepared(
+          `update ${model} ${given.map(({ name }) => name)}`,
+          () =>
+            `UPDATE ${tableOf(model)} "row" SET ${given.map(({ stored }, i) => `"${stored}" = $${i + 2}`)} WHERE ${sql} = $1 ${returning(model)}`,
+        )
+        const all = [id, ...given.map(({ name }) => name)].map((name) => (values as Item)[name])
+        const [row] = await send<typeof model>(text, all).catch(refusing(model, values))
+        return row ?? null
+      },
+
+      async updateMany(model, rows) {
+        const { name: id, stored: key } = keyOf(model)
+        const given = givenColumns(model, rows).filter(({ name }) => name !== id)
+        const ids = rows.map((row: Item) => row[id])
+        if (given.length === 0) return reads.rows(model, id as never, ids)
+        const text = prepared(`update many ${model} ${given.map(({ name }) => name)}`, () => updateMany(model, given))
+        // In the order of ids, so that what follows from a change is locked in that order, too.
+        const sorted = [...rows].sort((a: Item, b: Item) =>
+          BigInt(a[id] as bigint) < BigInt(b[id] as bigint) ? -1 : 1,
+        )
+        const items = sorted.map((row: Item) => ({
+          [key]: row[id],
+          ...Object.fromEntries(given.map(({ name, stored }) => [stored, row[name]])),
+        }))
+        const changed = await send<typeof model>(text, [jsonOf(items)])
+        if (changed.length > 0) {
+          const found = new Map(changed.map(({ place, ...row }: Item) => [row[id], row]))
+          return ids.map((id) => found.get(id) as never)
+        }
+        const found = await reads.rows(model, id as never, ids)
+        if (!found.includes(null)) await assertReferences(model, rows)
+        return found.includes(null) ? found : Promise.reject(deletedMeanwhile())
+      },
+
+      async delete(model, values, refusal) {
+        const conditions = givenColumns(model, [values])
+        const text = prepared(
+          `delete ${model} ${conditions.map(({ name }) => name)}`,
+          () =>
+            `DELETE FROM ${tableOf(model)} "row" WHERE ${conditions.map(({ sql }, i) => `${sql} = $${i + 1}`).join(' AND ')} ${returning(model)}`,
+        )
+        const deleted = send<typeof model>(text, conditions.map(({ name }) => (values as Item)[name])) // biome-ignore format: one line
+        const [row] = await deleted.catch((error) => {
+          throw refusal && brokenReference(error) !== undefined ? refusal : error
+        })
+        return row ?? null
+      },
+    }
+    return writes
+  }
+}

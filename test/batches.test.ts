@@ -1,0 +1,355 @@
+import fc from 'fast-check'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { resetStore } from './support/calls.js'
+import { type Answer, type Gateway, openGateway } from './support/gateway.js'
+import { watched } from './support/statements.js'
+
+// Batches: many things in one request, all or none.
+
+let gateway: Gateway
+beforeAll(async () => {
+  gateway = await openGateway()
+})
+afterAll(() => gateway.close())
+beforeEach(() => resetStore(gateway.prisma))
+
+const items = <T>(count: number, item: (i: number) => T) => Array.from({ length: count }, (_, i) => item(i))
+const newPets = (count: number) => items(count, (i) => ({ name: `Pet ${i}`, categoryId: 1 + (i % 2) }))
+
+/** All that is stored. */
+const stored = async () => {
+  const [pets, inventory, orders] = await Promise.all(
+    ['/pets?limit=100', '/inventory?limit=100', '/store/orders?limit=100'].map(
+      async (path) => (await gateway.get(path)).body,
+    ),
+  )
+  return { pets, inventory, orders }
+}
+
+/** The answer is a refusal, and nothing has changed. */
+async function expectRefusal(send: () => Promise<Answer>, status: number, message: RegExp | string) {
+  const before = await stored()
+  const { status: found, body } = await send()
+  expect([found, body.message]).toEqual([status, expect.stringMatching(message)])
+  expect(await stored()).toEqual(before)
+}
+
+const used = async (key: string) => {
+  const { minute } = (await gateway.get('/quota', { key })).body
+  return minute.limit - minute.remaining
+}
+
+/** Each batch, with an item that works. */
+const batches = [
+  ['POST', '/pets/batch', 'createPets', { name: 'Rex', categoryId: 1 }],
+  ['PATCH', '/pets/batch', 'updatePets', { id: 1, name: 'Rex' }],
+  ['PATCH', '/inventory/batch', 'updateInventories', { petId: 1, quantity: 5 }],
+  ['POST', '/store/orders/batch', 'createOrders', { petId: 1, quantity: 2 }],
+] as const
+
+const send = (method: 'POST' | 'PATCH', path: string, body: unknown, call = {}) =>
+  method === 'POST' ? gateway.post(path, body, call) : gateway.patch(path, body, call)
+
+describe('a batch of new pets', () => {
+  test.each([1, 100])('of %i returns them in the order of the items, each with its stock', async (count) => {
+    const { status, body, headers } = await gateway.post('/pets/batch', newPets(count))
+    expect(status).toBe(201)
+    expect(body).toEqual(newPets(count).map((pet, i) => ({ ...pet, id: body[0].id + i, status: 'available' })))
+    expect([headers.get('location'), headers.get('etag')]).toEqual([null, expect.any(String)])
+    const last = body.at(-1)
+    expect((await gateway.get(`/pets?id=${last.id}`)).body).toEqual([last])
+    expect((await gateway.get(`/inventory/${last.id}`)).body).toMatchObject({ quantity: 0, status: 'available' })
+  })
+
+  test('of the longest names fits into a body', async () => {
+    const pets = items(100, () => ({ name: '𠮷'.repeat(100), categoryId: 1, status: 'pending' }))
+    const { status, body } = await gateway.post('/pets/batch', pets)
+    expect([status, body.length, body[99].name]).toEqual([201, 100, '𠮷'.repeat(100)])
+  })
+
+  test('can be asked for with everything below it in GraphQL', async () => {
+    const query = `mutation ($input: [NewPet!]!) {
+      createPets(input: $input) { name status category { id } inventory { quantity } orders { id } }
+    }`
+    const { body } = await gateway.graphql(query, { input: newPets(3) })
+    expect(body.data.createPets).toEqual(
+      newPets(3).map(({ name, categoryId }) => ({
+        name,
+        status: 'available',
+        category: { id: categoryId },
+        inventory: { quantity: 0 },
+        orders: [],
+      })),
+    )
+  })
+
+  test('is written by one statement, however many they are', async () => {
+    const database = { ...gateway.database, close: async () => {} }
+    const { statements, ...watching } = watched(database)
+    const seen = await openGateway({ database: { ...database, ...watching } })
+    await seen.post('/pets/batch', newPets(1))
+    const countOf = async (count: number) => {
+      statements.length = 0
+      expect((await seen.post('/pets/batch', newPets(count))).status).toBe(201)
+      return statements.filter((text) => /"Pet"/.test(text)).length
+    }
+    expect([await countOf(1), await countOf(100)]).toEqual([1, 1])
+    await seen.close()
+    await watching.prisma.$disconnect()
+  })
+})
+
+describe('a batch of changes', () => {
+  test('changes of each thing what is sent, and returns all in the order of the items', async () => {
+    const changes = [{ id: 3, status: 'sold' }, { id: 1, name: ' Tomcat ', categoryId: 2 }, { id: 2 }]
+    const before = (await stored()).pets
+    const { status, body } = await gateway.patch('/pets/batch', changes)
+    expect([status, body]).toEqual([
+      200,
+      [{ ...before[2], status: 'sold' }, { ...before[0], name: 'Tomcat', categoryId: 2 }, before[1]],
+    ])
+    expect((await stored()).pets).toEqual([body[1], body[2], body[0]])
+    expect((await gateway.get('/inventory/3')).body.status).toBe('sold')
+  })
+
+  test('that change nothing returns the things', async () => {
+    const { pets } = await stored()
+    expect((await gateway.patch('/pets/batch', [{ id: 2 }, { id: 1 }])).body).toEqual([pets[1], pets[0]])
+  })
+
+  test('of stock counts is a stock-take', async () => {
+    const counts = [
+      { petId: 2, quantity: 0 },
+      { petId: 1, quantity: 2_147_483_647 },
+    ]
+    const { status, body } = await gateway.patch('/inventory/batch', counts)
+    expect([status, body]).toEqual([
+      200,
+      [
+        { ...counts[0], status: 'sold' },
+        { ...counts[1], status: 'available' },
+      ],
+    ])
+    expect((await stored()).inventory).toMatchObject([counts[1], counts[0], { petId: 3 }])
+  })
+
+  test('has the result of its changes one by one', async () => {
+    const change = fc.record(
+      {
+        name: fc
+          .string({ unit: 'grapheme', minLength: 1, maxLength: 9 })
+          .map((text) => `n${text.replaceAll('\0', '')}n`),
+        categoryId: fc.integer({ min: 1, max: 2 }),
+        status: fc.constantFrom('available', 'pending', 'sold'),
+      },
+      { requiredKeys: [] },
+    )
+    await fc.assert(
+      fc.asyncProperty(
+        fc.uniqueArray(fc.integer({ min: 0, max: 4 }), { minLength: 1 }),
+        fc.array(change, { minLength: 5, maxLength: 5 }),
+        async (places, changes) => {
+          const { body: together } = await gateway.post('/pets/batch', newPets(5))
+          const { body: apart } = await gateway.post('/pets/batch', newPets(5))
+          const changed = await gateway.patch(
+            '/pets/batch',
+            places.map((i) => ({ id: together[i].id, ...changes[i] })),
+          )
+          const singles: unknown[] = []
+          for (const i of places) singles.push((await gateway.patch(`/pets/${apart[i].id}`, changes[i])).body)
+          const bare = (pets: { id: number }[]) => pets.map(({ id: _, ...pet }) => pet)
+          expect(bare(changed.body)).toEqual(bare(singles as { id: number }[]))
+        },
+      ),
+      { numRuns: 20 },
+    )
+  })
+})
+
+test('a batch of orders keeps moments and their absence', async () => {
+  const orders = [
+    { petId: 2, shipDate: '2027-01-01T10:00:00+02:00' },
+    { petId: 1, quantity: 7, complete: true },
+  ]
+  const { status, body } = await gateway.post('/store/orders/batch', orders)
+  expect([status, body]).toEqual([
+    201,
+    [
+      { id: body[0].id, petId: 2, quantity: 1, shipDate: '2027-01-01T08:00:00.000Z', complete: false },
+      { id: body[0].id + 1, petId: 1, quantity: 7, complete: true },
+    ],
+  ])
+})
+
+describe('a batch that is refused changes nothing:', () => {
+  test.each(batches)('%s %s of no items, and of 101', async (method, path, _name, item) => {
+    await expectRefusal(() => send(method, path, []), 400, 'must have at least 1 item')
+    await expectRefusal(
+      () =>
+        send(
+          method,
+          path,
+          items(101, () => item),
+        ),
+      400,
+      'must have at most 100 items',
+    )
+    await expectRefusal(() => send(method, path, item), 400, 'The body is')
+  })
+
+  test('wrong values are named for every item, by their place', async () => {
+    const pets = [...newPets(3), { name: '', categoryId: 1 }, { categoryId: 'x', color: 'red' }]
+    await expectRefusal(() => gateway.post('/pets/batch', pets), 400, /\[3\]\.name is ""/)
+    const { body } = await gateway.post('/pets/batch', pets)
+    for (const name of ['[3].name', '[4].name', '[4].categoryId', '[4].color']) expect(body.message).toContain(name)
+    expect(body.message).not.toMatch(/\[[0-2]\]/)
+  })
+
+  test.each([
+    ['POST', '/pets/batch', { name: 'Rex', categoryId: 1, status: null }, '[1].status'],
+    ['PATCH', '/pets/batch', { id: 2, name: null }, '[1].name'],
+    ['POST', '/store/orders/batch', { petId: 1, quantity: null }, '[1].quantity'],
+  ] as const)('%s %s with a null that clears nothing: %j', async (method, path, item, name) => {
+    const [, , , first] = batches.find((batch) => batch[0] === method && batch[1] === path) as (typeof batches)[number]
+    await expectRefusal(
+      () => send(method, path, [first, item]),
+      400,
+      `${name} must not be null`.replace(/[[\].]/g, '\\$&'),
+    )
+    const field = batches.find((batch) => batch[0] === method && batch[1] === path)?.[2]
+    const type = { createPets: 'NewPet', updatePets: 'PetChange', createOrders: 'NewOrder' }[field as 'createPets']
+    const query = `mutation ($input: [${type}!]!) { ${field}(input: $input) { __typename } }`
+    const { body } = await gateway.graphql(query, { input: [first, item] })
+    expect(body.errors[0].message).toBe(`input${name} must not be null.`)
+  })
+
+  test('the same thing twice', async () => {
+    const pets = [{ id: 1 }, { id: 2 }, { id: 1, name: 'Rex' }]
+    await expectRefusal(
+      () => gateway.patch('/pets/batch', pets),
+      400,
+      /^\[2\]\.id is 1; it must not be the same as in \[0\]\.$/,
+    )
+    const counts = items(2, () => ({ petId: 1, quantity: 1 }))
+    await expectRefusal(() => gateway.patch('/inventory/batch', counts), 400, /^\[1\]\.petId is 1; it must not/)
+    const { body } = await gateway.graphql('mutation { updatePets(input: [{ id: 1 }, { id: 1 }]) { id } }')
+    expect(body.errors[0].message).toBe('input[1].id is 1; it must not be the same as in [0].')
+  })
+
+  test('a reference to nothing, named by its place', async () => {
+    const pets = [...newPets(57), { name: 'Rex', categoryId: 99 }, { name: 'Tim', categoryId: 98 }]
+    await expectRefusal(() => gateway.post('/pets/batch', pets), 422, /^\[57\]\.categoryId 99 does not exist\.$/)
+    const orders = [{ petId: 1 }, { petId: 99 }]
+    await expectRefusal(() => gateway.post('/store/orders/batch', orders), 422, /^\[1\]\.petId 99 does not exist\.$/)
+    const changes = [
+      { id: 1, name: 'Rex' },
+      { id: 2, categoryId: 99 },
+    ]
+    await expectRefusal(() => gateway.patch('/pets/batch', changes), 422, /^\[1\]\.categoryId 99 does not exist\.$/)
+  })
+
+  test('a thing that does not exist, named by its place', async () => {
+    const changes = [
+      { id: 1, name: 'Rex' },
+      { id: 77, name: 'Tim' },
+    ]
+    await expectRefusal(() => gateway.patch('/pets/batch', changes), 404, /^There is no pet 77, which \[1\] names\.$/)
+    await expectRefusal(() => gateway.patch('/pets/batch', [{ id: 77 }]), 404, /^There is no pet 77, which \[0\]/)
+    const counts = [
+      { petId: 88, quantity: 1 },
+      { petId: 1, quantity: 1 },
+    ]
+    await expectRefusal(() => gateway.patch('/inventory/batch', counts), 404, /pet 88, which \[0\] names\.$/)
+  })
+
+  test.each(batches)('%s %s with a key that may only read', async (method, path, _name, item) => {
+    const { key } = await gateway.createKey({ access: 'read' })
+    await expectRefusal(() => send(method, path, [item], { key }), 403, 'may only read')
+  })
+
+  test('If-Match, which names one thing', async () => {
+    const headers = { 'if-match': '"x"' }
+    await expectRefusal(() => gateway.patch('/pets/batch', [{ id: 1 }], { headers }), 400, 'If-Match')
+  })
+})
+
+describe('the price of a batch', () => {
+  test.each([
+    [1, 1],
+    [10, 1],
+    [11, 2],
+    [100, 10],
+  ])('of %i items is %i on both surfaces', async (count, units) => {
+    const { key } = await gateway.createKey({ plan: 'Business' })
+    await gateway.post('/pets/batch', newPets(count), { key })
+    expect(await used(key)).toBe(units)
+    await gateway.graphql(
+      'mutation ($input: [NewPet!]!) { createPets(input: $input) { id } }',
+      { input: newPets(count) },
+      { key },
+    )
+    expect(await used(key)).toBe(2 * units)
+  })
+
+  test('is taken before it is performed: without enough left it is refused', async () => {
+    const { key } = await gateway.createKey({ plan: 'Enterprise', minuteLimit: 12, dayLimit: 1_000 })
+    expect((await gateway.post('/pets/batch', newPets(100), { key })).status).toBe(201)
+    await expectRefusal(() => gateway.post('/pets/batch', newPets(100), { key }), 429, 'only 2 are left')
+    expect((await gateway.post('/pets/batch', newPets(20), { key })).status).toBe(201)
+  })
+
+  test.each([['not JSON'], ['{}'], ['[]'], [JSON.stringify(items(500, () => 1))]])(
+    'of the body %j is that of a request that is refused',
+    async (body) => {
+      const { key } = await gateway.createKey({ plan: 'Business' })
+      const { status } = await gateway.post('/pets/batch', body, { key })
+      expect([status, await used(key)]).toEqual([400, body.length > 100 ? 10 : 1])
+    },
+  )
+})
+
+test('a batch with an Idempotency-Key is performed once, also one that is refused for stored data', async () => {
+  const headers = { 'idempotency-key': 'import 1' }
+  const first = await gateway.post('/pets/batch', newPets(50), { headers })
+  const again = await gateway.post('/pets/batch', newPets(50), { headers })
+  expect([first.status, again.body, again.headers.get('idempotency-replayed')]).toEqual([201, first.body, 'true'])
+  expect((await gateway.post('/pets/batch', newPets(51), { headers })).body.code).toBe('idempotency_mismatch')
+
+  const later = { 'idempotency-key': 'import 2' }
+  const pets = [{ name: 'Rex', categoryId: 3 }]
+  expect((await gateway.post('/pets/batch', pets, { headers: later })).status).toBe(422)
+  await gateway.post('/categories', { name: 'Fish' })
+  const replayed = await gateway.post('/pets/batch', pets, { headers: later })
+  expect([replayed.status, replayed.headers.get('idempotency-replayed')]).toEqual([422, 'true'])
+})
+
+test('batches in opposite order, beside single changes, never fail each other', async () => {
+  const { body: pets } = await gateway.post('/pets/batch', newPets(60))
+  const ids: number[] = pets.map(({ id }: { id: number }) => id)
+  const changes = (order: number[], status: string) => order.map((id) => ({ id, status }))
+  const back = ids.toReversed()
+  for (let round = 0; round < 8; round++) {
+    const answers = await Promise.all([
+      gateway.patch('/pets/batch', changes(ids, 'sold')),
+      gateway.patch('/pets/batch', changes(back, 'pending')),
+      gateway.patch(
+        '/inventory/batch',
+        back.map((petId) => ({ petId, quantity: round })),
+      ),
+      gateway.patch(
+        '/inventory/batch',
+        ids.map((petId) => ({ petId, quantity: round + 1 })),
+      ),
+      gateway.post(
+        '/store/orders/batch',
+        back.map((petId) => ({ petId })),
+      ),
+      gateway.patch(`/pets/${ids[30]}`, { name: `Round ${round}` }),
+    ])
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 201, 200])
+  }
+  const statuses = (await gateway.get(`/pets?limit=100&after=${(ids[0] as number) - 1}`)).body.map(
+    (pet: { status: string }) => pet.status,
+  )
+  expect(new Set(statuses).size).toBe(1)
+})
