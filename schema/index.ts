@@ -1,3 +1,4 @@
+import { DirectiveLocation, GraphQLDirective, specifiedDirectives } from 'graphql'
 import { builder } from './builder.js'
 import { addEtags } from './conditions.js'
 import './scalars.js'
@@ -9,8 +10,19 @@ import './quota.js'
 
 addEtags(builder)
 
+export const atomic = new GraphQLDirective({
+  name: 'atomic',
+  description:
+    'All fields of the mutation take effect, or none: the first error undoes what the others have changed, and `data` is null. An `Idempotency-Key` is taken with any number of fields.',
+  locations: [DirectiveLocation.MUTATION],
+})
+
 /** What GraphQL serves. */
-export const schema = builder.toSchema({ sortSchema: false, subGraph: 'graphql' })
+export const schema = builder.toSchema({
+  sortSchema: false,
+  subGraph: 'graphql',
+  directives: [...specifiedDirectives, atomic],
+})
 
 /** The same resolvers without the fields that lead from one resource to another: what REST is generated from. */
 export const restSchema = builder.toSchema({ sortSchema: false, subGraph: 'rest' })

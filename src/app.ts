@@ -74,7 +74,7 @@ export async function createApp(dependencies: Dependencies) {
   const { BASE_URL: baseUrl, PET_BY_ID_SUNSET: sunset, MAX_BODY_BYTES: maxBodyBytes } = settings
   const basePath = new URL(baseUrl).pathname.replace(/\/$/, '')
   const state = { draining: false }
-  const { reads, createContext } = createAccess(database)
+  const { reads, createContext, transaction } = createAccess(database)
 
   const apiKeys = new ApiKeyCache({ prisma: database.prisma, reads, log, ttlMs: keyTtlMs })
   const usage = new KeyUsage({ prisma: database.prisma, log })
@@ -86,10 +86,10 @@ export async function createApp(dependencies: Dependencies) {
   const docs = createDocs({ baseUrl, sunset, schema })
   const authenticate = createAuthentication({ apiKeys, rateLimiter, timeoutMs: database.requestTimeoutMs, seconds })
   const quota = createQuota({ apiKeys, rateLimiter })
-  const idempotency = createIdempotency({ database, log })
+  const idempotency = createIdempotency({ database, transaction, log })
   const surface = { createContext, idempotency }
   const rest = await createRest({ ...surface, baseUrl, sunset, hasPage: docs.has })
-  const graphql = createGraphql({ ...surface, schema, log, deadlineMs })
+  const graphql = createGraphql({ ...surface, transaction, schema, log, deadlineMs })
 
   /** The steps of a request. Never rejects. */
   async function outcomeOf(request: HttpRequest): Promise<Outcome> {

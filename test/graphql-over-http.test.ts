@@ -123,7 +123,6 @@ describe('requests', () => {
 
   const query = '{ __typename }'
   test.each([
-    ['a batch', [{ query }, { query }]],
     ['an empty batch', []],
     ['null', null],
     ['text', '"{ __typename }"'],

@@ -3,7 +3,7 @@ import { seed } from '../prisma/seed.js'
 import { catalogue } from '../schema/errors.js'
 import { plans } from '../schema/plans.js'
 import { EXAMPLE_TIME, exampleWindows } from '../schema/quota.js'
-import { DEFAULT_LIMIT, MAX_LIMIT, MAX_TOTAL } from '../schema/validation.js'
+import { DEFAULT_LIMIT, MAX_BATCH, MAX_LIMIT, MAX_TOTAL } from '../schema/validation.js'
 import { ADMISSION_LIMITS, LARGE_SHARE } from '../src/admission/index.js'
 import { addressSubject } from '../src/auth/index.js'
 import { MAX_FREE_BYTES, MAX_FREE_REQUEST, MAX_FREE_TOKENS } from '../src/graphql/free.js'
@@ -137,11 +137,13 @@ describe('the figures in the guides match the code', () => {
         'as much as 100 objects',
         `null above ${figure(MAX_TOTAL)}`,
       ],
+      batches: [`take 1 to ${MAX_BATCH} items`, 'costs 1 per ten items', '100 items cost 10', 'more than 100 pets'],
       versions: [settings.parse({}).PET_BY_ID_SUNSET.toISOString().slice(0, 10)],
       'rest-and-graphql': [
         'and at least 1:',
         'divided by 100.',
         'costs 1, costs 5, and costs 3.',
+        'counts 1 per ten items',
         'exceeds a limit costs 1.',
         'returns 400 and costs 1;',
         '600 times a minute',

@@ -10,6 +10,9 @@ import { createWrites } from './writes.js'
 /** Creates what the resolvers of one request share; with `query`, all they do is part of one transaction. */
 export type CreateResolverContext = (caller: Caller, quota: Promise<QuotaDecision>, query?: Query) => Context
 
+/** Runs the work of a request in one transaction, which is repeated if another one is in its way. */
+export type RequestTransaction = <T>(caller: Caller, work: (query: Query) => Promise<T>) => Promise<T>
+
 type Access = Pick<Context, 'reads' | 'writes'>
 
 /** What reads and writes the database. */
@@ -52,5 +55,8 @@ export function createAccess(database: Pick<Database, 'prisma' | 'query' | 'tran
     return Object.assign(initContextCache(), { reads: ownReads, writes: ownWrites, transaction, quota })
   }
 
-  return { reads, createContext }
+  const transaction: RequestTransaction = (caller, work) =>
+    createDeadline(database.requestTimeoutMs - caller.waitedMs)(() => database.transaction(work))
+
+  return { reads, createContext, transaction }
 }

@@ -8,6 +8,7 @@ import {
 } from 'graphql'
 import { LRUCache } from 'lru-cache'
 import { ApiError } from '../../schema/errors.js'
+import { atomic } from '../../schema/index.js'
 import { anyOf, didYouMean, shownName } from '../../schema/problems.js'
 import { operations } from '../../schema/rest-operations.js'
 import { type ExecutionRequest, MAX_PLANS, prepare } from '../execute/executor.js'
@@ -133,6 +134,11 @@ export class KnownOperation {
     this.name = nameOf(document.selections, definition)
   }
 
+  /** Whether its fields take effect together. */
+  get isAtomic(): boolean {
+    return this.definition.directives?.some(({ name }) => name.value === atomic.name) ?? false
+  }
+
   cost(variables: Variables): Cost {
     const cost = this.#cost ?? costOf(this.#document.selections, this.definition, variables)
     if (cost.isConstant) this.#cost = cost
@@ -192,15 +198,24 @@ const MAX_FREE_CACHED_BYTES = MAX_CACHED_BYTES / 16
 const createCache = (maxSize: number) =>
   new LRUCache<string, KnownDocument>({ maxSize, sizeCalculation: (document) => document.weight })
 
-/** The documents that clients send repeatedly, each parsed once. */
+/** What the texts of persisted documents may take in memory, in bytes. */
+const MAX_PERSISTED_BYTES = 16_777_216
+
+/** The documents that clients send repeatedly, each parsed once, and the texts of those that they send by hash. */
 export function createDocumentCache() {
   const paid = createCache(MAX_CACHED_BYTES)
   const free = createCache(MAX_FREE_CACHED_BYTES)
+  const persisted = new LRUCache<string, string>({
+    maxSize: MAX_PERSISTED_BYTES,
+    sizeCalculation: (source) => 2 * source.length + 500,
+  })
   return {
     get: (source: string) => paid.get(source) ?? free.get(source),
     keep(source: string, document: KnownDocument, isFree: boolean) {
       const cache = isFree ? free : paid
       if (!cache.has(source)) cache.set(source, document)
     },
+    getPersisted: (hash: string) => persisted.get(hash),
+    persist: (hash: string, source: string) => void persisted.set(hash, source),
   }
 }

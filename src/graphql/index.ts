@@ -7,20 +7,20 @@ import { type Caller, type QuotaDecision, requireWriteAccess } from '../auth/ind
 import type { Query } from '../database/index.js'
 import { type Cancelled, type Executed, ResponseTooLong } from '../execute/executor.js'
 import { pause } from '../execute/pace.js'
-import type { CreateResolverContext } from '../execute/resolver-context.js'
+import type { CreateResolverContext, RequestTransaction } from '../execute/resolver-context.js'
 import { DocumentLimitError } from '../execute/selections.js'
 import type { Body } from '../http/body.js'
 import { graphqlMediaType, toApiError, unavailable } from '../http/errors.js'
 import type { HttpRequest } from '../http/request.js'
 import { jsonResponse } from '../http/response.js'
-import { type Idempotency, readIdempotencyKey } from '../idempotency/index.js'
+import { type Idempotency, readIdempotencyKey, undoing } from '../idempotency/index.js'
 import type { Logger } from '../log.js'
 import type { ReadRequest, Result } from '../outcome.js'
 import { inSpan } from '../tracing.js'
 import { LIMITS, type Variables } from './cost.js'
 import { createDocumentCache, KnownDocument, type KnownOperation } from './documents.js'
 import { isShort, MAX_FREE_TOKENS } from './free.js'
-import { type GraphqlParameters, readParameters } from './parameters.js'
+import { type GraphqlParameters, readParameters, SeveralOperations } from './parameters.js'
 
 /** The longest response, in bytes. That of a mutation is cut off much later: its change was made. */
 const MAX_RESPONSE = 8_388_608
@@ -33,9 +33,17 @@ const DEADLINE_MS = 10_000
 export interface GraphqlOptions {
   schema: GraphQLSchema
   createContext: CreateResolverContext
+  transaction: RequestTransaction
   idempotency: Idempotency
   log: Logger
   deadlineMs?: number
+}
+
+/** This gateway does not know the document of a hash. The client sends both, in the words of Apollo's protocol. */
+class PersistedQueryNotFound extends GraphQLError {
+  constructor() {
+    super('PersistedQueryNotFound', { extensions: { code: 'PERSISTED_QUERY_NOT_FOUND' } })
+  }
 }
 
 const interrupted = (message: string) => new ApiError('unavailable', message, unavailable().headers)
@@ -44,7 +52,8 @@ const interrupted = (message: string) => new ApiError('unavailable', message, un
 interface Call {
   request: HttpRequest
   body: Body
-  parameters: GraphqlParameters
+  parameters: GraphqlParameters & { query: string }
+  hash: string | undefined
   document: KnownDocument
   operation: KnownOperation
 }
@@ -79,7 +88,7 @@ const useKnownDocuments: Plugin<Context & { call: Call; cancelled: Cancelled }> 
 
 /** The GraphQL surface: Yoga executes documents that are within the limits and whose cost was taken from the quota. */
 export function createGraphql(options: GraphqlOptions) {
-  const { schema, createContext, idempotency, log, deadlineMs = DEADLINE_MS } = options
+  const { schema, createContext, transaction, idempotency, log, deadlineMs = DEADLINE_MS } = options
   const documents = createDocumentCache()
   const yoga = createYoga<object, Context>({
     schema,
@@ -96,12 +105,20 @@ export function createGraphql(options: GraphqlOptions) {
   })
 
   function readCall(request: HttpRequest, body: Body, most: number | undefined): Call {
-    const parameters = readParameters(request, body, most)
-    const { query, operationName } = parameters
+    const { query: sent, hash, operationName, variables } = readParameters(request, body, most)
+    const query = sent ?? documents.getPersisted(hash as string)
+    if (query === undefined) throw new PersistedQueryNotFound()
     if (most !== undefined && !isShort(query)) throw unavailable()
     const maxTokens = most === undefined ? undefined : MAX_FREE_TOKENS
     const document = documents.get(query) ?? new KnownDocument(schema, query, maxTokens)
-    return { request, body, parameters, document, operation: document.operation(operationName) }
+    return {
+      request,
+      body,
+      parameters: { query, operationName, variables },
+      hash,
+      document,
+      operation: document.operation(operationName),
+    }
   }
 
   /**
@@ -113,7 +130,7 @@ export function createGraphql(options: GraphqlOptions) {
     let operationName: string | undefined
     try {
       const call = readCall(request, body, most)
-      const { document, operation, parameters } = call
+      const { document, operation, parameters, hash } = call
       operationName = operation.name
       trace.getActiveSpan()?.setAttribute('graphql.operation.type', operation.definition.operation)
       const { variables } = parameters
@@ -136,6 +153,7 @@ export function createGraphql(options: GraphqlOptions) {
           const { query } = parameters
           const isValid = inSpan('validate', () => document.errors.length === 0)
           if (isValid) documents.keep(query, document, isFree)
+          if (isValid && hash !== undefined) documents.persist(hash, query)
           return run(call, { caller, quota })
         },
       }
@@ -146,6 +164,14 @@ export function createGraphql(options: GraphqlOptions) {
 
   /** Errors of graphql-js have the status of its media type; all others that of the error. */
   function refuse(error: unknown, request: HttpRequest): Result {
+    const headers = { 'content-type': `${graphqlMediaType(request)}; charset=utf-8` }
+    // Apollo's clients read both of these with status 200 alone.
+    if (error instanceof PersistedQueryNotFound)
+      return { response: jsonResponse(JSON.stringify({ errors: [error] }), 200, headers) }
+    if (error instanceof SeveralOperations && error.count !== undefined) {
+      const errors = Array(error.count).fill({ errors: publicErrors([error], request) })
+      return { response: jsonResponse(JSON.stringify(errors), 200, headers), refusal: error.code }
+    }
     if (error instanceof GraphQLError && !(error instanceof ApiError)) return resultOf({ errors: [error] }, request)
     throw error
   }
@@ -168,13 +194,22 @@ export function createGraphql(options: GraphqlOptions) {
       throw new ApiError('method_not_allowed', 'A mutation must be sent by POST.', { allow: 'POST' })
     requireWriteAccess(admitted.caller)
     const key = readIdempotencyKey(request)
-    if (key === undefined || document.errors.length > 0) return resultOf(await execute(call, admitted), request)
+    const { isAtomic } = operation
+    if (document.errors.length > 0 || (key === undefined && !isAtomic))
+      return resultOf(await execute(call, admitted), request)
     const { fields } = operation.cost(parameters.variables)
-    if (fields !== 1)
+    if (fields !== 1 && !isAtomic)
       throw new ApiError(
         'invalid_request',
-        `With an Idempotency-Key, an operation must have exactly one mutation field; this one has ${fields}.`,
+        `With an Idempotency-Key, an operation must have exactly one mutation field or @atomic; this one has ${fields} fields.`,
       )
+    const perform = async (query: Query) => {
+      const { data, errors } = await execute(call, admitted, query)
+      const isRefused = errors !== undefined && (isAtomic || hasNoValue({ data }))
+      const executed = isAtomic && errors ? { data: null, errors: errors.slice(0, 1) } : { data, errors }
+      return { isRefused, ...resultOf(executed, request) }
+    }
+    if (key === undefined) return transaction(admitted.caller, (query) => undoing(query, perform))
     return idempotency.once(
       {
         request,
@@ -184,10 +219,7 @@ export function createGraphql(options: GraphqlOptions) {
         row: operation.row(parameters.variables),
       },
       key,
-      async (query) => {
-        const executed = await execute(call, admitted, query)
-        return { isRefused: executed.errors !== undefined && hasNoValue(executed), ...resultOf(executed, request) }
-      },
+      perform,
     )
   }
 

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { ApiError } from '../../schema/errors.js'
 import { Problems, shownName, unknownNames, wrongValue } from '../../schema/problems.js'
 import type { Values } from '../../schema/values.js'
@@ -7,12 +8,30 @@ import type { HttpRequest } from '../http/request.js'
 
 /** The parameters of a GraphQL request (GraphQL over HTTP, section 5). */
 export interface GraphqlParameters {
-  query: string
+  /** Undefined only if there is a hash, for a document that was sent before. */
+  query?: string
+  /** The SHA-256 of the document, if the client wants it to be kept, or has sent it before. */
+  hash?: string
   operationName?: string
   variables?: Values
 }
 
 const invalid = (message: string) => new ApiError('invalid_request', message)
+
+/** The operations that a batch of Apollo's link may have. A longer array is no such batch. */
+const MAX_TOGETHER = 100
+
+/** Several operations in one request, which is refused. Their client expects as many results. */
+export class SeveralOperations extends ApiError {
+  readonly count: number | undefined
+
+  constructor(operations: unknown[]) {
+    const rule = 'must be a JSON object such as {"query": "{ quota { plan } }"}'
+    super('invalid_request', `${wrongValue('The body', operations, rule)} Send the operations of a batch one by one.`)
+    const { length } = operations
+    this.count = length > 0 && length <= MAX_TOGETHER ? length : undefined
+  }
+}
 
 const isObject = (value: unknown): value is Values =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -38,11 +57,37 @@ function fromQuery(query: URLSearchParams) {
 
 const KNOWN = ['query', 'variables', 'operationName', 'extensions']
 
+/** What Apollo's clients send to name a document by its hash, and no other extension. */
+interface PersistedQuery {
+  version: number
+  sha256Hash: string
+}
+
+const persistedIn = ({ extensions }: Values) =>
+  (isObject(extensions) ? (extensions.persistedQuery ?? undefined) : undefined) as PersistedQuery | undefined
+
+function assertPersisted({ query }: Values, persisted: unknown, problems: Problems): void {
+  const name = 'extensions.persistedQuery'
+  if (!isObject(persisted)) {
+    problems.add(wrongValue(name, persisted, 'must be a JSON object'))
+    return
+  }
+  const { version, sha256Hash: hash } = persisted
+  if (version !== 1) problems.add(wrongValue(`${name}.version`, version, 'must be 1'))
+  if (typeof hash !== 'string' || !/^[\da-f]{64}$/.test(hash))
+    problems.add(wrongValue(`${name}.sha256Hash`, hash, 'must be a SHA-256 of 64 hexadecimal digits in lower case'))
+  else if (typeof query === 'string' && createHash('sha256').update(query).digest('hex') !== hash)
+    problems.add(wrongValue(`${name}.sha256Hash`, hash, 'must be the SHA-256 of query'))
+}
+
 /** @throws ApiError invalid_request (everything that is wrong with the parameters) */
 function assertParameters(parameters: Values): asserts parameters is Values & Pick<GraphqlParameters, 'query'> {
   const { query, operationName } = parameters
+  const persisted = persistedIn(parameters)
   const problems = new Problems()
   problems.collect(() => {
+    if (persisted !== undefined) assertPersisted(parameters, persisted, problems)
+    if (query == null && persisted !== undefined) return
     if (query === undefined) problems.add('query is missing; it must be a GraphQL document')
     else if (typeof query !== 'string') problems.add(wrongValue('query', query, 'must be a string'))
     if (operationName != null && typeof operationName !== 'string')
@@ -81,14 +126,14 @@ function parse(request: HttpRequest, body: Body, max: number): unknown {
  */
 export function readParameters(request: HttpRequest, body: Body, max = Number.POSITIVE_INFINITY): GraphqlParameters {
   const parameters = parse(request, body, max)
+  if (Array.isArray(parameters)) throw new SeveralOperations(parameters)
   if (!isObject(parameters))
-    throw invalid(
-      `${wrongValue('The body', parameters, 'must be a JSON object such as {"query": "{ quota { plan } }"}')}${Array.isArray(parameters) ? ' Send the operations of a batch one by one.' : ''}`,
-    )
+    throw invalid(wrongValue('The body', parameters, 'must be a JSON object such as {"query": "{ quota { plan } }"}'))
   assertParameters(parameters)
   const { query, operationName, variables } = parameters
   return {
-    query,
+    query: query ?? undefined,
+    hash: persistedIn(parameters)?.sha256Hash,
     operationName: (operationName as string | null) ?? undefined,
     variables: (variables as Values | null) ?? undefined,
   }

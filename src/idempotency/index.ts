@@ -11,7 +11,7 @@ import {
   type Query,
   sweepRegularly,
 } from '../database/index.js'
-import { createDeadline } from '../execute/request-deadline.js'
+import type { RequestTransaction } from '../execute/resolver-context.js'
 import type { Body } from '../http/body.js'
 import { errorResponse, toApiError } from '../http/errors.js'
 import type { HttpRequest } from '../http/request.js'
@@ -100,6 +100,13 @@ async function keep(query: Query, request: IdempotentRequest, response: HttpResp
   })
 }
 
+/** Undoes what a refused request has changed before it was refused. The transaction goes on. */
+export async function undoing(query: Query, perform: Perform): Promise<Performed> {
+  const performed = await perform(query)
+  if (performed.isRefused) await query('ROLLBACK AND CHAIN', [])
+  return performed
+}
+
 /**
  * The request's Idempotency-Key.
  *
@@ -119,7 +126,8 @@ export function readIdempotencyKey({ head: { rawHeaders, headers } }: HttpReques
 }
 
 export interface IdempotencyOptions {
-  database: Pick<Database, 'prisma' | 'transaction' | 'requestTimeoutMs'>
+  database: Pick<Database, 'prisma'>
+  transaction: RequestTransaction
   log: Logger
 }
 
@@ -128,8 +136,7 @@ export interface IdempotencyOptions {
  * response is kept in the transaction that performs the request, so that a crash cannot separate the two. The lock of the
  * key ends with the transaction or its connection, so a killed gateway blocks no other.
  */
-export function createIdempotency({ database, log }: IdempotencyOptions) {
-  const { prisma, requestTimeoutMs } = database
+export function createIdempotency({ database: { prisma }, transaction, log }: IdempotencyOptions) {
   return {
     /**
      * Calls `perform` with a transaction and keeps its response, or returns the response that is kept already.
@@ -154,20 +161,17 @@ export function createIdempotency({ database, log }: IdempotencyOptions) {
         const [found] = (await query(look, [key, callerId, row])) as unknown as [Found]
         const replayed = replay(found, fingerprint)
         if (replayed) return { response: replayed }
-        const { response, refusal, isRefused } = await perform(query).catch(refuse)
+        const { response, refusal, isRefused } = await undoing(query, (query) => perform(query).catch(refuse))
         // Only refusals that depend on the stored data are kept: repeating the others is safe.
         const isKept = !isRefused || (refusal && [404, 409, 422].includes(catalogue[refusal].status))
         if (!isKept) unkept = { response, refusal }
-        // A refused request changes nothing, whatever its resolvers have done before they refused it.
-        if (isRefused) await query('ROLLBACK AND CHAIN', [])
         if (isKept && found.isExpired) await query(FORGET, [callerId, key])
         if (isKept) await keep(query, { callerId, key, fingerprint }, response)
         return { response, refusal }
       }
 
       try {
-        const run = createDeadline(requestTimeoutMs - caller.waitedMs)
-        return await run(() => database.transaction(attempt))
+        return await transaction(caller, attempt)
       } catch (error) {
         if (unkept) return unkept
         throw error

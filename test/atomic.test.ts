@@ -1,0 +1,101 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { contents, resetStore } from './support/calls.js'
+import { type Gateway, openGateway } from './support/gateway.js'
+
+let gateway: Gateway
+beforeAll(async () => {
+  gateway = await openGateway()
+})
+afterAll(() => gateway.close())
+beforeEach(() => resetStore(gateway.prisma))
+
+const orderAndStock = (quantity: number, directive = '@atomic') => `mutation ${directive} {
+  createOrder(input: { petId: 2, quantity: 2 }) { quantity pet { inventory { quantity } } }
+  stock: updateInventory(petId: 2, input: { quantity: ${quantity} }) { quantity }
+}`
+
+describe('a mutation with @atomic', () => {
+  test('changes all or, because of its first error, nothing; without it each field stands for itself', async () => {
+    const before = await contents(gateway.prisma)
+    const refused = await gateway.graphql(orderAndStock(-1))
+    expect([refused.status, refused.body.data, refused.body.errors]).toEqual([
+      200,
+      null,
+      [expect.objectContaining({ path: ['stock'], extensions: { code: 'invalid_request', status: 400 } })],
+    ])
+    expect(await contents(gateway.prisma)).toEqual(before)
+
+    const { body } = await gateway.graphql(orderAndStock(5))
+    expect(body).toEqual({
+      data: { createOrder: { quantity: 2, pet: { inventory: { quantity: 7 } } }, stock: { quantity: 5 } },
+    })
+
+    const apart = await gateway.graphql(orderAndStock(-1, ''))
+    expect([apart.body.data.createOrder.quantity, apart.body.data.stock]).toEqual([2, null])
+  })
+
+  test('reads its own changes, and shows what an error of the database has refused', async () => {
+    const query = `mutation @atomic {
+      createPet(input: { name: "Rex", categoryId: 1 }) { id category { pets { name } } }
+      deleteCategory(categoryId: 1) { id }
+      updatePet(petId: 1, input: { name: "Tim" }) { name }
+    }`
+    const before = await contents(gateway.prisma)
+    const { body } = await gateway.graphql(query)
+    expect([body.data, body.errors]).toEqual([
+      null,
+      [expect.objectContaining({ path: ['deleteCategory'], extensions: { code: 'conflict', status: 409 } })],
+    ])
+    expect(await contents(gateway.prisma)).toEqual(before)
+  })
+
+  test('includes conditions: a stale ifMatch undoes the rest', async () => {
+    const before = await contents(gateway.prisma)
+    const { body } = await gateway.graphql(`mutation @atomic {
+      createCategory(input: { name: "Fish" }) { id }
+      updatePet(petId: 1, input: { name: "Tim" }, ifMatch: "\\"stale\\"") { name }
+    }`)
+    expect([body.data, body.errors[0].extensions.code]).toEqual([null, 'precondition_failed'])
+    expect(await contents(gateway.prisma)).toEqual(before)
+  })
+
+  test('takes an Idempotency-Key with any number of fields, and is replayed as a whole', async () => {
+    const send = (quantity: number, key: string) =>
+      gateway.graphql(orderAndStock(quantity), {}, { headers: { 'idempotency-key': key } })
+    const before = (await gateway.get('/store/orders')).body.length
+    const [first, again] = [await send(3, 'a'), await send(3, 'a')]
+    expect([again.body, again.headers.get('idempotency-replayed')]).toEqual([first.body, 'true'])
+    expect(first.body.data.stock).toEqual({ quantity: 3 })
+    // What is wrong with its values is judged each time.
+    const refused = await send(-1, 'b')
+    expect([refused.body.data, (await send(-1, 'b')).headers.get('idempotency-replayed')]).toEqual([null, null])
+    expect((await gateway.get('/store/orders')).body).toHaveLength(before + 1)
+  })
+
+  test('costs what the document costs', async () => {
+    const { key } = await gateway.createKey()
+    const { headers } = await gateway.graphql(orderAndStock(1), {}, { key })
+    expect(headers.get('x-ratelimit-cost')).toBe('2')
+  })
+
+  test('of many that change the same rows in another order, each succeeds or changes nothing', async () => {
+    const stock = (first: number, second: number, quantity: number) => `mutation @atomic {
+      a: updateInventory(petId: ${first}, input: { quantity: ${quantity} }) { quantity }
+      b: updateInventory(petId: ${second}, input: { quantity: ${quantity} }) { quantity }
+    }`
+    const answers = await Promise.all(
+      Array.from({ length: 12 }, (_, i) => gateway.graphql(i % 2 ? stock(1, 2, i) : stock(2, 1, i))),
+    )
+    const done = answers.filter(({ body }) => !body.errors)
+    expect(done.length).toBeGreaterThan(0)
+    for (const { body } of answers)
+      expect(body.data === null || body.data.a.quantity === body.data.b.quantity).toBe(true)
+    const [one, two] = (await gateway.get('/inventory?limit=2')).body
+    expect(one.quantity).toBe(two.quantity)
+  })
+
+  test('is nothing for a query, nor twice', async () => {
+    expect((await gateway.graphql('query @atomic { quota { plan } }')).body.errors[0].message).toMatch(/atomic/)
+    expect((await gateway.graphql(orderAndStock(1, '@atomic @atomic'))).body.errors[0].message).toMatch(/atomic/)
+  })
+})

@@ -1,0 +1,106 @@
+import { createHash } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { resetStore } from './support/calls.js'
+import { type Call, type Gateway, openGateway } from './support/gateway.js'
+
+// Apollo's automatic persisted queries, and what its batch link gets.
+
+let gateway: Gateway
+beforeAll(async () => {
+  gateway = await openGateway()
+  await resetStore(gateway.prisma)
+})
+afterAll(() => gateway.close())
+
+const hashOf = (query: string) => createHash('sha256').update(query).digest('hex')
+const persisted = (sha256Hash: unknown, version: unknown = 1) => ({
+  extensions: { persistedQuery: { version, sha256Hash } },
+})
+const post = (body: object, call: Call = {}) => gateway.post('/graphql', body, call)
+const unknown = { errors: [{ message: 'PersistedQueryNotFound', extensions: { code: 'PERSISTED_QUERY_NOT_FOUND' } }] }
+
+describe('a document that is sent by its hash', () => {
+  test('is unknown until it was sent with its hash; then any key may send the hash alone, by POST and GET', async () => {
+    const query = 'query ($id: Int64!) { pet(petId: $id) { name } }'
+    const hash = hashOf(query)
+    const first = await post({ ...persisted(hash), variables: { id: 1 } })
+    expect([first.status, first.body]).toEqual([200, unknown])
+    const data = { pet: { name: 'Tom' } }
+    expect((await post({ query, ...persisted(hash), variables: { id: 1 } })).body).toEqual({ data })
+    const { key } = await gateway.createKey()
+    expect((await post({ ...persisted(hash), variables: { id: 1 } }, { key })).body).toEqual({ data })
+    const search = new URLSearchParams({
+      variables: '{"id":1}',
+      extensions: JSON.stringify(persisted(hash).extensions),
+    })
+    expect((await gateway.get(`/graphql?${search}`, { headers: { accept: 'application/json' } })).body).toEqual({
+      data,
+    })
+  })
+
+  test('costs, and is refused, as if its text were sent', async () => {
+    const query = '{ pets(limit: 100) { id orders(limit: 9) { id } } }'
+    const { key } = await gateway.createKey()
+    const cost = async (body: object) => (await post(body, { key })).headers.get('x-ratelimit-cost')
+    expect(await cost(persisted(hashOf(query)))).toBe('1')
+    expect(await cost({ query, ...persisted(hashOf(query)) })).toBe('10')
+    expect(await cost(persisted(hashOf(query)))).toBe('10')
+    const dear = '{ pets(limit: 100) { orders(limit: 100) { pet { id } } } }'
+    expect((await post({ query: dear, ...persisted(hashOf(dear)) }, { key })).status).toBe(400)
+  })
+
+  test('is kept only if it is valid', async () => {
+    const query = '{ dogs { id } }'
+    expect((await post({ query, ...persisted(hashOf(query)) })).body.errors[0].message).toMatch(/dogs/)
+    expect((await post(persisted(hashOf(query)))).body).toEqual(unknown)
+  })
+
+  test.each([
+    [
+      'another hash',
+      { query: '{ quota { plan } }', ...persisted(hashOf('x')) },
+      /sha256Hash is ".*; it must be the SHA-256 of query/,
+    ],
+    ['no hash', persisted(undefined), /sha256Hash is .*; it must be a SHA-256/],
+    ['a hash in upper case', persisted('A'.repeat(64)), /it must be a SHA-256/],
+    ['another version', persisted(hashOf('x'), 2), /version is 2; it must be 1/],
+    ['no object', { extensions: { persistedQuery: true } }, /persistedQuery is true; it must be a JSON object/],
+  ])('is refused with %s', async (_, body, message) => {
+    const { status, body: answer } = await post(body)
+    expect([status, answer.errors[0].message]).toEqual([400, expect.stringMatching(message)])
+  })
+
+  test('with a key that is used up is refused, known or not; the quota stays free', async () => {
+    const free = '{ quota { plan } }'
+    await post({ query: free, ...persisted(hashOf(free)) })
+    const { key } = await gateway.createKey({ plan: 'Enterprise', minuteLimit: 1, dayLimit: 1 })
+    await gateway.get('/pets', { key })
+    expect((await post(persisted(hashOf('unknown')), { key })).status).toBe(429)
+    expect((await post(persisted(hashOf(free)), { key })).body).toEqual({ data: { quota: { plan: 'Enterprise' } } })
+  })
+
+  test('does not drop others of thousands, nor keep all of a flood', async () => {
+    const before = process.memoryUsage().rss
+    for (let i = 0; i < 600; i++) {
+      const query = `{ pet(petId: 1) { id } } #${String(i).padEnd(60_000, ' ')}`
+      expect((await post({ query, ...persisted(hashOf(query)) })).status).toBe(200)
+    }
+    const first = `{ pet(petId: 1) { id } } #${'0'.padEnd(60_000, ' ')}`
+    expect((await post(persisted(hashOf(first)))).body).toEqual(unknown)
+    expect(process.memoryUsage().rss - before).toBeLessThan(500_000_000)
+  })
+})
+
+test('a batch of operations gets as many errors, which say what to do', async () => {
+  const operations = Array.from({ length: 3 }, () => ({ query: '{ quota { plan } }' }))
+  const { status, body } = await post(operations)
+  expect(status).toBe(200)
+  expect(body).toHaveLength(3)
+  for (const { errors } of body)
+    expect(errors[0]).toMatchObject({
+      message: expect.stringContaining('Send the operations of a batch one by one.'),
+      extensions: { code: 'invalid_request', status: 400 },
+    })
+  expect((await post(Array(101).fill(operations[0]))).status).toBe(400)
+  expect((await post([])).status).toBe(400)
+})
