@@ -2,7 +2,18 @@ import type PrismaTypes from '../prisma/generated/pothos.js'
 import type { Plan } from './plans.js'
 
 /** `reset` is in Unix seconds. */
-export type Quota = { plan: Plan } & Record<'minute' | 'day', { limit: number; remaining: number; reset: number }>
+export type Quota = { plan: Plan; key: Row<'ApiKey'> } & Record<
+  'minute' | 'day',
+  { limit: number; remaining: number; reset: number }
+>
+
+/** What a key has used on a day: 2026-12-24. */
+export interface UsageOfDay {
+  date: string
+  requests: number
+  refused: number
+  cost: number
+}
 
 export type Model = keyof PrismaTypes & string
 
@@ -92,6 +103,8 @@ export interface Context {
   transaction<T>(work: (inside: Pick<Context, 'reads' | 'writes'>) => Promise<T>): Promise<T>
   /** The quota of the calling key, after this request. */
   quota(): Promise<Quota>
+  /** What the calling key has used on each of the last days, today first. */
+  usage(days: number): Promise<UsageOfDay[]>
   /** If a list has another page: the parameters that lead to it, and those that do not (undefined). REST sends a Link. */
   next?: Record<string, string | undefined>
   /** The total of a list, if REST asked for it and it is known. */

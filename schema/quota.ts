@@ -1,6 +1,7 @@
 import { builder } from './builder.js'
-import type { Quota as QuotaShape } from './context.js'
+import type { Quota as QuotaShape, UsageOfDay } from './context.js'
 import { plans } from './plans.js'
+import { DEFAULT_USAGE_DAYS, MAX_USAGE_DAYS, usageDays } from './validation.js'
 
 /** The moment that every example shows: one request after the windows of a Free key began. Epoch milliseconds. */
 export const EXAMPLE_TIME = Date.UTC(2026, 10, 21, 12)
@@ -38,8 +39,58 @@ const QuotaWindow = builder.objectRef<QuotaShape['minute']>('QuotaWindow').imple
   }),
 })
 
+const Access = builder.enumType('Access', {
+  description: 'What a key may do.',
+  values: {
+    write: { description: 'Read and change data.' },
+    read: { description: 'Only read.' },
+  } as const,
+})
+
+const Key = builder.objectRef<QuotaShape['key']>('Key').implement({
+  description: 'The calling key, without its secret.',
+  fields: (t) => ({
+    name: t.exposeString('name', { description: 'Whose key it is.', example: 'My shop' }),
+    prefix: t.exposeString('prefix', {
+      description: 'How it begins, to tell keys apart.',
+      example: 'petstore_3f9a12c4',
+    }),
+    access: t.expose('access', { type: Access, description: 'What it may do.' }),
+    createdAt: t.expose('createdAt', {
+      type: 'DateTime',
+      description: 'When it was created.',
+      example: '2026-11-21T12:00:00.000Z',
+    }),
+    expiresAt: t.expose('expiresAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'From when on it cannot be used.',
+      example: '2027-11-21T12:00:00.000Z',
+    }),
+    bannedUntil: t.expose('bannedUntil', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'Until when it is banned.',
+      example: '2026-11-21T12:05:00.000Z',
+    }),
+  }),
+})
+
+const Usage = builder.objectRef<UsageOfDay>('UsageOfDay').implement({
+  description: 'What a key has used on a day.',
+  fields: (t) => ({
+    date: t.exposeString('date', { description: 'The day, in UTC.', example: '2026-11-21' }),
+    requests: t.exposeInt('requests', { description: 'Answered requests.', example: 120 }),
+    refused: t.exposeInt('refused', {
+      description: 'Those of them that were refused, for whatever reason.',
+      example: 2,
+    }),
+    cost: t.exposeInt('cost', { description: 'What they took from the quota.', example: 131 }),
+  }),
+})
+
 const Quota = builder.objectRef<QuotaShape>('Quota').implement({
-  description: 'The plan of the calling key, and the requests left in each window.',
+  description: 'The plan of the calling key, the requests left in each window, and the key itself.',
   fields: (t) => ({
     plan: t.expose('plan', { type: Plan, description: "The key's plan." }),
     minute: t.expose('minute', { type: QuotaWindow, description: 'The window of a minute.' }),
@@ -48,6 +99,7 @@ const Quota = builder.objectRef<QuotaShape>('Quota').implement({
       description: 'The window of a day.',
       example: { limit: day.limit, remaining: day.remaining, reset: day.resetAt / 1000 },
     }),
+    key: t.expose('key', { type: Key, description: 'The calling key, without its secret.' }),
   }),
 })
 
@@ -58,5 +110,19 @@ builder.queryFields((t) => ({
       'The plan of the calling key, and the requests left in each window. It is free, at most 600 times a minute, and also works for a limited or banned key.',
     rest: { method: 'GET', path: '/quota', tag: 'Store', summary: 'Get your quota', cost: 0 },
     resolve: (_root, _args, { quota }) => quota(),
+  }),
+  usage: t.field({
+    type: [Usage],
+    description: 'What the calling key has used on each of the last days, today first. It is at most a minute old.',
+    rest: { method: 'GET', path: '/quota/usage', tag: 'Store', summary: 'Get your usage' },
+    args: {
+      days: t.arg.int({
+        validate: usageDays,
+        defaultValue: DEFAULT_USAGE_DAYS,
+        description: `How many days, 1 to ${MAX_USAGE_DAYS}.`,
+        example: 7,
+      }),
+    },
+    resolve: (_root, { days }, { usage }) => usage(days ?? DEFAULT_USAGE_DAYS),
   }),
 }))

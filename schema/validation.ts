@@ -55,6 +55,10 @@ export const ids = z
   .meta({ minItems: 1 })
   .max(MAX_LIMIT, `must name at most ${MAX_LIMIT} ids`)
 
+export const MAX_USAGE_DAYS = 90
+export const DEFAULT_USAGE_DAYS = 30
+export const usageDays = whole(1, MAX_USAGE_DAYS)
+
 export const MAX_BATCH = 100
 
 /** The items of a batch. Those that change something name it by `key`, each another one. */

@@ -116,6 +116,7 @@ const numbers = (least: number, most: number): Bounds => ({
 // The bounds of the contract. The tests fail for a number or text without a line here.
 const bounds: Record<string, Bounds> = {
   limit: numbers(1, 100),
+  days: numbers(1, 90),
   'NewOrder.quantity': numbers(1, MAX_INT),
   'OrderUpdate.quantity': numbers(1, MAX_INT),
   'InventoryUpdate.quantity': numbers(0, MAX_INT),
@@ -402,6 +403,12 @@ describe.each(bodyTargets)('the body of $title', ({ method, path, good }) => {
     ['not UTF-8', Buffer.from(good.replace('text', 't\xe9xt'), 'latin1').fill(0xff, 2, 3)],
     ['UTF-16', Buffer.from(good, 'utf16le')],
   ])('returns 400: %s', async (label, body) => {
+    // Apollo's link sends several operations, and expects as many answers.
+    if (path === '/graphql' && /^(an array of bodies|nested deeply)$/.test(label)) {
+      const { body: answers } = await call(body)
+      expect(answers).toEqual([{ errors: [expect.objectContaining({ message: expect.stringContaining('body') })] }])
+      return
+    }
     // What is wrong in a batch is an item.
     const isInItem = good.startsWith('[') && /^(an array of bodies|nested deeply)$/.test(label)
     expectRefusal(await call(body), label, isInItem ? ['[0]'] : ['body'])

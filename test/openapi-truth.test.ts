@@ -227,10 +227,13 @@ describe.each(described.map((about) => [about.name, about] as const))('the examp
     // A created row has a new id, and windows end at another time.
     const assigned = status === 201 ? 'id' : 'reset'
     if (list) expect(body.length).toBeGreaterThan(0)
-    else expect(typed(assigned, body)).toEqual(typed(assigned, expected))
+    else
+      expect(typed(assigned, { ...body, key: undefined })).toEqual(
+        typed(assigned, { ...(expected as object), key: undefined }),
+      )
   })
 
-  if (list)
+  if (list && !free.has(name) && name !== 'listUsage')
     test('are in the sample data', async () => {
       const { body } = await send(about, {})
       for (const { value } of answers) expect(body).toEqual(expect.arrayContaining(value as unknown[]))

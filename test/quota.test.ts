@@ -111,6 +111,7 @@ describe.each([
     const soon = Date.now() / 1000
     expect(fresh.body).toEqual({
       plan: 'Enterprise',
+      key: expect.objectContaining({ name: 'test', access: 'write' }),
       minute: { limit: 1, remaining: 1, reset: expect.closeTo(soon + 60, -1) },
       day: { limit: 9, remaining: 9, reset: expect.closeTo(soon + 86_400, -1) },
     })
@@ -126,7 +127,7 @@ describe.each([
     ]
     expect([rest.status, rest.headers.get('retry-after')]).toEqual([200, null])
     expect(rest.body).toMatchObject({ minute: { remaining: 0 }, day: { remaining: 8 } })
-    expect(graphql.body.data.quota).toEqual(rest.body)
+    expect({ ...graphql.body.data.quota, key: rest.body.key }).toEqual(rest.body)
     expect(rest.headers.get('x-ratelimit-reset')).toBe(String(rest.body.minute.reset))
   })
 

@@ -1,4 +1,6 @@
 import { Prisma, type PrismaClient } from '../../prisma/generated/client/client.js'
+import type { UsageOfDay } from '../../schema/context.js'
+import { MAX_INT } from '../../schema/validation.js'
 import { sweepRegularly } from '../database/index.js'
 import type { Logger } from '../log.js'
 import type { Caller } from './caller.js'
@@ -94,7 +96,7 @@ export class KeyUsage {
   /** Adds to what other gateways have written. Keys that are deleted are left out. */
   async #insert(rows: [number, Figures][]): Promise<void> {
     const batch = rows.map(([row, figures]) => {
-      const day = new Date(Math.floor(row / IDS) * DAY_MS).toISOString().slice(0, 10)
+      const day = dateOf(Math.floor(row / IDS))
       return { keyId: row % IDS, day, ...figures }
     })
     await this.#prisma.$executeRaw`
@@ -116,4 +118,21 @@ export class KeyUsage {
     this.#stopSweeping()
     await this.flush()
   }
+}
+
+const dateOf = (day: number) => new Date(day * DAY_MS).toISOString().slice(0, 10)
+
+/** What a key has used on each of the last days, today first. */
+export async function readUsage(prisma: PrismaClient, { key }: Caller, days: number): Promise<UsageOfDay[]> {
+  const today = Math.floor(Date.now() / DAY_MS)
+  const since = new Date((today - days + 1) * DAY_MS)
+  const rows = await prisma.apiKeyUsage.findMany({ where: { keyId: key.id, day: { gte: since } } })
+  const used = new Map(rows.map((row) => [row.day.toISOString().slice(0, 10), row]))
+  return Array.from({ length: days }, (_, i) => {
+    const date = dateOf(today - i)
+    const { requests = 0, refusals = 0, cost = 0 } = used.get(date) ?? {}
+    // An Int of GraphQL ends there.
+    const figure = (value: bigint | number) => Math.min(Number(value), MAX_INT)
+    return { date, requests: figure(requests), refused: figure(refusals), cost: figure(cost) }
+  })
 }

@@ -1,6 +1,6 @@
 import { initContextCache } from '@pothos/core'
 import type { Context, Reads, Writes } from '../../schema/context.js'
-import { type Caller, type QuotaDecision, readQuota } from '../auth/index.js'
+import { type Caller, type QuotaDecision, readQuota, readUsage } from '../auth/index.js'
 import type { Database, Query } from '../database/index.js'
 import { createReads } from './reads.js'
 import { createDeadline } from './request-deadline.js'
@@ -27,12 +27,13 @@ export function createAccess(database: Pick<Database, 'prisma' | 'query' | 'tran
   const { reads, writes } = accessBy(database.query)
 
   const createContext: CreateResolverContext = (caller, deciding, query) => {
+    const usage = (days: number) => readUsage(database.prisma, caller, days)
     const quota = async () => readQuota(caller, (await deciding).decision)
     if (query) {
       // A transaction has a deadline of its own.
       const inside = accessBy(query)
       const transaction: Context['transaction'] = (work) => work(inside)
-      return Object.assign(initContextCache(), { ...inside, transaction, quota })
+      return Object.assign(initContextCache(), { ...inside, transaction, quota, usage })
     }
     const run = createDeadline(database.requestTimeoutMs - caller.waitedMs)
     const transaction: Context['transaction'] = (work) =>
@@ -52,7 +53,13 @@ export function createAccess(database: Pick<Database, 'prisma' | 'query' | 'tran
       updateMany: (...args) => run(() => writes.updateMany(...args)),
       delete: (...args) => run(() => writes.delete(...args)),
     }
-    return Object.assign(initContextCache(), { reads: ownReads, writes: ownWrites, transaction, quota })
+    return Object.assign(initContextCache(), {
+      reads: ownReads,
+      writes: ownWrites,
+      transaction,
+      quota,
+      usage: (days: number) => run(() => usage(days)),
+    })
   }
 
   const transaction: RequestTransaction = (caller, work) =>

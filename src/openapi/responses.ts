@@ -91,7 +91,7 @@ function success(operation: Operation, baseUrl: string): ResponseObject {
   const example = sample(field.type) as Record<string, unknown>
   const headers = headerRefs(...(hasEtag ? ['ETag'] : []), ...countHeaders(operation))
   if (rest.location) headers.Location = locationHeader(rest.location, baseUrl, example)
-  const isPage = list && operation.type === 'Query'
+  const isPage = operation.field.args.some(({ name }) => name === 'limit')
   if (isPage) headers.Link = nextPageHeader(rest.path, baseUrl)
   const created = rest.status === 201 ? 'created ' : ''
   const description = isPage

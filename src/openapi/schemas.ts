@@ -50,6 +50,13 @@ const optionalFields: Record<string, string[]> = {
 /** Bounds of the fields of results that no input sets. */
 const ownBounds: Record<string, Schema> = {
   'Order.shipDate': { minLength: 24, maxLength: 24 },
+  'UsageOfDay.date': { pattern: '^\\d{4}-\\d{2}-\\d{2}$', minLength: 10, maxLength: 10 },
+  'UsageOfDay.requests': { minimum: 0, maximum: MAX_INT },
+  'UsageOfDay.refused': { minimum: 0, maximum: MAX_INT },
+  'UsageOfDay.cost': { minimum: 0, maximum: MAX_INT },
+  // Whatever an administrator has written.
+  'Key.name': { pattern: '^[\\s\\S]*$', maxLength: 10_000 },
+  'Key.prefix': { pattern: '^petstore_[\\da-f]{8}$', minLength: 17, maxLength: 17 },
   'QuotaWindow.limit': { minimum: 1, maximum: MAX_INT },
   'QuotaWindow.remaining': { minimum: 0, maximum: MAX_INT },
 }

@@ -1,0 +1,94 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Gateway, openGateway } from './support/gateway.js'
+
+// What the owner of a key sees of it.
+
+let gateway: Gateway
+beforeAll(async () => {
+  gateway = await openGateway()
+})
+afterAll(() => gateway.close())
+
+const DAY_MS = 86_400_000
+const daysAgo = (days: number) => new Date(Math.floor(Date.now() / DAY_MS - days) * DAY_MS)
+const dateOf = (day: Date) => day.toISOString().slice(0, 10)
+
+describe('GET /quota', () => {
+  test('says what the key is, and nothing of its secret', async () => {
+    const expiresAt = new Date(Date.now() + DAY_MS)
+    const { key, row } = await gateway.createKey({ name: 'Shop', access: 'read', expiresAt })
+    const { body, text } = await gateway.get('/quota', { key })
+    expect(body.key).toEqual({
+      name: 'Shop',
+      prefix: row.prefix,
+      access: 'read',
+      createdAt: row.createdAt.toISOString(),
+      expiresAt: expiresAt.toISOString(),
+    })
+    expect(text).not.toContain(row.hash)
+    expect(text).not.toContain(key)
+    const query = '{ quota { key { name prefix access expiresAt bannedUntil } } }'
+    const { data } = (await gateway.graphql(query, {}, { key })).body
+    const { createdAt: _, ...shown } = body.key
+    expect(data.quota.key).toEqual({ ...shown, bannedUntil: null })
+  })
+
+  test('shows a ban to the banned key; one that has ended is none', async () => {
+    const bannedUntil = new Date(Date.now() + DAY_MS)
+    const banned = await gateway.createKey({ bannedUntil })
+    const { status, body } = await gateway.get('/quota', { key: banned.key })
+    expect([status, body.key.bannedUntil]).toEqual([200, bannedUntil.toISOString()])
+    const past = await gateway.createKey({ bannedUntil: new Date(Date.now() - 1_000) })
+    expect((await gateway.get('/quota', { key: past.key })).body.key.bannedUntil).toBeUndefined()
+  })
+})
+
+describe('GET /quota/usage', () => {
+  const none = { requests: 0, refused: 0, cost: 0 }
+
+  test('has an entry for each day, today first, of the key alone', async () => {
+    const { key, row } = await gateway.createKey()
+    const other = await gateway.createKey()
+    const used = (keyId: number, days: number, requests: number) => ({
+      keyId,
+      name: 'test',
+      day: daysAgo(days),
+      requests,
+      refusals: 1,
+      cost: 2 * requests,
+    })
+    await gateway.prisma.apiKeyUsage.createMany({
+      data: [used(row.id, 1, 7), used(row.id, 29, 5), used(row.id, 30, 3), used(other.row.id, 2, 9)],
+    })
+    const { status, body, headers } = await gateway.get('/quota/usage', { key })
+    expect([status, body.length, headers.get('x-ratelimit-cost')]).toEqual([200, 30, '1'])
+    expect(body.map(({ date }: { date: string }) => date)).toEqual(
+      Array.from({ length: 30 }, (_, i) => dateOf(daysAgo(i))),
+    )
+    expect(body[1]).toEqual({ date: dateOf(daysAgo(1)), requests: 7, refused: 1, cost: 14 })
+    expect(body[29]).toEqual({ date: dateOf(daysAgo(29)), requests: 5, refused: 1, cost: 10 })
+    expect(body[2]).toEqual({ date: dateOf(daysAgo(2)), ...none })
+    expect((await gateway.get('/quota/usage?days=90', { key })).body[30].requests).toBe(3)
+    const { data } = (await gateway.graphql('{ usage(days: 2) { requests } }', {}, { key })).body
+    expect(data.usage).toEqual([{ requests: 0 }, { requests: 7 }])
+  })
+
+  test('shows figures beyond an Int as the greatest one', async () => {
+    const { key, row } = await gateway.createKey()
+    const data = { keyId: row.id, name: 'test', day: daysAgo(0), requests: 2n ** 40n, refusals: 0, cost: 2n ** 40n }
+    await gateway.prisma.apiKeyUsage.create({ data })
+    const { body } = await gateway.get('/quota/usage?days=1', { key })
+    expect(body).toEqual([{ date: dateOf(daysAgo(0)), requests: 2_147_483_647, refused: 0, cost: 2_147_483_647 }])
+  })
+
+  test.each(['0', '91', 'x', ''])('refuses days=%s', async (days) => {
+    expect((await gateway.get(`/quota/usage?days=${days}`)).status).toBe(400)
+  })
+
+  test('shows nothing without a valid key', async () => {
+    for (const key of [null, 'petstore_00000000'])
+      expect((await gateway.get('/quota/usage', { key })).body.code).toBe('unauthorized')
+    const revoked = await gateway.createKey({ revokedAt: new Date() })
+    expect((await gateway.get('/quota/usage', { key: revoked.key })).body.code).toBe('unauthorized')
+  })
+})
