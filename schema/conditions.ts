@@ -57,28 +57,19 @@ function serialize(type: GraphQLOutputType, value: unknown): unknown {
   return (bare as GraphQLLeafType).serialize(value)
 }
 
-const isPromise = (value: unknown): value is Promise<unknown> => value instanceof Promise
-
 /** The tags of rows that were read, each computed once. */
-const tags = new WeakMap<Row, string | Promise<string>>()
+const tags = new WeakMap<Row, string>()
 
-/** The tag of a row: that of its REST representation. A promise only if something of the representation is one. */
+/** The tag of a row: that of its REST representation, whose fields do not wait for anything. */
 function etagOf(builder: Builder, row: Row, type: GraphQLObjectType, context: object, info: GraphQLResolveInfo) {
   const known = tags.get(row)
   if (known !== undefined) return known
-  const fields = restFields(builder, type)
-  const values = fields.map(({ name, resolve }) =>
-    resolve ? resolve(row, {}, context, { ...info, fieldName: name }) : row[name],
-  )
-  const tagOf = (values: unknown[]) => {
-    const representation: Row = {}
-    for (const [i, { name, type }] of fields.entries()) {
-      const value = values[i]
-      if (value !== null && value !== undefined) representation[name] = serialize(type, value)
-    }
-    return createEtag(JSON.stringify(representation))
+  const representation: Row = {}
+  for (const { name, type: ofField, resolve } of restFields(builder, type)) {
+    const value = resolve ? resolve(row, {}, context, { ...info, fieldName: name }) : row[name]
+    if (value !== null && value !== undefined) representation[name] = serialize(ofField, value)
   }
-  const tag = values.some(isPromise) ? Promise.all(values).then(tagOf) : tagOf(values)
+  const tag = createEtag(JSON.stringify(representation))
   tags.set(row, tag)
   return tag
 }
@@ -141,7 +132,7 @@ export function ifMatching(builder: Builder, config: FieldConfig, resolve: Condi
     if (!ifMatch) return resolve(root, args, context, info)
     const assertMatch = async (row: object | null) => {
       const type = getNamedType(info.returnType) as GraphQLObjectType
-      if (!row || !matchesStrongly(ifMatch, await etagOf(builder, row as Row, type, context, info)))
+      if (!row || !matchesStrongly(ifMatch, etagOf(builder, row as Row, type, context, info)))
         throw new ApiError('precondition_failed')
     }
     const { reads, transaction } = context

@@ -1,7 +1,7 @@
 import { Prisma, type PrismaClient } from '../../prisma/generated/client/client.js'
 import type { UsageOfDay } from '../../schema/context.js'
 import { MAX_INT } from '../../schema/validation.js'
-import { sweepRegularly } from '../database/index.js'
+import { type Query, sweepRegularly } from '../database/index.js'
 import type { Logger } from '../log.js'
 import type { Caller } from './caller.js'
 
@@ -120,19 +120,19 @@ export class KeyUsage {
   }
 }
 
+/** Figures end where an Int of GraphQL does. */
+const USED = `SELECT day::text AS date, least(requests, $3)::integer AS requests, least(refusals, $3)::integer AS refused,
+  least(cost, $3)::integer AS cost FROM "public"."ApiKeyUsage" WHERE "keyId" = $1 AND day >= $2::date`
+
 const dateOf = (day: number) => new Date(day * DAY_MS).toISOString().slice(0, 10)
 
 /** What a key has used on each of the last days, today first. */
-export async function readUsage(prisma: PrismaClient, { key }: Caller, days: number): Promise<UsageOfDay[]> {
+export async function readUsage(query: Query, { key }: Caller, days: number): Promise<UsageOfDay[]> {
   const today = Math.floor(Date.now() / DAY_MS)
-  const since = new Date((today - days + 1) * DAY_MS)
-  const rows = await prisma.apiKeyUsage.findMany({ where: { keyId: key.id, day: { gte: since } } })
-  const used = new Map(rows.map((row) => [row.day.toISOString().slice(0, 10), row]))
+  const rows = await query(USED, [key.id, dateOf(today - days + 1), MAX_INT])
+  const used = new Map(rows.map((row) => [row.date, row as unknown as UsageOfDay]))
   return Array.from({ length: days }, (_, i) => {
     const date = dateOf(today - i)
-    const { requests = 0, refusals = 0, cost = 0 } = used.get(date) ?? {}
-    // An Int of GraphQL ends there.
-    const figure = (value: bigint | number) => Math.min(Number(value), MAX_INT)
-    return { date, requests: figure(requests), refused: figure(refusals), cost: figure(cost) }
+    return used.get(date) ?? { date, requests: 0, refused: 0, cost: 0 }
   })
 }

@@ -27,7 +27,7 @@ export function createAccess(database: Pick<Database, 'prisma' | 'query' | 'tran
   const { reads, writes } = accessBy(database.query)
 
   const createContext: CreateResolverContext = (caller, deciding, query) => {
-    const usage = (days: number) => readUsage(database.prisma, caller, days)
+    const usage = (days: number) => readUsage(database.query, caller, days)
     const quota = async () => readQuota(caller, (await deciding).decision)
     if (query) {
       // A transaction has a deadline of its own.

@@ -1,5 +1,5 @@
 import { GraphQLError } from 'graphql'
-import { ApiError, deletedMeanwhile, InvalidValue } from '../../schema/errors.js'
+import { ApiError, InvalidValue } from '../../schema/errors.js'
 import type { Logger } from '../log.js'
 import { namesType } from './negotiation.js'
 import type { HttpRequest } from './request.js'
@@ -10,17 +10,10 @@ const RETRY_UNAVAILABLE = '5'
 
 export const unavailable = () => new ApiError('unavailable', undefined, { 'retry-after': RETRY_UNAVAILABLE })
 
-const away = new Set([
-  // Prisma: cannot reach, timed out, refused, closed, no connection or transaction in time, rolled back by a conflict.
-  ...['P1001', 'P1002', 'P1003', 'P1008', 'P1011', 'P1017', 'P2024', 'P2028', 'P2034', 'P2037'],
-  // The same as Prisma's adapter reports it.
-  ...['DatabaseNotReachable', 'ConnectionClosed', 'SocketTimeout', 'TooManyConnections'],
-  // Node's sockets.
-  ...['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'],
-])
-// PostgreSQL: connection, resources, operator, system; a conflict, a lock, a server that only reads, a statement that
-// another server has prepared.
-const awayState = /^(?:(?:08|53|57|58)\w{3}|40001|40P01|55P03|25006|26000)$/
+// Node's sockets; then PostgreSQL: connection, resources, operator, system; a conflict, a lock, a server that only reads, a
+// statement that another server has prepared.
+const awayCode =
+  /^(?:ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|(?:08|53|57|58)\w{3}|40001|40P01|55P03|25006|26000)$/
 // What pg says without a code, in an Error of its own. Compared whole: other messages repeat what a client has sent.
 const awayMessages = new Set<unknown>([
   'Connection terminated',
@@ -30,28 +23,13 @@ const awayMessages = new Set<unknown>([
   'Client was closed and is not queryable',
 ])
 
-const isAwayCode = (code: unknown) => typeof code === 'string' && (away.has(code) || awayState.test(code))
-
-/** An error of Prisma, of its adapter, of pg or of Node, or what the adapter has made of one. */
-interface Cause {
-  name?: unknown
-  code?: unknown
-  kind?: unknown
-  originalCode?: unknown
-  message?: unknown
-  meta?: { driverAdapterError?: unknown }
-  cause?: unknown
-}
-
+/** Whether the database cannot answer, by an error of pg or of Node. */
 function isAway(error: unknown): boolean {
-  let next = error
-  for (let depth = 0; typeof next === 'object' && next !== null && depth < 5; depth++) {
-    const { name, code, kind, originalCode, message, meta, cause }: Cause = next
-    if (isAwayCode(code) || isAwayCode(kind) || isAwayCode(originalCode)) return true
-    if (name === 'Error' && awayMessages.has(message)) return true
-    next = meta?.driverAdapterError ?? cause
-  }
-  return false
+  if (!(error instanceof Error)) return false
+  const { code } = error as { code?: unknown }
+  return (
+    (typeof code === 'string' && awayCode.test(code)) || (error.name === 'Error' && awayMessages.has(error.message))
+  )
 }
 
 /** A message of GraphQL's own, which repeats wrong texts and numbers in full, with what is wrong with them at its end. */
@@ -87,7 +65,6 @@ export function toApiError(error: unknown, log: Logger, requestId?: string): Api
     log.debug({ err: error, requestId }, 'the database did not answer')
     return unavailable()
   }
-  if ((error as { code?: string } | null)?.code === 'P2025') return deletedMeanwhile()
   log.error({ err: error, requestId }, 'unexpected error')
   return new ApiError('internal')
 }

@@ -150,7 +150,7 @@ export function createSchemas(generated: Record<string, Schema>): Record<string,
   for (const operation of operations) {
     const name = listName(operation)
     if (!name || operation.type !== 'Query') continue
-    const limit = operation.field.args.find((arg) => arg.name === 'limit')
+    const limit = operation.field.args.find(({ name }) => name === 'limit' || name === 'days')
     schemas[name] = {
       type: 'array',
       description: operation.field.description ?? undefined,
