@@ -38,9 +38,21 @@ function shown(value: unknown): string {
 /** A name that the caller has written, in quotes unless it has the form of a name. */
 export const shownName = (name: string) => (/^[\w.$-]{1,40}$/.test(name) ? name : shownText(name))
 
+/** What other APIs call something that has another name here. */
+const ELSEWHERE = new Map(
+  Object.entries({
+    direction: ['order', 'dir'],
+    sort: ['orderBy', 'order_by', 'sortBy', 'sort_by'],
+    search: ['q', 'query', 'name'],
+    limit: ['per_page', 'perPage', 'page_size', 'pageSize', 'size'],
+    after: ['starting_after', 'since_id'],
+  }).flatMap(([here, names]) => names.map((name) => [name, here] as const)),
+)
+
 /** The known names that the caller could have meant, as a question; undefined if there are none. */
 export function didYouMean(name: string, known: readonly string[]): string | undefined {
-  const likely = suggestionList(name.slice(0, 100), known).slice(0, 2)
+  const here = ELSEWHERE.get(name) ?? ''
+  const likely = known.includes(here) ? [here] : suggestionList(name.slice(0, 100), known).slice(0, 2)
   return likely.length > 0 ? `did you mean ${anyOf(likely)}?` : undefined
 }
 

@@ -262,9 +262,25 @@ describe('a misspelt name gets the one that was meant', () => {
     ['/pets/', '/pets'],
     ['/pet/7', '/pets/{petId}'],
     ['/store/order', '/store/orders'],
+    ['/orders', '/store/orders'],
+    ['/orders/3', '/store/orders/{orderId}'],
+    ['/pets/1/inventory', '/inventory/1'],
+    ['/pets/1/orders', '/store/orders?petId=1'],
+    ['/categories/1/pets', '/pets?categoryId=1'],
   ])('of the path %s', async (path, likely) => {
     const { body } = await gateway.get(path)
     expect(body.message).toBe(`No operation has this path; did you mean ${likely}?`)
+  })
+
+  test.each([
+    ['/pets?order=desc', 'order is unknown; did you mean direction?'],
+    ['/pets?orderBy=name', 'orderBy is unknown; did you mean sort?'],
+    ['/pets?name=Luna', 'name is unknown; did you mean search?'],
+    ['/pets?per_page=5', 'per_page is unknown; did you mean limit?'],
+    ['/categories?starting_after=5', 'starting_after is unknown; did you mean after?'],
+    ['/store/orders?sort=shipDate&shipDateFrom=2027-01-01T00:00:00+02:00', 'In a URL, write + as %2B.'],
+  ])('of what other APIs call something: %s', async (path, message) => {
+    expect((await gateway.get(path)).body.message).toContain(message)
   })
 
   test('but not a name that looks like an error of graphql-js', async () => {

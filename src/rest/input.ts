@@ -54,6 +54,7 @@ function createParameter(argument: GraphQLArgument, place: 'path' | 'query') {
     if (texts.includes('')) return refuse(problems, () => `${nameOf()} must not be empty`)
     const value = isList ? texts.map((item) => fromText(item, typeName)) : fromText(text, typeName)
     const coerced = readValue(argument, value, nameOf, problems)
+    if (problems && typeName === 'DateTime' && / [\d:]+$/.test(text)) problems.add('In a URL, write + as %2B')
     if (problems && isList && texts.some((item) => item.includes(',')))
       problems.add(`For several values, repeat the parameter: ${name}=1&${name}=2`)
     return coerced

@@ -14,10 +14,26 @@ export interface Route {
 /** Ids, which differ from path to path. */
 const placeholders = (path: string) => path.replace(/\/(?:\{\w+\}|\d+)/g, '/{id}')
 
+const reads = operations.filter(({ rest }) => rest.method === 'GET')
+
+/** What belongs to a row has a path of its own: `/pets/1/orders` could be `/store/orders?petId=1`. */
+function belowRow(path: string): string | undefined {
+  const [, parent, id, child] = /^(.*)\/(\d{1,16})\/(\w+)$/.exec(path) ?? []
+  const key = reads.find(({ rest }) => rest.path.startsWith(`${parent}/{`))?.pathArguments[0]?.name
+  const own = reads.filter(({ rest }) => rest.path.replace(/\/\{\w+\}$/, '').endsWith(`/${child}`))
+  const one = own.find(({ pathArguments }) => pathArguments.some(({ name }) => name === key))
+  const list = own.find(({ queryArguments }) => queryArguments.some(({ name }) => name === key))
+  return one ? one.rest.path.replace(/\{\w+\}/, String(id)) : list && `${list.rest.path}?${key}=${id}`
+}
+
 /** Says that no operation has this path, and which one could be meant. */
 function unknownPath(path: string): string {
+  const below = belowRow(path)
+  if (below) return `No operation has this path; did you mean ${below}?`
   const templates = new Map(operations.map(({ rest }) => [placeholders(rest.path), rest.path]))
-  const [likely] = suggestionList(placeholders(path.slice(0, 100)), [...templates.keys()])
+  const asked = placeholders(path.slice(0, 100))
+  const ending = [...templates.keys()].find((template) => template.endsWith(asked) && asked.length > 1)
+  const likely = ending ?? suggestionList(asked, [...templates.keys()])[0]
   return `No operation has this path; ${likely ? `did you mean ${templates.get(likely)}?` : 'the reference under /docs lists all.'}`
 }
 
