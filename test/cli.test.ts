@@ -133,6 +133,48 @@ describe('npm run keys', () => {
     await eventually(() => post(key)).toBe(201)
   })
 
+  test('update changes the name and the end of a key, and nothing else', async () => {
+    const { id, key } = await json('create', '--name', 'Shop', '--plan', 'Pro', '--expires', '2090-01-01')
+    const before = await json('show', String(id))
+    const after = await json('update', String(id), '--name', ' Big shop ', '--expires', 'never')
+    expect(after).toEqual({ ...before, name: 'Big shop', expiresAt: null })
+    expect((await json('update', String(id), '--expires', '2091-01-01')).expiresAt).toBe('2091-01-01T00:00:00.000Z')
+    expect(await status(key)).toBe(200)
+    const nothing = await keys('update', String(id))
+    expect([nothing.code, nothing.stderr]).toEqual([
+      1,
+      expect.stringContaining('--name <name>, --expires <date>, or both'),
+    ])
+  })
+
+  test('list --name finds keys by a part of their name, in any case; what LIKE takes for a pattern is text', async () => {
+    for (const name of ['Zoo 50% off', 'zoo_north', 'Zoo south']) await json('create', '--name', name, '--plan', 'Free')
+    const found = async (text: string) => (await json('list', '--name', text)).map(({ name }: { name: string }) => name)
+    expect(await found('ZOO')).toEqual(['Zoo 50% off', 'zoo_north', 'Zoo south'])
+    expect(await found('zoo_')).toEqual(['zoo_north'])
+    expect(await found('0%')).toEqual(['Zoo 50% off'])
+    expect(await found('\\')).toEqual([])
+  })
+
+  test('delete deletes a revoked key with its usage; its history stays', async () => {
+    const { id, key, prefix } = await json('create', '--name', 'Gone', '--plan', 'Free')
+    const refused = await keys('delete', String(id))
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining(`npm run keys -- revoke ${id}`)])
+    await json('revoke', String(id))
+    const day = new Date('2026-01-01')
+    await gateway.prisma.apiKeyUsage.create({
+      data: { keyId: id, name: 'Gone', day, requests: 1, refusals: 0, cost: 1 },
+    })
+    expect((await keys('delete', String(id))).stdout).toContain('What happened to it stays')
+    expect((await keys('show', String(id))).code).toBe(1)
+    expect(await gateway.prisma.apiKeyUsage.count({ where: { keyId: id } })).toBe(0)
+    const events = (await json('history')).filter((event: { prefix: string }) => event.prefix === prefix)
+    expect(events.map(({ event }: { event: string }) => event)).toEqual(
+      expect.arrayContaining(['created', 'revoked', 'deleted']),
+    )
+    await eventually(() => status(key)).toBe(401)
+  })
+
   test('rotation links the old key and the new one, in the list and in both histories', async () => {
     const old = await json('create', '--name', 'Linked', '--plan', 'Free')
     const rotated = await json('rotate', old.prefix)

@@ -21,6 +21,8 @@ export const date = (text: string) => {
   )
 }
 
+export const dateOrNever = (text: string) => (text.toLowerCase() === 'never' ? 'never' : date(text))
+
 export const label = (text: string) => {
   const value = text.trim()
   if (value === '' || [...value].length > 100 || /\p{C}/u.test(value))

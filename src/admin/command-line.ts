@@ -5,7 +5,7 @@ import { USAGE_DAYS } from '../auth/index.js'
 import { databaseError, messageOf, openDatabase, PATIENT_MS } from '../database/index.js'
 import { readSettings } from '../settings.js'
 import { reasonOf } from '../stack.js'
-import { choice, count, date, explain, label } from './arguments.js'
+import { choice, count, date, dateOrNever, explain, label } from './arguments.js'
 import { type Action, keyCommands, type Options } from './key-commands.js'
 import { keyReports } from './key-reports.js'
 
@@ -68,7 +68,7 @@ function createProgram(terminal: Terminal) {
       .option('--minute-limit <n>', 'requests per minute (Enterprise)', count())
       .option('--day-limit <n>', 'requests per day (Enterprise)', count())
 
-  const { create, list, show, revoke, rotate, plan, access, ban, unban } = keyCommands
+  const { create, list, show, update, revoke, delete: remove, rotate, plan, access, ban, unban } = keyCommands
   const { usage, history } = keyReports
   const planNames = Object.keys(plans)
   const planOption = new Option('--plan <plan>', `the plan: ${planNames.join(', ')}`)
@@ -83,9 +83,13 @@ function createProgram(terminal: Terminal) {
   )
     .option('--access <access>', 'write, or read for a key that may only read', choice(accessNames), Access.write)
     .option('--expires <date>', 'when the key expires (default: never)', date)
-  define('list', list, 'list all keys')
+  define('list', list, 'list all keys').option('--name <text>', 'only keys whose name has this, in any case')
   define('show <key>', show, 'show a key, without its secret')
+  define('update <key>', update, 'change the name of a key, or when it expires')
+    .option('--name <name>', 'the owner of the key', label)
+    .option('--expires <date>', 'when the key expires, or never', dateOrNever)
   define('revoke <key>', revoke, 'revoke a key permanently')
+  define('delete <key>', remove, 'delete a revoked key and its usage; its history stays')
   define('rotate <key>', rotate, 'create a new key with the same plan, limits and access, and let the old one expire')
     .option('--grace <seconds>', 'how long the old key still works', count(), DAY_SECONDS)
     .option('--expires <date>', 'when the new key expires (required if the old key has an expiry date)', date)

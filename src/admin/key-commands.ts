@@ -94,8 +94,11 @@ export const keyCommands = {
     const row = await writeKeys(database.prisma, 'command line', ({ apiKey }) => apiKey.create({ data }))
     return renderNew(row, key, json, 'Copy the key now. It cannot be shown again: only its hash is stored.')
   },
-  async list({ database, options }) {
-    const keys = await database.prisma.apiKey.findMany({ orderBy: { id: 'asc' } })
+  async list({ database, options: { name, ...options } }) {
+    // An underscore and a percent sign are no wildcards.
+    const contains = name?.replace(/[\\%_]/g, '\\$&')
+    const where = { name: { contains, mode: 'insensitive' } } as const
+    const keys = await database.prisma.apiKey.findMany({ where, orderBy: { id: 'asc' } })
     const columns = 'id name plan access prefix state minuteLimit dayLimit expiresAt replacedById lastUsedAt'
     return render(keys.map(printable), options.json, columns.split(' '))
   },
@@ -126,6 +129,20 @@ export const keyCommands = {
     })
     const advice = `The old key works until ${text(expiresAt)}. Copy the new key now. It cannot be shown again.`
     return renderNew(row, key, json, advice)
+  },
+  update: change((_key, { name, ...options }) => {
+    const expiry = options.expires as Date | 'never' | undefined
+    if (name === undefined && expiry === undefined)
+      throw new StartupError('Say what changes: --name <name>, --expires <date>, or both.')
+    return { name, expiresAt: expiry === 'never' ? null : expiry }
+  }),
+  async delete({ database, options }, idOrPrefix) {
+    const key = await find(database, idOrPrefix)
+    if (!isOver(key.revokedAt))
+      throw new StartupError(`Key ${key.prefix} is not revoked. Revoke it first: npm run keys -- revoke ${key.id}`)
+    await writeKeys(database.prisma, 'command line', ({ apiKey }) => apiKey.delete({ where: { id: key.id } }))
+    const advice = 'The key and its usage are deleted. What happened to it stays: npm run keys -- history\n'
+    return render(printable(key), options.json) + (options.json ? '' : advice)
   },
   revoke: change(({ revokedAt }) => ({ revokedAt: revokedAt ?? new Date() })),
   plan: change((_key, options, value) => {

@@ -22,12 +22,6 @@ export interface Described {
   operation: OperationObject
 }
 
-/** `Orders` for /store/orders and /store/orders/{orderId}. */
-export const resourceOf = ({ path }: Described) => {
-  const name = path.split('/').findLast((part) => part && !part.startsWith('{')) ?? ''
-  return name.charAt(0).toUpperCase() + name.slice(1)
-}
-
 export const address = ({ operation }: Described) => `#operation-${operation.operationId}`
 
 export const badge = (method: string) => html`<span class="method ${method}">${method.toUpperCase()}</span>`

@@ -3,7 +3,7 @@ import { type OpenApiDocument, slug } from '../openapi/index.js'
 import { exampleOf, headerFields, pretty, resolve, schemaFields, typeOf, type View } from './fields.js'
 import { type Content, html, type Markup } from './html.js'
 import { codeBlock, createMarkdown } from './markdown.js'
-import { address, badge, type Described, marks, operationSection, resourceOf, row } from './operation.js'
+import { address, badge, type Described, marks, operationSection, row } from './operation.js'
 import { icon, shell } from './shell.js'
 
 /** The addresses of what the page loads and links to. */
@@ -71,6 +71,16 @@ function guides(text: string, { markdown }: View): { introduction: Content; sect
 
 /** Operations by tag, then by resource, in the order of the document. */
 function groups(document: OpenApiDocument, operations: Described[]) {
+  /** `Orders` for /store/orders and all paths below it. */
+  const resourceOf = ({ path }: Described) => {
+    const above = path.split('/').map((_, i, parts) => parts.slice(0, i + 1).join('/'))
+    const name =
+      above
+        .find((path) => path in document.paths)
+        ?.split('/')
+        .at(-1) ?? ''
+    return name.charAt(0).toUpperCase() + name.slice(1)
+  }
   return document.tags.map((tag) => {
     const own = operations.filter(({ operation }) => operation.tags.includes(tag.name))
     const resources = [...new Set(own.map(resourceOf))].map((name) => ({
