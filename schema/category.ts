@@ -2,9 +2,11 @@ import { builder, columnDescription, idArg, inputArg } from './builder.js'
 import { conflict, found } from './errors.js'
 import { beginsWith, type List } from './list-arguments.js'
 import { addList } from './lists.js'
+import { Node } from './node.js'
 import { description, name } from './validation.js'
 
 export const Category = builder.prismaObject('Category', {
+  interfaces: [Node],
   fields: (t) => ({
     id: t.expose('id', { type: 'Int64' }),
     name: t.exposeString('name', { example: 'Dogs' }),

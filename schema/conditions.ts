@@ -26,7 +26,7 @@ type Row = Record<string, unknown>
 const { models } = getDatamodel().datamodel
 
 /** The model whose rows a type shows, if it is stored. */
-const modelOf = ({ configStore }: Builder, type: string) =>
+export const modelOf = ({ configStore }: Builder, type: string) =>
   configStore.getTypeConfig(type).extensions?.pothosPrismaModel as string | undefined
 
 interface Represented {
@@ -96,7 +96,8 @@ export function addEtags(builder: Builder) {
   }
 }
 
-const keyOf = (model: string) => models[model]?.fields.find(({ isId }) => isId)?.name
+/** The column that is the id of a model. */
+export const keyOf = (model: string) => models[model]?.fields.find(({ isId }) => isId)?.name
 
 const typeOf = ({ configStore }: Builder, { type }: FieldConfig) =>
   type.kind === 'Object' ? configStore.getTypeConfig(type.ref).name : ''

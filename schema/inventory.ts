@@ -2,11 +2,13 @@ import { batchArg, builder, columnDescription, graphqlOnly, idArg, inputArg } fr
 import { allFound, found } from './errors.js'
 import { atLeast, atMost, equals, type List } from './list-arguments.js'
 import { addList } from './lists.js'
+import { Node } from './node.js'
 import { Pet, PetStatus } from './pet.js'
 import { toOne } from './relations.js'
 import { stock } from './validation.js'
 
 const InventoryItem = builder.prismaObject('InventoryItem', {
+  interfaces: [Node],
   fields: (t) => ({
     petId: t.expose('petId', { type: 'Int64' }),
     quantity: t.exposeInt('quantity', { example: 3 }),

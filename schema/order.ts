@@ -2,11 +2,13 @@ import { batchArg, builder, columnDescription, graphqlOnly, idArg, inputArg } fr
 import { conflict, found, notFound } from './errors.js'
 import { atLeast, below, equals, type List } from './list-arguments.js'
 import { addList, addListBelow } from './lists.js'
+import { Node } from './node.js'
 import { Pet } from './pet.js'
 import { toOne } from './relations.js'
 import { orderQuantity } from './validation.js'
 
 const Order = builder.prismaObject('Order', {
+  interfaces: [Node],
   fields: (t) => ({
     id: t.expose('id', { type: 'Int64', example: 3 }),
     petId: t.expose('petId', { type: 'Int64', example: 2 }),

@@ -3,6 +3,7 @@ import { Category } from './category.js'
 import { allFound, conflict, found } from './errors.js'
 import { beginsWith, equals, type List } from './list-arguments.js'
 import { addList, addListBelow } from './lists.js'
+import { Node } from './node.js'
 import { selects, toOne } from './relations.js'
 import { name } from './validation.js'
 
@@ -17,6 +18,7 @@ export const PetStatus = builder.enumType('PetStatus', {
 })
 
 export const Pet = builder.prismaObject('Pet', {
+  interfaces: [Node],
   fields: (t) => ({
     id: t.expose('id', { type: 'Int64' }),
     name: t.exposeString('name', { example: 'Rex' }),

@@ -66,11 +66,13 @@ for (const [output, { config }] of Object.entries(generates)) {
 // Relay: its compiler, and its Babel plugin
 const compiler = fileURLToPath(import.meta.resolve('relay-compiler/cli.js'))
 execFileSync(process.execPath, [compiler], { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] })
-const relay = await transformAsync(await read('src/PetList.jsx'), {
-  configFile: false,
-  plugins: [['relay', { eagerEsModules: true }]],
-  parserOpts: { plugins: ['jsx'] },
-  filename: `${folder}/src/PetList.jsx`,
-  cwd: folder,
-})
-await write('src/PetList.jsx', relay?.code ?? '')
+for (const file of ['src/PetList.jsx', 'src/Category.jsx']) {
+  const relay = await transformAsync(await read(file), {
+    configFile: false,
+    plugins: [['relay', { eagerEsModules: true }]],
+    parserOpts: { plugins: ['jsx'] },
+    filename: `${folder}/${file}`,
+    cwd: folder,
+  })
+  await write(file, relay?.code ?? '')
+}

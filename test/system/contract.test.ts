@@ -49,12 +49,12 @@ describe('npm run contract:breaking', () => {
   test('prints breaking changes first, and exits with 1', async () => {
     await change((document) => {
       document.info.title = 'Pets'
-      document.components.schemas.NewPet.required.push('status')
+      document.components.schemas.NewCategory.required.push('description')
       delete document.paths['/quota']
     })
     const { code, stdout } = await run()
     expect(stdout.split('\n')).toEqual([
-      expect.stringMatching(/^breaks {2}POST \/pets › .* › required: with "status"$/),
+      expect.stringMatching(/^breaks {2}POST \/categories › .* › required: with "description"$/),
       'breaks  GET /quota › removed',
       'fine    info changed',
       expect.stringContaining('Clients of HEAD break'),

@@ -239,3 +239,33 @@ console.log(response.status, response.headers.get('idempotency-replayed'))
   expect(await gateway.prisma.order.count({ where: { quantity: 77 } })).toBe(1)
   network.close()
 })
+
+// It adds pets, which the other tests must not see.
+test('Category.jsx of Relay pages below an object by its nodeId, and drops what was deleted', async () => {
+  const { id } = await gateway.prisma.category.create({ data: { name: 'Fish' } })
+  for (const name of ['Nemo', 'Dory', 'Wanda']) await gateway.prisma.pet.create({ data: { name, categoryId: id } })
+  await writeFile(
+    `${project}/src/mounted-category.jsx`,
+    `import { Suspense } from 'react'
+import { RelayEnvironmentProvider } from 'react-relay'
+import { Category } from './Category'
+import { environment } from './environment'
+import { buttons, mount, press, rows } from './mount'
+
+await mount(<RelayEnvironmentProvider environment={environment}><Suspense><Category id={${id}} /></Suspense></RelayEnvironmentProvider>)
+const first = rows()
+await press(buttons('Next')[0])
+const all = rows()
+await press(buttons('Delete')[1])
+console.log(JSON.stringify({ first, all, left: rows() }))
+process.exit()
+`,
+  )
+  const { first, all, left } = JSON.parse(await execute('src/mounted-category.jsx', gateway.key))
+  const names = (rows: string[]) => rows.map((row) => row.replace('Delete', '').trim())
+  expect([names(first), names(all), names(left)]).toEqual([
+    ['Nemo', 'Dory'],
+    ['Nemo', 'Dory', 'Wanda'],
+    ['Nemo', 'Wanda'],
+  ])
+})
