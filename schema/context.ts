@@ -70,7 +70,7 @@ export interface Writes {
   /** @throws ApiError unknown_reference */
   create<M extends Model>(model: M, values: Values<M>): Promise<Row<M>>
   /**
-   * Creates all rows or none, and returns them in the same order.
+   * Creates all rows or none, and returns them in the same order. What only some of them have is null in the others.
    *
    * @throws ApiError unknown_reference, with the place of the row
    */

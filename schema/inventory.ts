@@ -94,7 +94,6 @@ builder.mutationFields((t) => ({
     description:
       'Sets the stock counts of animals, as after a stock-take. Returns the entries in the order of the items.',
     rest: { method: 'PATCH', path: '/inventory/batch', tag: 'Store', summary: 'Set the stock of several pets' },
-    list: { ids: 'input' },
     args: { input: batchArg(t.arg, InventoryChange, 'The stock counts.', 'petId') },
     resolve: async (_root, { input }, { writes }) => {
       const ids = input.map(({ petId }) => petId)

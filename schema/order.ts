@@ -122,7 +122,6 @@ builder.mutationFields((t) => ({
     type: [Order],
     description: 'Creates orders. They change neither stock nor status. Returns them in the order of the items.',
     rest: { method: 'POST', path: '/store/orders/batch', tag: 'Store', summary: 'Create several orders' },
-    list: { ids: 'input' },
     args: { input: batchArg(t.arg, NewOrder, 'The orders to create.') },
     resolve: (_root, { input }, { writes }) => writes.createMany('Order', input),
   }),

@@ -126,7 +126,6 @@ builder.mutationFields((t) => ({
     description:
       'Creates pets, and the inventory entry of each with a stock of 0. Returns them in the order of the items.',
     rest: { method: 'POST', path: '/pets/batch', tag: 'Pets', summary: 'Create several pets' },
-    list: { ids: 'input' },
     args: { input: batchArg(t.arg, NewPet, 'The pets to create.') },
     resolve: (_root, { input }, { writes }) => writes.createMany('Pet', input),
   }),
@@ -134,7 +133,6 @@ builder.mutationFields((t) => ({
     type: [Pet],
     description: 'Changes the fields of pets that are sent. Returns the pets in the order of the items.',
     rest: { method: 'PATCH', path: '/pets/batch', tag: 'Pets', summary: 'Update several pets' },
-    list: { ids: 'input' },
     args: { input: batchArg(t.arg, PetChange, 'What changes in which pets.', 'id') },
     resolve: async (_root, { input }, { writes }) =>
       allFound(await writes.updateMany('Pet', input), 'pet', input.map(({ id }) => id)), // biome-ignore format: one line

@@ -21,10 +21,12 @@ const defaultStatus = { GET: 200, POST: 201, PATCH: 200, DELETE: 204 } as const
 
 /** What the cost of a list depends on. */
 export interface ListCost {
-  /** The argument with the ids of its items. */
-  ids: string
+  /** The argument with the ids of its items, or with the items. */
+  ids?: string
   /** It is a connection: `first` or `last` is its limit. */
   isConnection?: true
+  /** What limits it, if that is not `limit`. */
+  limit?: { argument: string; default: number; most: number }
 }
 
 /** How many items of a batch a unit of the quota buys, and the field of an item that names what it changes. */
@@ -150,7 +152,9 @@ class GatewayPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
   }
 
   override onOutputFieldConfig(config: PothosOutputFieldConfig<Types>) {
-    const { rest, list, weight, example } = config.pothosOptions as OutputOptions
+    const { rest, weight, example, ...options } = config.pothosOptions as OutputOptions
+    const items = Object.entries(config.args).find(([, { pothosOptions }]) => pothosOptions.batch)?.[0]
+    const list = options.list ?? (items === undefined ? undefined : { ids: items })
     const args = rest ? { ...config.args, ...conditionArgs(this.builder, config, rest.method) } : config.args
     const { argMappers, extensions, kind, name, parentType, type } = config
     const judgeNulls = (values: Values, _context: object, info: object) => {

@@ -114,6 +114,7 @@ builder.queryFields((t) => ({
   usage: t.field({
     type: [Usage],
     description: 'What the calling key has used on each of the last days, today first. It is at most a minute old.',
+    list: { limit: { argument: 'days', default: DEFAULT_USAGE_DAYS, most: MAX_USAGE_DAYS } },
     rest: { method: 'GET', path: '/quota/usage', tag: 'Store', summary: 'Get your usage' },
     args: {
       days: t.arg.int({

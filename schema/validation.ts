@@ -68,10 +68,12 @@ export const batch = (key?: string) =>
     .min(1, 'must have at least 1 item')
     .max(MAX_BATCH, `must have at most ${MAX_BATCH} items`)
     .superRefine((items, { addIssue }) => {
+      if (key === undefined || items.length > MAX_BATCH) return
       const places = new Map<string, number>()
       for (const [i, item] of items.entries()) {
-        const id = key === undefined ? undefined : item?.[key]
-        if (key === undefined || id === undefined || id === null) continue
+        const id = item?.[key]
+        // What is no id is refused by its type.
+        if (typeof id !== 'number' && typeof id !== 'bigint') continue
         const first = places.get(String(id))
         if (first !== undefined)
           addIssue({ code: 'custom', path: [i, key], message: `must not be the same as in [${first}]` })

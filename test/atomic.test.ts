@@ -94,6 +94,32 @@ describe('a mutation with @atomic', () => {
     expect(one.quantity).toBe(two.quantity)
   })
 
+  test.each(['', '@atomic'])(
+    '%s with wrong variables is refused before it runs, and names all of them',
+    async (directive) => {
+      const query = `mutation ($n: NewPet!, $id: Int64!) ${directive} { createPet(input: $n) { id } deletePet(petId: $id) { id } }`
+      for (const key of [{}, { 'idempotency-key': `wrong ${directive}` }]) {
+        if (directive === '' && 'idempotency-key' in key) continue
+        const headers = { accept: 'application/graphql-response+json', ...key }
+        const { status, body } = await gateway.graphql(query, {}, { headers })
+        expect([status, 'data' in body, body.errors.length]).toEqual([400, false, 2])
+      }
+    },
+  )
+
+  test('without a field that costs something is no transaction, and keeps no answer', async () => {
+    const { key } = await gateway.createKey({ plan: 'Enterprise', minuteLimit: 1, dayLimit: 1 })
+    await gateway.get('/pets', { key })
+    const kept = () => gateway.prisma.idempotentAnswer.count()
+    const before = await kept()
+    const { body } = await gateway.graphql(
+      'mutation @atomic { __typename }',
+      {},
+      { key, headers: { 'idempotency-key': 'x' } },
+    )
+    expect([body, await kept()]).toEqual([{ data: { __typename: 'Mutation' } }, before])
+  })
+
   test('is nothing for a query, nor twice', async () => {
     expect((await gateway.graphql('query @atomic { quota { plan } }')).body.errors[0].message).toMatch(/atomic/)
     expect((await gateway.graphql(orderAndStock(1, '@atomic @atomic'))).body.errors[0].message).toMatch(/atomic/)

@@ -236,6 +236,21 @@ describe('a batch that is refused changes nothing:', () => {
     expect(body.errors[0].message).toBe('input[1].id is 1; it must not be the same as in [0].')
   })
 
+  test.each([[{ toString: 1, valueOf: 1 }], [JSON.parse(`${'['.repeat(4_000)}${']'.repeat(4_000)}`)], ['1'], [null]])(
+    'what is no id',
+    async (id) => {
+      for (const [path, key] of [
+        ['/pets/batch', 'id'],
+        ['/inventory/batch', 'petId'],
+      ] as const)
+        await expectRefusal(
+          () => gateway.patch(path, [{ [key]: id, quantity: 1 }, { [key]: id }]),
+          400,
+          `\\[0\\]\\.${key}`,
+        )
+    },
+  )
+
   test('a reference to nothing, named by its place', async () => {
     const pets = [...newPets(57), { name: 'Rex', categoryId: 99 }, { name: 'Tim', categoryId: 98 }]
     await expectRefusal(() => gateway.post('/pets/batch', pets), 422, /^\[57\]\.categoryId 99 does not exist\.$/)
@@ -289,6 +304,12 @@ describe('the price of a batch', () => {
       { key },
     )
     expect(await used(key)).toBe(2 * units)
+  })
+
+  test('does not depend on a byte order mark', async () => {
+    const { key } = await gateway.createKey({ plan: 'Business' })
+    const { status } = await gateway.post('/pets/batch', `\ufeff${JSON.stringify(newPets(100))}`, { key })
+    expect([status, await used(key)]).toEqual([201, 10])
   })
 
   test('is taken before it is performed: without enough left it is refused', async () => {

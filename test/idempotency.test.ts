@@ -40,7 +40,7 @@ const waitingForLocks = async (admin: pg.Client) =>
 
 describe('a transaction', () => {
   const transaction = <T>(work: (query: Query) => Promise<T>) =>
-    createDeadline(10_000)(() => gateway.database.transaction(work))
+    createDeadline(10_000).runTransaction(() => gateway.database.transaction(work))
   const conflict = `DO $$ BEGIN RAISE EXCEPTION 'conflict' USING ERRCODE = '40001'; END $$`
 
   test('that PostgreSQL rolls back because of a conflict is repeated, also if its work has caught the error', async () => {
@@ -67,6 +67,23 @@ describe('a transaction', () => {
       return attempts
     })
     expect(result).toBe(2)
+  })
+
+  test.skipIf(!testDatabaseUrl)('has ended when its request gives up, however often it was repeated', async () => {
+    const before = await gateway.prisma.category.findMany()
+    const { endsAt, runTransaction } = createDeadline(1_500)
+    let attempts = 0
+    const late = runTransaction(() =>
+      gateway.database.transaction(async (query) => {
+        await query('UPDATE "public"."Category" SET name = $1', ['late'])
+        await query(`SELECT pg_sleep($1)`, [attempts === 0 ? 0.6 : 1])
+        if (attempts++ === 0) await query(conflict, [])
+      }, endsAt),
+    )
+    await expect(late).rejects.toThrow()
+    expect(attempts).toBe(1)
+    await new Promise((done) => setTimeout(done, 1_000))
+    expect(await gateway.prisma.category.findMany()).toEqual(before)
   })
 
   test('is not repeated because of any other error', async () => {

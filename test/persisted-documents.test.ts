@@ -49,6 +49,19 @@ describe('a document that is sent by its hash', () => {
     expect((await post({ query: dear, ...persisted(hashOf(dear)) }, { key })).status).toBe(400)
   })
 
+  test('is the same request with an Idempotency-Key, whether its text was sent or not', async () => {
+    const query = 'mutation ($id: Int64!) { createOrder(input: { petId: $id }) { id } }'
+    const call = { headers: { 'idempotency-key': 'once' } }
+    const hash = persisted(hashOf(query))
+    expect((await post({ ...hash, variables: { id: 1 } }, call)).body).toEqual(unknown)
+    const first = await post({ query, ...hash, variables: { id: 1 } }, call)
+    const again = await post({ ...hash, variables: { id: 1 } }, call)
+    expect([again.body, again.headers.get('idempotency-replayed')]).toEqual([first.body, 'true'])
+    expect((await post({ ...hash, variables: { id: 2 } }, call)).body.errors[0].extensions.code).toBe(
+      'idempotency_mismatch',
+    )
+  })
+
   test('is kept only if it is valid', async () => {
     const query = '{ dogs { id } }'
     expect((await post({ query, ...persisted(hashOf(query)) })).body.errors[0].message).toMatch(/dogs/)

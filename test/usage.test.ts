@@ -73,6 +73,13 @@ describe('GET /quota/usage', () => {
     expect(data.usage).toEqual([{ requests: 0 }, { requests: 7 }])
   })
 
+  test('weighs as many objects as days in GraphQL', async () => {
+    const fields = Array.from({ length: 95 }, (_, i) => `a${i}: date`).join(' ')
+    const cost = async (days: string) =>
+      (await gateway.graphql(`{ usage${days} { ${fields} } }`)).headers.get('x-ratelimit-cost')
+    expect([await cost('(days: 90)'), await cost(''), await cost('(days: 1)')]).toEqual(['9', '3', '1'])
+  })
+
   test('shows figures beyond an Int as the greatest one', async () => {
     const { key, row } = await gateway.createKey()
     const data = { keyId: row.id, name: 'test', day: daysAgo(0), requests: 2n ** 40n, refusals: 0, cost: 2n ** 40n }

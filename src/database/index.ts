@@ -30,15 +30,23 @@ export { sweepRegularly } from './client/sweep.js'
 export { backUp, inspect, restore, type Summary } from './embedded/backup.js'
 export { databaseError } from './server-url.js'
 
-/** Sends a statement of our own. Its rows have the values that Prisma would return. */
-export type Query = (text: string, values: unknown[]) => Promise<Record<string, unknown>[]>
+/**
+ * Sends a statement of our own. Its rows have the values that Prisma would return.
+ *
+ * @param endsAt by performance.now(): until then it has ended, done or not
+ */
+export type Query = (text: string, values: unknown[], endsAt?: number) => Promise<Record<string, unknown>[]>
 
 export interface Database {
   readonly prisma: PrismaClient
   /** Outside of transactions. */
   query: Query
-  /** Calls `work` with what sends the statements of one transaction, and commits. If it throws, nothing has changed. */
-  transaction<T>(work: (query: Query) => Promise<T>): Promise<T>
+  /**
+   * Calls `work` with what sends the statements of one transaction, and commits. If it throws, nothing has changed.
+   *
+   * @param endsAt as in Query
+   */
+  transaction<T>(work: (query: Query) => Promise<T>, endsAt?: number): Promise<T>
   /** For programs that need connections of their own, such as Studio. */
   readonly url: string
   /** Names the database in messages; without the password. */
@@ -184,16 +192,16 @@ export function connect(target: Target, { log, timeoutMs = TIMEOUT_MS }: Databas
   // The pool ends a transaction before Prisma would: only the pool knows how long it has waited for a connection.
   const transactionOptions = { timeout: 2 * timeoutMs }
   const prisma = new PrismaClient({ adapter, transactionOptions, errorFormat: 'minimal', log: [] })
-  const queryBy = (send: (statement: pg.QueryConfig) => Promise<pg.QueryResult>): Query => {
-    return async (text, values) =>
-      (await send({ name: pool.statementName(text), text, values, types: valuesOfPrisma })).rows
+  const queryBy = (send: (statement: pg.QueryConfig, endsAt?: number) => Promise<pg.QueryResult>): Query => {
+    return async (text, values, endsAt) =>
+      (await send({ name: pool.statementName(text), text, values, types: valuesOfPrisma }, endsAt)).rows
   }
   let closed: Promise<void> | undefined
   return {
     prisma,
-    query: queryBy((statement) => pool.query(statement)),
-    transaction: <T>(work: (query: Query) => Promise<T>) =>
-      pool.transaction((client) => work(queryBy((statement) => client.query(statement)))),
+    query: queryBy((statement, endsAt) => pool.send(statement, endsAt)),
+    transaction: <T>(work: (query: Query) => Promise<T>, endsAt?: number) =>
+      pool.transaction((client) => work(queryBy((statement) => client.query(statement))), endsAt),
     url,
     name,
     /** Resolves when the pool has its first answer. */

@@ -3,29 +3,31 @@ import { conflictDelay, isRolledBack, MAX_REPEATS } from '../database/index.js'
 import { inTime } from '../deadline.js'
 import { unavailable } from '../http/errors.js'
 
-type Operation<T> = () => Promise<T>
-
-/**
- * Runs the operations of one request. Once the request has waited for the database for `ms`, its operations fail with
- * `unavailable`; a GraphQL operation keeps the fields that were answered before. What PostgreSQL rolls back because of a
- * conflict is repeated: single statements by the pool of connections, and transactions here.
- */
+/** How long a request may still wait for the database, `ms` from now on. */
 export function createDeadline(ms: number) {
-  const deadline = performance.now() + ms
+  const endsAt = performance.now() + ms
 
-  async function repeat<T>(operation: Operation<T>, error: unknown, repeats = 0): Promise<T> {
-    if (!isRolledBack(error) || repeats === MAX_REPEATS || performance.now() > deadline) throw error
-    await sleep(conflictDelay(repeats + 1))
-    return operation().then(undefined, (next) => repeat(operation, next, repeats + 1))
+  /** Rejects with `unavailable` if the operation is not done in time. GraphQL keeps the fields that were answered before. */
+  function run<T>(operation: () => Promise<T>): Promise<T> {
+    const left = endsAt - performance.now()
+    return left > 0 ? inTime(operation(), left, unavailable) : Promise.reject(unavailable())
   }
 
-  return function run<T>(operation: Operation<T>): Promise<T> {
-    const left = deadline - performance.now()
-    if (left <= 0) return Promise.reject(unavailable())
-    return inTime(
-      operation().then(undefined, (error) => repeat(operation, error)),
-      left,
-      unavailable,
-    )
+  async function repeat<T>(attempt: () => Promise<T>, repeats = 0): Promise<T> {
+    try {
+      return await attempt()
+    } catch (error) {
+      if (!isRolledBack(error) || repeats === MAX_REPEATS || performance.now() > endsAt) throw error
+      await sleep(conflictDelay(repeats + 1))
+      return repeat(attempt, repeats + 1)
+    }
+  }
+
+  return {
+    /** By performance.now(). What is sent to the database must end before. */
+    endsAt,
+    run,
+    /** Repeats a transaction that PostgreSQL rolls back because of a conflict. The pool repeats single statements. */
+    runTransaction: <T>(attempt: () => Promise<T>) => run(() => repeat(attempt)),
   }
 }

@@ -1,5 +1,5 @@
 import { initContextCache } from '@pothos/core'
-import type { Context, Reads, Writes } from '../../schema/context.js'
+import type { Context, Reads } from '../../schema/context.js'
 import { type Caller, type QuotaDecision, readQuota, readUsage } from '../auth/index.js'
 import type { Database, Query } from '../database/index.js'
 import { createReads } from './reads.js'
@@ -13,31 +13,31 @@ export type CreateResolverContext = (caller: Caller, quota: Promise<QuotaDecisio
 /** Runs the work of a request in one transaction, which is repeated if another one is in its way. */
 export type RequestTransaction = <T>(caller: Caller, work: (query: Query) => Promise<T>) => Promise<T>
 
-type Access = Pick<Context, 'reads' | 'writes'>
+type Inside = Pick<Context, 'reads' | 'writes'>
 
-/** What reads and writes the database. */
+/** How requests read and write the database. */
 export function createAccess(database: Pick<Database, 'prisma' | 'query' | 'transaction' | 'requestTimeoutMs'>) {
   const tables = createTables(database.prisma)
   const [readsBy, writesBy] = [createReads(tables), createWrites(tables)]
 
-  function accessBy(query: Query): Access {
+  function insideOf(query: Query): Inside {
     const reads = readsBy(query)
     return { reads, writes: writesBy(query, reads) }
   }
-  const { reads, writes } = accessBy(database.query)
+  const reads = readsBy(database.query)
 
   const createContext: CreateResolverContext = (caller, deciding, query) => {
     const usage = (days: number) => readUsage(database.query, caller, days)
     const quota = async () => readQuota(caller, (await deciding).decision)
     if (query) {
       // A transaction has a deadline of its own.
-      const inside = accessBy(query)
+      const inside = insideOf(query)
       const transaction: Context['transaction'] = (work) => work(inside)
       return Object.assign(initContextCache(), { ...inside, transaction, quota, usage })
     }
-    const run = createDeadline(database.requestTimeoutMs - caller.waitedMs)
+    const { endsAt, run, runTransaction } = createDeadline(database.requestTimeoutMs - caller.waitedMs)
     const transaction: Context['transaction'] = (work) =>
-      run(() => database.transaction((query) => work(accessBy(query))))
+      runTransaction(() => database.transaction((query) => work(insideOf(query)), endsAt))
     const ownReads: Reads = {
       row: (...args) => run(() => reads.row(...args)),
       rows: (...args) => run(() => reads.rows(...args)),
@@ -46,24 +46,20 @@ export function createAccess(database: Pick<Database, 'prisma' | 'query' | 'tran
       pages: (...args) => run(() => reads.pages(...args)),
       total: (...args) => run(() => reads.total(...args)),
     }
-    const ownWrites: Writes = {
-      create: (...args) => run(() => writes.create(...args)),
-      createMany: (...args) => run(() => writes.createMany(...args)),
-      update: (...args) => run(() => writes.update(...args)),
-      updateMany: (...args) => run(() => writes.updateMany(...args)),
-      delete: (...args) => run(() => writes.delete(...args)),
-    }
+    const writes = writesBy((text, values) => run(() => database.query(text, values, endsAt)), ownReads)
     return Object.assign(initContextCache(), {
       reads: ownReads,
-      writes: ownWrites,
+      writes,
       transaction,
       quota,
       usage: (days: number) => run(() => usage(days)),
     })
   }
 
-  const transaction: RequestTransaction = (caller, work) =>
-    createDeadline(database.requestTimeoutMs - caller.waitedMs)(() => database.transaction(work))
+  const transaction: RequestTransaction = (caller, work) => {
+    const { endsAt, runTransaction } = createDeadline(database.requestTimeoutMs - caller.waitedMs)
+    return runTransaction(() => database.transaction(work, endsAt))
+  }
 
   return { reads, createContext, transaction }
 }

@@ -36,7 +36,8 @@ export function createTables(prisma: PrismaClient) {
       const { name } = field
       const stored = mapped[model]?.fields.find((field) => field.name === name)?.dbName ?? name
       const sqlType = field.kind === 'enum' ? qualified(field.type) : TYPES[field.type]
-      if (!sqlType || field.isList) throw new Error(`Read ${model} with Prisma: pg has another value for ${name}.`)
+      if (!sqlType || field.isList) throw new Error(`${model}.${name} has a type that reads and writes do not know.`)
+      if (field.isUpdatedAt) throw new Error(`${model}.${name} needs a trigger: only Prisma's client keeps @updatedAt.`)
       return { ...field, stored, sql: `"row"."${stored}"`, sqlType }
     })
   }

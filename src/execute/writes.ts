@@ -11,7 +11,7 @@ type Item = Record<string, unknown>
 const jsonOf = (items: Item[]) =>
   JSON.stringify(items, (_, value) => (typeof value === 'bigint' ? String(value) : value))
 
-/** Locks rows in the order of their ids, so that two statements never wait for each other. */
+/** Locks rows in the order of their ids, so that two statements never wait for each other in a circle. */
 const locked = (table: string, { sql }: Column, ids: string, lock: string) =>
   `(SELECT ${sql} AS "id" FROM ${table} "row" WHERE ${sql} IN (${ids}) ORDER BY ${sql} FOR ${lock})`
 
@@ -38,9 +38,9 @@ export function createWrites(tables: Tables) {
   const returning = (model: string) => `RETURNING ${selectionOf(model)}`
 
   /** What all statements of many rows begin with: `item`, and the rows that they refer to, locked and all there. */
-  function items(model: string, columns: readonly Column[]) {
+  function itemsOf(model: string, columns: readonly Column[]) {
     const references = referencesIn(model, columns).map(({ column, model, key }, i) => {
-      const ids = `SELECT ("value"->>'${column.stored}')::${column.sqlType} FROM "item"`
+      const ids = `SELECT ("item"."value"->>'${column.stored}')::${column.sqlType} FROM "item"`
       const lock = `"reference${i}" AS MATERIALIZED ${locked(tableOf(model), key, ids, 'KEY SHARE')}`
       return { lock, holds: `NOT EXISTS (${ids} EXCEPT SELECT "id" FROM "reference${i}" EXCEPT SELECT NULL)` }
     })
@@ -52,24 +52,24 @@ export function createWrites(tables: Tables) {
   }
 
   function insertMany(model: string, columns: readonly Column[]): string {
-    const { parts, conditions } = items(model, columns)
+    const { parts, conditions } = itemsOf(model, columns)
     const values = columns.map(({ stored }) => `"new"."${stored}"`)
     return `INSERT INTO ${tableOf(model)} AS "row" (${stored(columns)}) WITH ${parts}
-      SELECT ${values} FROM "item", jsonb_populate_record(NULL::${tableOf(model)}, "value") "new"
-      WHERE ${['true', ...conditions].join(' AND ')} ORDER BY "place" ${returning(model)}`
+      SELECT ${values} FROM "item", jsonb_populate_record(NULL::${tableOf(model)}, "item"."value") "new"
+      WHERE ${['true', ...conditions].join(' AND ')} ORDER BY "item"."place" ${returning(model)}`
   }
 
   function updateMany(model: string, columns: readonly Column[]): string {
     const key = keyOf(model)
-    const { parts, conditions } = items(model, columns)
-    const id = `("value"->>'${key.stored}')::${key.sqlType}`
+    const { parts, conditions } = itemsOf(model, columns)
+    const id = `("item"."value"->>'${key.stored}')::${key.sqlType}`
     const rows = `"locked" AS MATERIALIZED ${locked(tableOf(model), key, `SELECT ${id} FROM "item"`, 'UPDATE')}`
     const changes = columns.map(
-      ({ stored }) => `"${stored}" = (jsonb_populate_record("row"::${tableOf(model)}, "value"))."${stored}"`,
+      ({ stored }) => `"${stored}" = (jsonb_populate_record("row"::${tableOf(model)}, "item"."value"))."${stored}"`,
     )
     const areThere = '(SELECT count(*) FROM "locked") = (SELECT count(*) FROM "item")'
     return `WITH ${[...parts, rows]} UPDATE ${tableOf(model)} "row" SET ${changes} FROM "item"
-      WHERE ${[`${key.sql} = ${id}`, areThere, ...conditions].join(' AND ')} ${returning(model)}, "place"`
+      WHERE ${[`${key.sql} = ${id}`, areThere, ...conditions].join(' AND ')} ${returning(model)}`
   }
 
   return function writesBy(query: Query, reads: Reads): Writes {
@@ -140,16 +140,14 @@ export function createWrites(tables: Tables) {
         if (given.length === 0) return reads.rows(model, id as never, ids)
         const text = prepared(`update many ${model} ${given.map(({ name }) => name)}`, () => updateMany(model, given))
         // In the order of ids, so that what follows from a change is locked in that order, too.
-        const sorted = [...rows].sort((a: Item, b: Item) =>
-          BigInt(a[id] as bigint) < BigInt(b[id] as bigint) ? -1 : 1,
-        )
+        const sorted = [...rows].sort((a: Item, b: Item) => ((a[id] as bigint) < (b[id] as bigint) ? -1 : 1))
         const items = sorted.map((row: Item) => ({
           [key]: row[id],
           ...Object.fromEntries(given.map(({ name, stored }) => [stored, row[name]])),
         }))
         const changed = await send<typeof model>(text, [jsonOf(items)])
         if (changed.length > 0) {
-          const found = new Map(changed.map(({ place, ...row }: Item) => [row[id], row]))
+          const found = new Map(changed.map((row: Item) => [row[id], row]))
           return ids.map((id) => found.get(id) as never)
         }
         const found = await reads.rows(model, id as never, ids)

@@ -26,8 +26,10 @@ const SCALARS_PER_WEIGHT = 10
 const isFree = (field: string) =>
   field === '__typename' || operations.find(({ name }) => name === field)?.rest.cost === 0
 
-const isLimit = (value: unknown): value is number =>
-  Number.isInteger(value) && (value as number) >= 1 && (value as number) <= MAX_LIMIT
+const PAGE = { argument: 'limit', default: DEFAULT_LIMIT, most: MAX_LIMIT }
+
+const isLimit = (value: unknown, most: number): value is number =>
+  Number.isInteger(value) && (value as number) >= 1 && (value as number) <= most
 
 export type Variables = Record<string, unknown> | undefined
 
@@ -162,11 +164,12 @@ export function costOf(
     )
 
   /** How many items a list may return. */
-  function pageSize(node: FieldNode, { ids: name, isConnection }: ListCost) {
-    const ids = argument(node, name)
-    const given = isConnection ? (argument(node, 'first') ?? argument(node, 'last')) : argument(node, 'limit')
-    const size = given === undefined ? DEFAULT_LIMIT : isLimit(given) ? given : MAX_LIMIT
-    return Math.min(ids === undefined ? size : Array.isArray(ids) ? ids.length : 1, cap)
+  function pageSize(node: FieldNode, { ids: name, isConnection, limit = PAGE }: ListCost) {
+    const ids = name === undefined ? undefined : argument(node, name)
+    if (ids !== undefined) return Array.isArray(ids) ? ids.length : 1
+    const given = isConnection ? (argument(node, 'first') ?? argument(node, 'last')) : argument(node, limit.argument)
+    const size = given === undefined ? limit.default : isLimit(given, limit.most) ? given : limit.most
+    return Math.min(size, cap)
   }
 
   /** What is selected below objects, of their edges, and of connections: of equal selections once. */

@@ -201,21 +201,23 @@ const createCache = (maxSize: number) =>
 /** What the texts of persisted documents may take in memory, in bytes. */
 const MAX_PERSISTED_BYTES = 16_777_216
 
+const createStore = (maxSize: number) =>
+  new LRUCache<string, string>({ maxSize, sizeCalculation: (source) => 2 * source.length + 500 })
+
 /** The documents that clients send repeatedly, each parsed once, and the texts of those that they send by hash. */
 export function createDocumentCache() {
   const paid = createCache(MAX_CACHED_BYTES)
   const free = createCache(MAX_FREE_CACHED_BYTES)
-  const persisted = new LRUCache<string, string>({
-    maxSize: MAX_PERSISTED_BYTES,
-    sizeCalculation: (source) => 2 * source.length + 500,
-  })
+  const [persisted, freePersisted] = [createStore(MAX_PERSISTED_BYTES), createStore(MAX_PERSISTED_BYTES / 16)]
   return {
     get: (source: string) => paid.get(source) ?? free.get(source),
     keep(source: string, document: KnownDocument, isFree: boolean) {
       const cache = isFree ? free : paid
       if (!cache.has(source)) cache.set(source, document)
     },
-    getPersisted: (hash: string) => persisted.get(hash),
-    persist: (hash: string, source: string) => void persisted.set(hash, source),
+    getPersisted: (hash: string) => persisted.get(hash) ?? freePersisted.get(hash),
+    persist(hash: string, source: string, isFree: boolean) {
+      if (!persisted.has(hash)) (isFree ? freePersisted : persisted).set(hash, source)
+    },
   }
 }

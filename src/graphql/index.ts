@@ -153,7 +153,7 @@ export function createGraphql(options: GraphqlOptions) {
           const { query } = parameters
           const isValid = inSpan('validate', () => document.errors.length === 0)
           if (isValid) documents.keep(query, document, isFree)
-          if (isValid && hash !== undefined) documents.persist(hash, query)
+          if (isValid && hash !== undefined) documents.persist(hash, query, isFree)
           return run(call, { caller, quota })
         },
       }
@@ -189,31 +189,33 @@ export function createGraphql(options: GraphqlOptions) {
   }
 
   async function mutate(call: Call, admitted: Admitted): Promise<Result> {
-    const { request, body, document, operation, parameters } = call
+    const { request, document, operation, parameters } = call
     if (request.method === 'GET')
       throw new ApiError('method_not_allowed', 'A mutation must be sent by POST.', { allow: 'POST' })
     requireWriteAccess(admitted.caller)
     const key = readIdempotencyKey(request)
     const { isAtomic } = operation
-    if (document.errors.length > 0 || (key === undefined && !isAtomic))
-      return resultOf(await execute(call, admitted), request)
     const { fields } = operation.cost(parameters.variables)
+    // Nothing that changes anything is performed once, or undone.
+    const isPlain = document.errors.length > 0 || (isAtomic ? fields === 0 : key === undefined)
+    if (isPlain) return resultOf(await execute(call, admitted), request)
     if (fields !== 1 && !isAtomic)
       throw new ApiError(
         'invalid_request',
         `With an Idempotency-Key, an operation must have exactly one mutation field or @atomic; this one has ${fields} fields.`,
       )
     const perform = async (query: Query) => {
-      const { data, errors } = await execute(call, admitted, query)
-      const isRefused = errors !== undefined && (isAtomic || hasNoValue({ data }))
-      const executed = isAtomic && errors ? { data: null, errors: errors.slice(0, 1) } : { data, errors }
-      return { isRefused, ...resultOf(executed, request) }
+      const executed = await execute(call, admitted, query)
+      const { data, errors } = executed
+      const isRefused = errors !== undefined && (isAtomic || hasNoValue(executed))
+      const isUndone = isAtomic && errors !== undefined && data !== undefined
+      return { isRefused, ...resultOf(isUndone ? { data: null, errors: errors.slice(0, 1) } : executed, request) }
     }
     if (key === undefined) return transaction(admitted.caller, (query) => undoing(query, perform))
     return idempotency.once(
       {
         request,
-        body,
+        body: bodyOfCall(call),
         caller: admitted.caller,
         operationName: operation.name,
         row: operation.row(parameters.variables),
@@ -272,6 +274,16 @@ export function createGraphql(options: GraphqlOptions) {
 
   return { read }
 }
+
+/** What an Idempotency-Key stands for: a document may be sent by its hash alone, or with it. */
+const bodyOfCall = ({ body, hash, parameters: { query, operationName, variables } }: Call): Body =>
+  hash === undefined
+    ? body
+    : Buffer.from(
+        JSON.stringify([query, operationName, variables], (_, value) =>
+          typeof value === 'bigint' ? `${value}n` : value,
+        ),
+      )
 
 /** The body of a response, errors first: they are what a reader looks for. */
 function bodyOf({ data }: Executed, errors?: readonly GraphQLFormattedError[]): string {

@@ -8,7 +8,7 @@ import { type Caller, type QuotaDecision, requireWriteAccess } from '../auth/ind
 import type { Query } from '../database/index.js'
 import { type PreparedOperation, prepare } from '../execute/executor.js'
 import type { CreateResolverContext } from '../execute/resolver-context.js'
-import type { Body } from '../http/body.js'
+import { type Body, parseBody } from '../http/body.js'
 import type { HttpRequest } from '../http/request.js'
 import { type HttpResponse, jsonResponse } from '../http/response.js'
 import type { Idempotency } from '../idempotency/index.js'
@@ -48,7 +48,7 @@ async function prepareOperations(): Promise<Map<Operation, PreparedRest>> {
 /** The items of a batch, as far as they can be read before the quota. */
 function itemsOf(body: Body): unknown {
   try {
-    return body instanceof ApiError ? undefined : JSON.parse(String(body))
+    return body instanceof ApiError ? undefined : parseBody(body)
   } catch {
     return undefined
   }

@@ -135,7 +135,8 @@ export function createReader(operation: Operation): (source: Source) => Input {
       const part = <T>(readPart: () => T) => (problems ? problems.collect(readPart) : readPart())
       for (const [name, read] of inPath) args[name] = part(() => read([params[name] ?? ''], problems))
       part(() => readQuery(request.query, args, problems))
-      if (part(() => readEntityTags(ifMatch, 'If-Match', 'PATCH and DELETE', isConditional))) args.ifMatch = ifMatch
+      if (part(() => readEntityTags(ifMatch, 'If-Match', 'PATCH and DELETE of one resource', isConditional)))
+        args.ifMatch = ifMatch
       const ifNoneMatch = part(() => readEntityTags(noneMatch, 'If-None-Match', 'GET', rest.method === 'GET'))
       const idempotencyKey = rest.method === 'POST' ? part(() => readIdempotencyKey(request)) : undefined
       const nameOf = (path: Path) => pathText(path) || 'The body'

@@ -42,7 +42,7 @@ interface PendingStatement {
   /** It waits for a lock, so others must not wait behind it. */
   isAlone: boolean
   /** By performance.now(). */
-  arrivedAt: number
+  endsAt: number
   resolve: (result: never) => void
   reject: (error: unknown) => void
 }
@@ -146,9 +146,14 @@ export class ConnectionPool extends pg.Pool {
     return row === undefined || row === null ? undefined : `${lane.name} ${row}`
   }
 
+  /** The end of what begins now. */
+  #endOf(endsAt = Number.POSITIVE_INFINITY): number {
+    return Math.min(endsAt, performance.now() + this.#timeoutMs)
+  }
+
   /** Calls `work` with the connection of a transaction, and commits. If it throws, nothing has changed. */
-  async transaction<T>(work: (client: TransactionClient) => Promise<T>): Promise<T> {
-    const client = this.#beginning()
+  async transaction<T>(work: (client: TransactionClient) => Promise<T>, endsAt?: number): Promise<T> {
+    const client = this.#beginning(endsAt)
     try {
       await client.query({ text: 'BEGIN' })
       const result = await work(client)
@@ -162,13 +167,13 @@ export class ConnectionPool extends pg.Pool {
     }
   }
 
-  /** For Prisma's transactions. */
+  /** For Prisma's transactions: those of commands, and of a ban. */
   override connect() {
     return Promise.resolve(this.#beginning() as unknown as pg.PoolClient)
   }
 
-  #beginning(): TransactionClient {
-    const endsAt = performance.now() + this.#timeoutMs
+  #beginning(given?: number): TransactionClient {
+    const endsAt = this.#endOf(given)
     const lease = (first: pg.QueryConfig) => {
       const row = this.#rowOf(first)
       const { lane } = this.#shapes.of(first.text)
@@ -178,13 +183,17 @@ export class ConnectionPool extends pg.Pool {
   }
 
   override query(statement: pg.QueryConfig | string, values?: unknown) {
-    const config = typeof statement === 'string' ? { text: statement, values: values as unknown[] } : statement
-    const [row, arrivedAt] = [this.#rowOf(config), performance.now()]
+    return this.send(typeof statement === 'string' ? { text: statement, values: values as unknown[] } : statement)
+  }
+
+  /** A statement that is a transaction of its own. */
+  send(statement: pg.QueryConfig, given?: number): Promise<pg.QueryResult> {
+    const [row, endsAt] = [this.#rowOf(statement), this.#endOf(given)]
     const answer = () =>
       new Promise<never>((resolve, reject) =>
-        this.#add({ statement: config, repeats: 0, row, isAlone: false, arrivedAt, resolve, reject }),
+        this.#add({ statement, repeats: 0, row, isAlone: false, endsAt, resolve, reject }),
       )
-    return inStatementSpan(config.text, answer)
+    return inStatementSpan(statement.text, answer)
   }
 
   #add(pending: PendingStatement): void {
@@ -207,13 +216,13 @@ export class ConnectionPool extends pg.Pool {
   }
 
   async #send(batch: PendingStatement[]): Promise<void> {
-    const [{ statement, arrivedAt, isAlone }] = batch as [PendingStatement]
+    const [{ statement, isAlone }] = batch as [PendingStatement]
     const { lane, isRead } = this.#shapes.of(statement.text)
     const lease = new Lease(this.#leases, {
       lane,
       rows: batch.flatMap(({ row }) => row ?? []),
       isRead,
-      endsAt: arrivedAt + this.#timeoutMs,
+      endsAt: Math.min(...batch.map(({ endsAt }) => endsAt)),
       takesSharedTimeout: isRead || isAlone ? undefined : batch.length > 1 ? 'always' : 'ifSet',
     })
     try {
