@@ -100,7 +100,7 @@ describe('a mutation with @atomic', () => {
       const query = `mutation ($n: NewPet!, $id: Int64!) ${directive} { createPet(input: $n) { id } deletePet(petId: $id) { id } }`
       for (const key of [{}, { 'idempotency-key': `wrong ${directive}` }]) {
         if (directive === '' && 'idempotency-key' in key) continue
-        const headers = { accept: 'application/graphql-response+json', ...key }
+        const headers: Record<string, string> = { accept: 'application/graphql-response+json', ...(key as object) }
         const { status, body } = await gateway.graphql(query, {}, { headers })
         expect([status, 'data' in body, body.errors.length]).toEqual([400, false, 2])
       }

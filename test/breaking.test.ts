@@ -421,9 +421,11 @@ describe('a change of the GraphQL schema', () => {
   const judge = (edit: (sdl: string) => string) => graphqlChanges(buildSchema(sdl), buildSchema(edit(sdl)))
 
   test('that removes a field is breaking', () => {
-    expect(judge((before) => before.replace(/^type Pet \{[^}]*\}/m, 'type Pet { id: Int64! }')).map(format)).toContain(
-      'GraphQL › Pet.name was removed.',
-    )
+    expect(
+      judge((before) =>
+        before.replace(/^type Pet implements Node \{[^}]*\}/m, 'type Pet implements Node { nodeId: ID! }'),
+      ).map(format),
+    ).toContain('GraphQL › Pet.name was removed.')
   })
 
   test('that adds an enum value is reported as compatible', () => {
