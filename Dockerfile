@@ -26,8 +26,9 @@ FROM node
 ENV NODE_ENV=production DATA_DIR=/data
 WORKDIR /app
 COPY --from=production /app ./
-RUN mkdir /data && chown node /data
-USER node
+RUN mkdir /data && chown 1000 /data
+# By its number, which runAsNonRoot of Kubernetes asks for.
+USER 1000
 VOLUME /data
 EXPOSE 3000
 HEALTHCHECK --interval=10s --timeout=3s CMD ["node", "--eval", "fetch('http://127.0.0.1:' + (process.env.ADMIN_PORT || process.env.PORT || 3000) + '/healthz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
