@@ -2,12 +2,14 @@ import fc from 'fast-check'
 import {
   type GraphQLArgument,
   type GraphQLInputType,
+  type GraphQLInterfaceType,
   type GraphQLObjectType,
   type GraphQLSchema,
   getNamedType,
   getNullableType,
   isEnumType,
   isInputObjectType,
+  isInterfaceType,
   isListType,
   isObjectType,
   isRequiredArgument,
@@ -35,6 +37,13 @@ const choiceOf = (depth: number): fc.Arbitrary<Choice> =>
     children: depth > 0 ? fc.array(choiceOf(depth - 1), { maxLength: 4 }) : fc.constant([]),
   })
 
+/** An id of any object is that of a row of the sample data, or of none. */
+export const nodeIdOf = (type: string, id: number) => Buffer.from(`${type}:${id}`).toString('base64url')
+
+/** What is selected from: an object, or an interface. */
+type Selectable = GraphQLObjectType | GraphQLInterfaceType
+const isSelectable = (type: unknown): type is Selectable => isObjectType(type) || isInterfaceType(type)
+
 const at = <T>(values: readonly T[], index: number) => values[index % values.length] as T
 
 /** Values of each scalar. Each fits its type; those at the end break a bound, which only the resolver knows. */
@@ -43,6 +52,7 @@ const scalars: Record<string, unknown[]> = {
   Int64: [1, 2, 3, 4, 2n ** 53n - 1n, 2n ** 53n, 2n ** 63n - 1n],
   String: ['Tom', '🐈', 'x'.repeat(100), '"', '\\', '\u2028', 'x'.repeat(101), ''],
   Boolean: [true, false],
+  ID: [nodeIdOf('Pet', 1), nodeIdOf('InventoryItem', 2), nodeIdOf('Order', 1), nodeIdOf('Category', 99), 'x'],
   DateTime: ['2026-12-24T18:00:00Z', '1970-01-01T00:00:00.000Z', '9999-12-31T23:59:59+01:00'],
 }
 
@@ -115,10 +125,10 @@ function print(schema: GraphQLSchema, kind: 'query' | 'mutation', choices: Choic
     })
     return shown.length > 0 ? `(${shown.join(', ')})` : ''
   }
-  function selections(type: GraphQLObjectType, chosen: Choice[]): string {
+  function selections(type: Selectable, chosen: Choice[]): string {
     return `{ ${chosen.map((choice) => selection(type, choice)).join(' ') || '__typename'} }`
   }
-  function selection(type: GraphQLObjectType, choice: Choice): string {
+  function selection(type: Selectable, choice: Choice): string {
     const { field, key, children } = choice
     const marks = directives(choice)
     if (field % 16 === 0) return `...${key % 2 ? ` on ${type.name}` : ''}${marks} ${selections(type, children)}`
@@ -132,13 +142,13 @@ function print(schema: GraphQLSchema, kind: 'query' | 'mutation', choices: Choic
     }
     if (field % 16 === 2) return `__typename${marks}`
     const fields = Object.values(type.getFields())
-    const composite = fields.filter((each) => isObjectType(getNamedType(each.type)))
+    const composite = fields.filter((each) => isSelectable(getNamedType(each.type)))
     const chosen = at(children.length > 0 && composite.length > 0 ? composite : fields, field >> 4)
     const given = args(chosen.args, choice)
     // Fields of one key must have the same arguments: those with arguments have a key of their own.
     const alias = given ? `a${aliases++}: ` : at(['', '', `${chosen.name}_: `], key)
     const named = getNamedType(chosen.type)
-    return `${alias}${chosen.name}${given}${marks}${isObjectType(named) ? ` ${selections(named, children)}` : ''}`
+    return `${alias}${chosen.name}${given}${marks}${isSelectable(named) ? ` ${selections(named, children)}` : ''}`
   }
   let aliases = 0
   const root = kind === 'query' ? schema.getQueryType() : schema.getMutationType()

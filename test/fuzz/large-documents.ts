@@ -6,6 +6,7 @@ import {
   type GraphQLSchema,
   getNamedType,
   getNullableType,
+  isCompositeType,
   isEnumType,
   isInputObjectType,
   isListType,
@@ -16,6 +17,7 @@ import {
   TypeMetaFieldDef,
   TypeNameMetaFieldDef,
 } from 'graphql'
+import { nodeIdOf } from './documents.js'
 
 // Random documents that are as large as the limits of a document allow, from nothing but the schema. A tree of choices,
 // which shrinks well, says what is selected and how many times under aliases. What stands below an alias is written once,
@@ -99,7 +101,7 @@ type Field = GraphQLField<unknown, unknown, { resolve?: unknown }>
 
 const at = <T>(values: readonly T[], index: number) => values[index % values.length] as T
 const isList = ({ type, extensions }: Field) => isListType(getNullableType(type)) || extensions.list !== undefined
-const isComposite = ({ type }: Field) => isObjectType(getNamedType(type))
+const isComposite = ({ type }: Field) => isCompositeType(getNamedType(type))
 
 /** Repeats what is more likely to be dear: lists, and fields that are computed. */
 const biased = (fields: Field[]) =>
@@ -170,17 +172,12 @@ function write(
       // In one of eight lists the ids of its items instead, in one of four another size.
       const byIds = (choice >> 3) % 8 === 7
       const size = at([limit, limit, limit, 1], choice >> 6)
-      if (arg.name === list.ids)
-        return byIds
-          ? [
-              given(
-                arg,
-                Array.from({ length: size }, (_, i) => i + 1),
-                number,
-              ),
-            ]
-          : []
-      const sizes = list.isConnection ? at(['first', 'first', 'last'], choice >> 4) : 'limit'
+      if (arg.name === list.ids) {
+        const isNode = getNamedType(arg.type).name === 'ID'
+        const ids = Array.from({ length: size }, (_, i) => (isNode ? nodeIdOf('Pet', i + 1) : i + 1))
+        return isNode || byIds ? [given(arg, ids, number)] : []
+      }
+      const sizes = list.isConnection ? at(['first', 'first', 'last'], choice >> 4) : (list.limit?.argument ?? 'limit')
       if (arg.name === sizes && (list.isConnection || !byIds)) return [given(arg, size, number)]
       // Most combinations of filters are accepted in some order only.
       if ((isEnumType(type) || type.toString() === 'Boolean') && (choice >> arg.name.length) % 8 < 7) return []
@@ -191,6 +188,7 @@ function write(
     if (type.toString() === 'Boolean') return [given(arg, number % 3 > 0, number)]
     if (isOptional) return []
     if (isInputObjectType(type)) return [given(arg, {}, number)]
+    if (type.toString() === 'ID') return [given(arg, nodeIdOf('Pet', 1 + (number % limit)), number)]
     return [given(arg, type.toString() === 'String' ? at(typeNames, number) : 1 + (number % limit), number)]
   }
   const argumentsOf = (field: Field, choice: number) =>
@@ -260,11 +258,12 @@ function write(
     if (inIntrospection && copies > 1) introspectionAliases -= copies
     const given = argumentsOf(field, choice.args)
     const args = given.length > 0 ? `(${given.join(', ')})` : ''
-    const named = getNamedType(field.type)
+    const named = getNamedType(field.type) as GraphQLObjectType
     let below = ''
     let expanded = copies
     let outline = `${copies > 1 ? `${copies} × ` : ''}${field.name}${args}`
-    if (isObjectType(named)) {
+    // There are no unions, so it has fields.
+    if (isComposite(field)) {
       const levels = (deep ?? 0) + (DEEP_INTROSPECTION.includes(field.name) ? 1 : 0)
       const isIntrospection = inIntrospection || field.name.startsWith('__')
       const inside = selections(named, choice.children, {

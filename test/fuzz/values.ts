@@ -71,7 +71,13 @@ export function accepted(schema: JsonSchema, resolve: Resolve): fc.Arbitrary<unk
     )
   if (plain.items) {
     const { minItems = 0, maxItems = 100 } = plain
-    return fc.array(accepted(plain.items, resolve), { minLength: minItems, maxLength: maxItems, size: 'small' })
+    // No two items of a batch change the same thing.
+    const selector = (item: unknown) => {
+      const { id, petId } = Object(item) as { id?: bigint; petId?: bigint }
+      return id ?? petId ?? Symbol()
+    }
+    const item = accepted(plain.items, resolve)
+    return fc.uniqueArray(item, { minLength: minItems, maxLength: maxItems, size: 'small', selector })
   }
   return (scalarsOf[plain.type ?? ''] as (typeof scalarsOf)[string])(plain)
 }
