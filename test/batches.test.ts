@@ -2,9 +2,16 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { resetStore } from './support/calls.js'
 import { type Answer, type Gateway, openGateway } from './support/gateway.js'
+import { testDatabaseUrl } from './support/postgres.js'
 import { watched } from './support/statements.js'
 
 // Batches: many things in one request, all or none.
+
+interface Node {
+  'Actual Rows': number
+  'Actual Loops': number
+  Plans?: Node[]
+}
 
 let gateway: Gateway
 beforeAll(async () => {
@@ -164,6 +171,58 @@ describe('a batch of changes', () => {
       { numRuns: 20 },
     )
   })
+})
+
+test.skipIf(!testDatabaseUrl)('a batch looks its rows up by their ids, however many there are', async () => {
+  const { database } = gateway
+  await gateway.prisma.$executeRaw`
+    INSERT INTO "Pet" (name, "categoryId") SELECT 'Pet ' || i, 1 FROM generate_series(1, 20000) i`
+  await gateway.prisma.$executeRaw`ANALYZE`
+  const ids = items(100, (i) => 10 + 150 * i)
+  const { statements, ...watching } = watched(database)
+  const seen = await openGateway({ database: { ...database, ...watching, close: async () => {} } })
+  const batches = [
+    [
+      () =>
+        seen.patch(
+          '/pets/batch',
+          ids.map((id) => ({ id, status: 'sold' })),
+        ),
+      'id',
+      { status: 'pending' },
+    ],
+    [
+      () =>
+        seen.patch(
+          '/inventory/batch',
+          ids.map((petId) => ({ petId, quantity: 1 })),
+        ),
+      'petId',
+      { quantity: 2 },
+    ],
+    [
+      () =>
+        seen.post(
+          '/store/orders/batch',
+          ids.map((petId) => ({ petId })),
+        ),
+      'petId',
+      { quantity: 1, complete: false },
+    ],
+  ] as const
+  for (const [send, key, values] of batches) {
+    statements.length = 0
+    expect((await send()).status).toBeLessThan(300)
+    const [text = ''] = statements.filter((statement) => /jsonb_populate_record/.test(statement))
+    const json = JSON.stringify(ids.map((id) => ({ [key]: id, ...values })))
+    const [row] = await database.query(`EXPLAIN (ANALYZE, FORMAT JSON) ${text}`, [json, ids])
+    const most = (node: Node): number =>
+      Math.max(node['Actual Rows'] * node['Actual Loops'], ...(node.Plans ?? []).map(most))
+    const [{ Plan: plan }] = (row as { 'QUERY PLAN': [{ Plan: Node }] })['QUERY PLAN']
+    expect(most(plan), text).toBeLessThan(1_000)
+  }
+  await seen.close()
+  await watching.prisma.$disconnect()
 })
 
 test('a batch of orders keeps moments and their absence', async () => {

@@ -11,9 +11,17 @@ type Item = Record<string, unknown>
 const jsonOf = (items: Item[]) =>
   JSON.stringify(items, (_, value) => (typeof value === 'bigint' ? String(value) : value))
 
-/** Locks rows in the order of their ids, so that two statements never wait for each other in a circle. */
-const locked = (table: string, { sql }: Column, ids: string, lock: string) =>
-  `(SELECT ${sql} AS "id" FROM ${table} "row" WHERE ${sql} IN (${ids}) ORDER BY ${sql} FOR ${lock})`
+/** What a statement of many rows locks before it writes: the rows with the values that a column of its own has. */
+interface Lock {
+  column: Column
+  table: string
+  key: Column
+  strength: 'KEY SHARE' | 'UPDATE'
+}
+
+/** The values of a column, each once, in order: two statements that lock in order never wait for each other in a circle. */
+const idsIn = (rows: readonly Item[], { name }: Column) =>
+  [...new Set(rows.flatMap((row) => row[name] ?? []) as bigint[])].sort((a, b) => (a < b ? -1 : 1))
 
 export function createWrites(tables: Tables) {
   const { tableOf, columnsOf, keyOf, referencesOf, selectionOf } = tables
@@ -37,39 +45,47 @@ export function createWrites(tables: Tables) {
 
   const returning = (model: string) => `RETURNING ${selectionOf(model)}`
 
-  /** What all statements of many rows begin with: `item`, and the rows that they refer to, locked and all there. */
-  function itemsOf(model: string, columns: readonly Column[]) {
-    const references = referencesIn(model, columns).map(({ column, model, key }, i) => {
-      const ids = `SELECT ("item"."value"->>'${column.stored}')::${column.sqlType} FROM "item"`
-      const lock = `"reference${i}" AS MATERIALIZED ${locked(tableOf(model), key, ids, 'KEY SHARE')}`
-      return { lock, holds: `NOT EXISTS (${ids} EXCEPT SELECT "id" FROM "reference${i}" EXCEPT SELECT NULL)` }
-    })
-    const item = `"item" AS MATERIALIZED (SELECT * FROM jsonb_array_elements($1::jsonb) WITH ORDINALITY AS "_" ("value", "place"))`
+  /** The rows that rows with these columns refer to, and those that are changed. */
+  function locksOf(model: string, columns: readonly Column[], changed?: Column): Lock[] {
+    const locks = referencesIn(model, columns).map(
+      ({ column, model, key }): Lock => ({ column, table: tableOf(model), key, strength: 'KEY SHARE' }),
+    )
+    return changed ? [...locks, { column: changed, table: tableOf(model), key: changed, strength: 'UPDATE' }] : locks
+  }
+
+  /**
+   * Locks in SQL, and that all rows are there. The ids are the parameters after the first. Each row is looked up by its id:
+   * PostgreSQL would read an index from its beginning for rows in order.
+   */
+  function locking(locks: readonly Lock[]) {
+    const parts = locks.map(
+      ({ table, key, strength }, i) => `"lock${i}" AS MATERIALIZED (
+        SELECT FROM unnest($${i + 2}::${key.sqlType}[]) "ids" ("id")
+        CROSS JOIN LATERAL (SELECT FROM ${table} "row" WHERE ${key.sql} = "ids"."id" FOR ${strength}) "_")`,
+    )
     return {
-      parts: [item, ...references.map(({ lock }) => lock)],
-      conditions: references.map(({ holds }) => holds),
+      first: parts.length > 0 ? `WITH ${parts}` : '',
+      conditions: locks.map((_, i) => `(SELECT count(*) FROM "lock${i}") = cardinality($${i + 2})`),
     }
   }
 
-  function insertMany(model: string, columns: readonly Column[]): string {
-    const { parts, conditions } = itemsOf(model, columns)
+  function insertMany(model: string, columns: readonly Column[], locks: readonly Lock[]): string {
+    const { first, conditions } = locking(locks)
     const values = columns.map(({ stored }) => `"new"."${stored}"`)
-    return `INSERT INTO ${tableOf(model)} AS "row" (${stored(columns)}) WITH ${parts}
-      SELECT ${values} FROM "item", jsonb_populate_record(NULL::${tableOf(model)}, "item"."value") "new"
+    return `INSERT INTO ${tableOf(model)} AS "row" (${stored(columns)}) ${first}
+      SELECT ${values} FROM jsonb_array_elements($1::jsonb) WITH ORDINALITY AS "item" ("value", "place"),
+        jsonb_populate_record(NULL::${tableOf(model)}, "item"."value") "new"
       WHERE ${['true', ...conditions].join(' AND ')} ORDER BY "item"."place" ${returning(model)}`
   }
 
-  function updateMany(model: string, columns: readonly Column[]): string {
-    const key = keyOf(model)
-    const { parts, conditions } = itemsOf(model, columns)
-    const id = `("item"."value"->>'${key.stored}')::${key.sqlType}`
-    const rows = `"locked" AS MATERIALIZED ${locked(tableOf(model), key, `SELECT ${id} FROM "item"`, 'UPDATE')}`
+  function updateMany(model: string, columns: readonly Column[], locks: readonly Lock[]): string {
+    const { stored, sql, sqlType } = keyOf(model)
+    const { first, conditions } = locking(locks)
     const changes = columns.map(
       ({ stored }) => `"${stored}" = (jsonb_populate_record("row"::${tableOf(model)}, "item"."value"))."${stored}"`,
     )
-    const areThere = '(SELECT count(*) FROM "locked") = (SELECT count(*) FROM "item")'
-    return `WITH ${[...parts, rows]} UPDATE ${tableOf(model)} "row" SET ${changes} FROM "item"
-      WHERE ${[`${key.sql} = ${id}`, areThere, ...conditions].join(' AND ')} ${returning(model)}`
+    return `${first} UPDATE ${tableOf(model)} "row" SET ${changes} FROM jsonb_array_elements($1::jsonb) "item" ("value")
+      WHERE ${[`${sql} = ("item"."value"->>'${stored}')::${sqlType}`, ...conditions].join(' AND ')} ${returning(model)}`
   }
 
   return function writesBy(query: Query, reads: Reads): Writes {
@@ -111,9 +127,14 @@ export function createWrites(tables: Tables) {
 
       async createMany(model, rows) {
         const given = givenColumns(model, rows)
-        const text = prepared(`create many ${model} ${given.map(({ name }) => name)}`, () => insertMany(model, given))
+        const locks = locksOf(model, given)
+        const name = `create many ${model} ${given.map(({ name }) => name)}`
+        const text = prepared(name, () => insertMany(model, given, locks))
         const items = rows.map((row: Item) => Object.fromEntries(given.map(({ name, stored }) => [stored, row[name]])))
-        const created = await send<typeof model>(text, [jsonOf(items)])
+        const created = await send<typeof model>(text, [
+          jsonOf(items),
+          ...locks.map(({ column }) => idsIn(rows, column)),
+        ])
         if (created.length === rows.length) return created
         await assertReferences(model, rows)
         throw deletedMeanwhile()
@@ -138,14 +159,20 @@ export function createWrites(tables: Tables) {
         const given = givenColumns(model, rows).filter(({ name }) => name !== id)
         const ids = rows.map((row: Item) => row[id])
         if (given.length === 0) return reads.rows(model, id as never, ids)
-        const text = prepared(`update many ${model} ${given.map(({ name }) => name)}`, () => updateMany(model, given))
+        const locks = locksOf(model, given, keyOf(model))
+        const text = prepared(`update many ${model} ${given.map(({ name }) => name)}`, () =>
+          updateMany(model, given, locks),
+        )
         // In the order of ids, so that what follows from a change is locked in that order, too.
         const sorted = [...rows].sort((a: Item, b: Item) => ((a[id] as bigint) < (b[id] as bigint) ? -1 : 1))
         const items = sorted.map((row: Item) => ({
           [key]: row[id],
           ...Object.fromEntries(given.map(({ name, stored }) => [stored, row[name]])),
         }))
-        const changed = await send<typeof model>(text, [jsonOf(items)])
+        const changed = await send<typeof model>(text, [
+          jsonOf(items),
+          ...locks.map(({ column }) => idsIn(rows, column)),
+        ])
         if (changed.length > 0) {
           const found = new Map(changed.map((row: Item) => [row[id], row]))
           return ids.map((id) => found.get(id) as never)
