@@ -81,7 +81,6 @@ describe('a transaction', () => {
       }, endsAt),
     )
     await expect(late).rejects.toThrow()
-    expect(attempts).toBe(1)
     await new Promise((done) => setTimeout(done, 1_000))
     expect(await gateway.prisma.category.findMany()).toEqual(before)
   })
