@@ -49,7 +49,7 @@ async function readRoot(list: List, args: ListArgs, context: Context) {
   const size = sizeOf(list, args)
   const after = values && { values }
   const [rows, total] = await Promise.all([
-    context.reads.page(list.model, { ...asked, after, limit: size + 1 }) as Promise<Record<string, unknown>[]>,
+    context.reads.page(list.model, { after, limit: size + 1, ...asked }) as Promise<Record<string, unknown>[]>,
     args.count ? context.reads.total(list.model, question.counted) : null,
   ])
   if (total !== null) context.total = total
@@ -157,7 +157,7 @@ export function addListBelow(list: List, parent: ObjectRef<Any, Any>, column: st
       ...forAll((parents, args, { reads }) => {
         const question = ask(list, args, below)
         const values = placeOf(list, question, args)
-        const page = { ...question.rows(), after: values && { values }, limit: sizeOf(list, args) }
+        const page = { after: values && { values }, limit: sizeOf(list, args), ...question.rows() }
         return reads.pages(model, page, idsOf(parents))
       }),
     }),

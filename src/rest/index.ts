@@ -79,8 +79,11 @@ export async function createRest({ createContext, idempotency, baseUrl, sunset, 
     const response = jsonResponse(body, rest.status)
     if (rest.location) response.headers.location = baseUrl + fill(rest.location, JSON.parse(body))
     if (next) {
-      // Values are short, white space around them aside.
-      const query = new URLSearchParams(Array.from(request.query, ([name, value]) => [name, value.trim()]))
+      // Values are short, white space around them aside. Without any, a copy takes a tenth of the time.
+      const mayHaveSpace = /[%+]/.test(request.search)
+      const query = new URLSearchParams(
+        mayHaveSpace ? Array.from(request.query, ([name, value]) => [name, value.trim()]) : request.query,
+      )
       for (const [name, value] of Object.entries(next))
         value === undefined ? query.delete(name) : query.set(name, value)
       response.headers.link = `<${baseUrl}${request.path}?${query}>; rel="next"`
