@@ -1,8 +1,8 @@
 import { trace } from '@opentelemetry/api'
-import { GraphQLError, type GraphQLFormattedError, type GraphQLSchema } from 'graphql'
+import type { GraphQLSchema } from 'graphql'
 import { createYoga, type Plugin } from 'graphql-yoga'
 import type { Context } from '../../schema/context.js'
-import { ApiError, type ErrorCode } from '../../schema/errors.js'
+import { ApiError } from '../../schema/errors.js'
 import { type Caller, type QuotaDecision, requireWriteAccess } from '../auth/index.js'
 import type { Query } from '../database/index.js'
 import { type Cancelled, type Executed, ResponseTooLong } from '../execute/executor.js'
@@ -10,9 +10,8 @@ import { pause } from '../execute/pace.js'
 import type { CreateResolverContext, RequestTransaction } from '../execute/resolver-context.js'
 import { DocumentLimitError } from '../execute/selections.js'
 import type { Body } from '../http/body.js'
-import { graphqlMediaType, toApiError, unavailable } from '../http/errors.js'
+import { unavailable } from '../http/errors.js'
 import type { HttpRequest } from '../http/request.js'
-import { jsonResponse } from '../http/response.js'
 import { type Idempotency, readIdempotencyKey, undoing } from '../idempotency/index.js'
 import type { Logger } from '../log.js'
 import type { ReadRequest, Result } from '../outcome.js'
@@ -20,13 +19,12 @@ import { inSpan } from '../tracing.js'
 import { LIMITS, type Variables } from './cost.js'
 import { createDocumentCache, KnownDocument, type KnownOperation } from './documents.js'
 import { isShort, MAX_FREE_TOKENS } from './free.js'
-import { type GraphqlParameters, readParameters, SeveralOperations } from './parameters.js'
+import { type GraphqlParameters, readParameters } from './parameters.js'
+import { createResponses, hasNoValue, PersistedQueryNotFound } from './responses.js'
 
 /** The longest response, in bytes. That of a mutation is cut off much later: its change was made. */
 const MAX_RESPONSE = 8_388_608
 const MAX_MUTATION_RESPONSE = 8 * MAX_RESPONSE
-/** Errors that a response lists. */
-const MAX_ERRORS = 100
 /** How long an execution may take. */
 const DEADLINE_MS = 10_000
 
@@ -37,13 +35,6 @@ export interface GraphqlOptions {
   idempotency: Idempotency
   log: Logger
   deadlineMs?: number
-}
-
-/** This gateway does not know the document of a hash. The client sends both, in the words of Apollo's protocol. */
-class PersistedQueryNotFound extends GraphQLError {
-  constructor() {
-    super('PersistedQueryNotFound', { extensions: { code: 'PERSISTED_QUERY_NOT_FOUND' } })
-  }
 }
 
 const interrupted = (message: string) => new ApiError('unavailable', message, unavailable().headers)
@@ -89,6 +80,7 @@ const useKnownDocuments: Plugin<Context & { call: Call; cancelled: Cancelled }> 
 /** The GraphQL surface: Yoga executes documents that are within the limits and whose cost was taken from the quota. */
 export function createGraphql(options: GraphqlOptions) {
   const { schema, createContext, transaction, idempotency, log, deadlineMs = DEADLINE_MS } = options
+  const { resultOf, refuse } = createResponses(log)
   const documents = createDocumentCache()
   const yoga = createYoga<object, Context>({
     schema,
@@ -162,20 +154,6 @@ export function createGraphql(options: GraphqlOptions) {
     }
   }
 
-  /** Errors of graphql-js have the status of its media type; all others that of the error. */
-  function refuse(error: unknown, request: HttpRequest): Result {
-    const headers = { 'content-type': `${graphqlMediaType(request)}; charset=utf-8` }
-    // Apollo's clients read both of these with status 200 alone.
-    if (error instanceof PersistedQueryNotFound)
-      return { response: jsonResponse(JSON.stringify({ errors: [error] }), 200, headers) }
-    if (error instanceof SeveralOperations && error.count !== undefined) {
-      const errors = Array(error.count).fill({ errors: publicErrors([error], request) })
-      return { response: jsonResponse(JSON.stringify(errors), 200, headers), refusal: error.code }
-    }
-    if (error instanceof GraphQLError && !(error instanceof ApiError)) return resultOf({ errors: [error] }, request)
-    throw error
-  }
-
   async function run(call: Call, admitted: Admitted): Promise<Result> {
     const { request } = call
     if (isMutation(call)) return mutate(call, admitted)
@@ -244,34 +222,6 @@ export function createGraphql(options: GraphqlOptions) {
     return result as Executed
   }
 
-  /** The first errors as GraphQL shows them: where each happened, the catalogue's code and status; and how many more. */
-  function publicErrors(errors: readonly GraphQLError[], request: HttpRequest): GraphQLFormattedError[] {
-    const shown = errors.slice(0, MAX_ERRORS).map((error): GraphQLFormattedError => {
-      const { message, code, status } = toApiError(error, log, request.id)
-      return { message, locations: error.locations, path: error.path, extensions: { code, status } }
-    })
-    const more = errors.length - shown.length
-    const extensions = { code: 'invalid_request', status: 400 }
-    return more === 0 ? shown : [...shown, { message: `There are ${more} more errors.`, extensions }]
-  }
-
-  function resultOf(executed: Executed, request: HttpRequest): Result {
-    const { errors } = executed
-    const mediaType = graphqlMediaType(request)
-    const headers: Record<string, string> = { 'content-type': `${mediaType}; charset=utf-8` }
-    if (!errors) return { response: jsonResponse(bodyOf(executed), 200, headers) }
-    const shown = publicErrors(errors, request)
-    const codes = shown.map(({ extensions }) => extensions?.code as ErrorCode)
-    const [refusal] = codes
-    if (codes.includes('unavailable')) Object.assign(headers, unavailable().headers)
-    // There is neither a value nor another error.
-    if (hasNoValue(executed) && codes.every((code) => code === 'unavailable'))
-      return { response: jsonResponse(JSON.stringify({ errors: shown }), 503, headers), refusal }
-    // GraphQL over HTTP, section 6.4: the status of a request error shows in GraphQL's own media type alone.
-    const status = !('data' in executed) && mediaType !== 'application/json' ? 400 : 200
-    return { response: jsonResponse(bodyOf(executed, shown), status, headers), refusal }
-  }
-
   return { read }
 }
 
@@ -284,13 +234,3 @@ const bodyOfCall = ({ body, hash, parameters: { query, operationName, variables 
           typeof value === 'bigint' ? `${value}n` : value,
         ),
       )
-
-/** The body of a response, errors first: they are what a reader looks for. */
-function bodyOf({ data }: Executed, errors?: readonly GraphQLFormattedError[]): string {
-  let fields = ''
-  for (const [key, json] of data ?? []) fields += `${fields && ','}${JSON.stringify(key)}:${json}`
-  const shown = data === undefined ? '' : data === null ? '"data":null' : `"data":{${fields}}`
-  return errors ? `{"errors":${JSON.stringify(errors)}${shown && ','}${shown}}` : `{${shown}}`
-}
-
-const hasNoValue = ({ data }: Executed) => [...(data?.values() ?? [])].every((json) => json === 'null')
