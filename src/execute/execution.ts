@@ -52,9 +52,10 @@ export function forEach(
   for (let i = from; i < count; ) {
     step(i++)
     if (++execution.steps < STRIDE) continue
-    execution.steps = 0
     const paused = execution.pause()
-    if (paused)
+    // Once the turn is over, whatever else begins in it asks at its first step.
+    if (!paused) execution.steps = 0
+    else
       return paused.then(() => {
         throwIfCancelled(execution)
         return forEach(execution, count, step, i)
