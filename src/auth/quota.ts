@@ -119,7 +119,7 @@ export function readQuota({ key }: Caller, { windows }: RateLimitResult): Quota 
     if (!found) throw new ApiError('internal')
     return { limit: found.limit, remaining: found.remaining, reset: Math.ceil(found.resetAt / 1000) }
   }
-  // A ban that has ended is none.
+  // A ban that has ended is not shown.
   const until = bannedUntil(key) > Date.now() ? key.bannedUntil : null
   return { plan: key.plan, minute: window('minute'), day: window('day'), key: { ...key, bannedUntil: until } }
 }

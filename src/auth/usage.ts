@@ -120,7 +120,7 @@ export class KeyUsage {
   }
 }
 
-/** Figures end where an Int of GraphQL does. */
+/** An Int of GraphQL has 32 bits: a greater figure is shown as the greatest Int. */
 const USED = `SELECT day::text AS date, least(requests, $3)::integer AS requests, least(refusals, $3)::integer AS refused,
   least(cost, $3)::integer AS cost FROM "public"."ApiKeyUsage" WHERE "keyId" = $1 AND day >= $2::date`
 

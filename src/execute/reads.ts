@@ -3,7 +3,7 @@ import { MAX_TOTAL } from '../../schema/validation.js'
 import type { Query } from '../database/index.js'
 import { Askers } from '../tracing.js'
 import { createStatements, type RowStatement, type Statement } from './statements.js'
-import type { Tables } from './tables.js'
+import { createPrepared, type Tables } from './tables.js'
 
 // Rows and pages are read by statements of our own, without Prisma, which takes several times as long for them. What is
 // read in one turn of the event loop shares statements. Collect, then ask: a read may share a statement that begins after
@@ -75,14 +75,7 @@ const textOf = (value: unknown) => (value instanceof Date ? value.toISOString() 
 /** Returns a function that creates reads whose statements are sent by `send`. */
 export function createReads(tables: Tables): (send: Query) => Reads {
   const statements = createStatements(tables)
-  const known = new Map<string, Statement | string>()
-
-  /** The statement of this key, which is built once. */
-  function prepared<S extends Statement | string>(key: string, build: () => S): S {
-    const statement = (known.get(key) as S | undefined) ?? build()
-    known.set(key, statement)
-    return statement
-  }
+  const prepared = createPrepared<Statement | string>()
 
   return function readsBy(send: Query): Reads {
     const askRows = gather(async ({ one, many, column }: RowStatement, values: unknown[]) => {

@@ -73,3 +73,13 @@ export function createTables(prisma: PrismaClient) {
 
   return { tableOf, columnsOf, columnOf, keyOf, referencesOf, selectionOf }
 }
+
+/** Returns a function that builds the statement of a key once. Keys follow from declarations, so there are few. */
+export function createPrepared<Statement>() {
+  const known = new Map<string, Statement>()
+  return <S extends Statement>(key: string, build: () => S): S => {
+    const statement = (known.get(key) as S | undefined) ?? build()
+    known.set(key, statement)
+    return statement
+  }
+}

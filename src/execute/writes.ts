@@ -1,7 +1,7 @@
 import type { Model, Reads, Row, Writes } from '../../schema/context.js'
 import { deletedMeanwhile, unknownReference } from '../../schema/errors.js'
 import { brokenReference, type Query } from '../database/index.js'
-import type { Column, Tables } from './tables.js'
+import { type Column, createPrepared, type Tables } from './tables.js'
 
 // Rows are written by statements of our own. One row takes its values as parameters, which costs PostgreSQL least. Many rows
 // take one statement, whatever their number: a JSON array, whose objects have the names of the database.
@@ -25,14 +25,7 @@ const idsIn = (rows: readonly Item[], { name }: Column) =>
 
 export function createWrites(tables: Tables) {
   const { tableOf, columnsOf, keyOf, referencesOf, selectionOf } = tables
-  const known = new Map<string, string>()
-
-  /** The text of a statement, which is built once. */
-  function prepared(key: string, build: () => string): string {
-    const text = known.get(key) ?? build()
-    known.set(key, text)
-    return text
-  }
+  const prepared = createPrepared<string>()
 
   /** The columns that have a value in one of the rows. */
   const givenColumns = (model: string, rows: readonly Item[]) =>
@@ -40,6 +33,9 @@ export function createWrites(tables: Tables) {
 
   const referencesIn = (model: string, columns: readonly Column[]) =>
     referencesOf(model).filter(({ column }) => columns.some(({ name }) => name === column.name))
+
+  const namesOf = (columns: readonly Column[]) => columns.map(({ name }) => name)
+  const valuesOf = (columns: readonly Column[], row: Item) => columns.map(({ name }) => row[name])
 
   const stored = (columns: readonly Column[]) => columns.map(({ stored }) => `"${stored}"`)
 
@@ -115,20 +111,19 @@ export function createWrites(tables: Tables) {
     const writes: Writes = {
       async create(model, values) {
         const given = givenColumns(model, [values])
-        const text = prepared(`create ${model} ${given.map(({ name }) => name)}`, () =>
+        const text = prepared(`create ${model} ${namesOf(given)}`, () =>
           given.length === 0
             ? `INSERT INTO ${tableOf(model)} AS "row" DEFAULT VALUES ${returning(model)}`
             : `INSERT INTO ${tableOf(model)} AS "row" (${stored(given)}) VALUES (${given.map((_, i) => `$${i + 1}`)}) ${returning(model)}`,
         )
-        const inserted = send<typeof model>(text, given.map(({ name }) => (values as Item)[name])) // biome-ignore format: one line
-        const [row] = await inserted.catch(refusing(model, values))
+        const [row] = await send<typeof model>(text, valuesOf(given, values)).catch(refusing(model, values))
         return row as never
       },
 
       async createMany(model, rows) {
         const given = givenColumns(model, rows)
         const locks = locksOf(model, given)
-        const name = `create many ${model} ${given.map(({ name }) => name)}`
+        const name = `create many ${model} ${namesOf(given)}`
         const text = prepared(name, () => insertMany(model, given, locks))
         const items = rows.map((row: Item) => Object.fromEntries(given.map(({ name, stored }) => [stored, row[name]])))
         const created = await send<typeof model>(text, [
@@ -145,11 +140,11 @@ export function createWrites(tables: Tables) {
         const given = givenColumns(model, [values]).filter(({ name }) => name !== id)
         if (given.length === 0) return reads.row(model, id as never, (values as Item)[id])
         const text = prepared(
-          `update ${model} ${given.map(({ name }) => name)}`,
+          `update ${model} ${namesOf(given)}`,
           () =>
             `UPDATE ${tableOf(model)} "row" SET ${given.map(({ stored }, i) => `"${stored}" = $${i + 2}`)} WHERE ${sql} = $1 ${returning(model)}`,
         )
-        const all = [id, ...given.map(({ name }) => name)].map((name) => (values as Item)[name])
+        const all = [(values as Item)[id], ...valuesOf(given, values)]
         const [row] = await send<typeof model>(text, all).catch(refusing(model, values))
         return row ?? null
       },
@@ -160,9 +155,7 @@ export function createWrites(tables: Tables) {
         const ids = rows.map((row: Item) => row[id])
         if (given.length === 0) return reads.rows(model, id as never, ids)
         const locks = locksOf(model, given, keyOf(model))
-        const text = prepared(`update many ${model} ${given.map(({ name }) => name)}`, () =>
-          updateMany(model, given, locks),
-        )
+        const text = prepared(`update many ${model} ${namesOf(given)}`, () => updateMany(model, given, locks))
         // In the order of ids, so that what follows from a change is locked in that order, too.
         const sorted = [...rows].sort((a: Item, b: Item) => ((a[id] as bigint) < (b[id] as bigint) ? -1 : 1))
         const items = sorted.map((row: Item) => ({
@@ -185,12 +178,11 @@ export function createWrites(tables: Tables) {
       async delete(model, values, refusal) {
         const conditions = givenColumns(model, [values])
         const text = prepared(
-          `delete ${model} ${conditions.map(({ name }) => name)}`,
+          `delete ${model} ${namesOf(conditions)}`,
           () =>
             `DELETE FROM ${tableOf(model)} "row" WHERE ${conditions.map(({ sql }, i) => `${sql} = $${i + 1}`).join(' AND ')} ${returning(model)}`,
         )
-        const deleted = send<typeof model>(text, conditions.map(({ name }) => (values as Item)[name])) // biome-ignore format: one line
-        const [row] = await deleted.catch((error) => {
+        const [row] = await send<typeof model>(text, valuesOf(conditions, values)).catch((error) => {
           throw refusal && brokenReference(error) !== undefined ? refusal : error
         })
         return row ?? null

@@ -110,8 +110,8 @@ function times(size: number, { scalars, computed, objects, weight, totals, compl
 }
 
 /**
- * What an operation costs: its distinct root response keys (a batch counts by its items), or a hundredth of the weight of the objects that it may return,
- * whichever is more.
+ * What an operation costs: its distinct root response keys (a batch counts by its items), or a hundredth of the weight of
+ * the objects that it may return, whichever is more.
  *
  * The document need not be valid, but within the limits (see limits.ts). Of the variables only those count that skip
  * fields or size lists. They are read as their types would coerce them; what is wrong with them shows at execution.

@@ -45,8 +45,9 @@ async function prepareOperations(): Promise<Map<Operation, PreparedRest>> {
   return prepared
 }
 
-/** The items of a batch, as far as they can be read before the quota. */
-function itemsOf(body: Body): unknown {
+/** The items of a batch, which its cost depends on; undefined if they cannot be read, which is refused later. */
+function itemsOf({ body: argument }: Operation, body: Body): unknown {
+  if (!argument?.extensions.batch) return undefined
   try {
     return body instanceof ApiError ? undefined : parseBody(body)
   } catch {
@@ -55,8 +56,8 @@ function itemsOf(body: Body): unknown {
 }
 
 /** The cost of an operation, and of the arguments that cost more: they count where they are true, whatever else is wrong. */
-function unitsOf({ rest, body: argument, queryArguments }: Operation, { query }: HttpRequest, body: Body): number {
-  if (argument?.extensions.batch) return batchUnits(argument, itemsOf(body))
+function unitsOf({ rest, body, queryArguments }: Operation, { query }: HttpRequest, items: unknown): number {
+  if (body?.extensions.batch) return batchUnits(body, items)
   const dear = queryArguments.filter(
     ({ name, extensions }) => extensions.units && query.getAll(name).some((text) => /^true$/i.test(text)),
   )
@@ -69,7 +70,7 @@ export async function createRest({ createContext, idempotency, baseUrl, sunset, 
   const prepared = await prepareOperations()
 
   function responseOf(
-    { operation }: Route,
+    operation: Operation,
     request: HttpRequest,
     body: string,
     { next, total }: Context,
@@ -95,22 +96,20 @@ export async function createRest({ createContext, idempotency, baseUrl, sunset, 
     return response
   }
 
-  async function run(request: HttpRequest, route: Route, body: Body, caller: Caller, quota: Promise<QuotaDecision>) {
-    const { operation } = route
+  async function run(source: Source, operation: Operation, caller: Caller, quota: Promise<QuotaDecision>) {
+    const { request, body } = source
     const { rest, name, type } = operation
     if (type === 'Mutation') requireWriteAccess(caller)
     if (rest.deprecation && Date.now() >= sunset.getTime()) throw new ApiError('gone')
 
     const { read, execute } = prepared.get(operation) as PreparedRest
-    const { args, ifNoneMatch, idempotencyKey, refusalOf } = inSpan('validate', () =>
-      read({ request, params: route.params, body }),
-    )
+    const { args, ifNoneMatch, idempotencyKey, refusalOf } = inSpan('validate', () => read(source))
 
     async function perform(query?: Query): Promise<Result> {
       const contextValue = createContext(caller, quota, query)
       const { data, errors } = await inSpan('execute', () => execute({ contextValue, variables: args }))
       if (errors?.[0]) throw refusalOf(errors[0])
-      return { response: responseOf(route, request, data?.get(name) ?? 'null', contextValue) }
+      return { response: responseOf(operation, request, data?.get(name) ?? 'null', contextValue) }
     }
     if (idempotencyKey !== undefined) {
       const keyed = { request, caller, body, operationName: operation.operationId }
@@ -127,13 +126,14 @@ export async function createRest({ createContext, idempotency, baseUrl, sunset, 
     find: routes.find,
 
     read(request: HttpRequest, route: Route | undefined, body: Body): ReadRequest {
-      if (route)
-        return {
-          units: unitsOf(route.operation, request, body),
-          isRead: route.operation.type === 'Query',
-          run: (caller, quota) => run(request, route, body, caller, quota),
-        }
-      return { units: 1, run: async () => Promise.reject(routes.refusalOf(request)) }
+      if (!route) return { units: 1, run: async () => Promise.reject(routes.refusalOf(request)) }
+      const { operation, params } = route
+      const parsed = itemsOf(operation, body)
+      return {
+        units: unitsOf(operation, request, parsed),
+        isRead: operation.type === 'Query',
+        run: (caller, quota) => run({ request, params, body, parsed }, operation, caller, quota),
+      }
     },
   }
 }

@@ -4,7 +4,7 @@ import { type EntityTags, MALFORMED, parseEntityTags } from '../../schema/etag.j
 import { type Path, Problems, pathText, shownName, unknownNames, wrongValue } from '../../schema/problems.js'
 import type { Operation } from '../../schema/rest-operations.js'
 import { readValue, refuse, type Values } from '../../schema/values.js'
-import { type Body, MEDIA_TYPES, readJson } from '../http/body.js'
+import { assertJson, type Body, MEDIA_TYPES, readJson } from '../http/body.js'
 import type { HttpRequest } from '../http/request.js'
 import { readIdempotencyKey } from '../idempotency/index.js'
 import type { Route } from './routes.js'
@@ -13,6 +13,8 @@ import type { Route } from './routes.js'
 export interface Source extends Pick<Route, 'params'> {
   request: HttpRequest
   body: Body
+  /** The JSON in the body, if it was parsed already. */
+  parsed?: unknown
 }
 
 /** What an operation takes from a request. */
@@ -80,9 +82,11 @@ function readEntityTags(text: string | undefined, name: string, methods: string,
 /** The JSON in a body, or what is wrong with it. It is parsed once, because a large one takes long. */
 type Json = { value: unknown; refusal?: undefined } | { value?: undefined; refusal: unknown }
 
-function parseBody({ request, body }: Source, mediaTypes: string[]): Json {
+function parseBody({ request, body, parsed }: Source, mediaTypes: string[]): Json {
   try {
-    return { value: readJson(request, body, mediaTypes) }
+    if (parsed === undefined) return { value: readJson(request, body, mediaTypes) }
+    assertJson(request, body, mediaTypes)
+    return { value: parsed }
   } catch (refusal) {
     return { refusal }
   }

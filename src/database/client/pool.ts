@@ -146,25 +146,14 @@ export class ConnectionPool extends pg.Pool {
     return row === undefined || row === null ? undefined : `${lane.name} ${row}`
   }
 
-  /** The end of what begins now. */
+  /** When something that begins now must have ended. */
   #endOf(endsAt = Number.POSITIVE_INFINITY): number {
     return Math.min(endsAt, performance.now() + this.#timeoutMs)
   }
 
   /** Calls `work` with the connection of a transaction, and commits. If it throws, nothing has changed. */
-  async transaction<T>(work: (client: TransactionClient) => Promise<T>, endsAt?: number): Promise<T> {
-    const client = this.#beginning(endsAt)
-    try {
-      await client.query({ text: 'BEGIN' })
-      const result = await work(client)
-      await client.query({ text: 'COMMIT' })
-      return result
-    } catch (error) {
-      await client.query({ text: 'ROLLBACK' }).catch(() => {})
-      throw error
-    } finally {
-      client.release()
-    }
+  transaction<T>(work: (client: TransactionClient) => Promise<T>, endsAt?: number): Promise<T> {
+    return this.#beginning(endsAt).complete(work)
   }
 
   /** For Prisma's transactions: those of commands, and of a ban. */

@@ -68,6 +68,21 @@ export class TransactionClient extends EventEmitter {
     return result
   }
 
+  /** Begins, calls `work` and commits; rolls back if it throws. */
+  async complete<T>(work: (client: TransactionClient) => Promise<T>): Promise<T> {
+    try {
+      await this.query({ text: 'BEGIN' })
+      const result = await work(this)
+      await this.query({ text: 'COMMIT' })
+      return result
+    } catch (error) {
+      await this.query({ text: 'ROLLBACK' }).catch(() => {})
+      throw error
+    } finally {
+      this.release()
+    }
+  }
+
   release(): void {
     this.#isOver = true
     // Without a connection there is nothing to return.
