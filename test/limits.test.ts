@@ -267,7 +267,7 @@ describe.runIf(testRedis)('gateways that share a Redis', () => {
     }
   })
 
-  it('share a ban', async () => {
+  it('share a ban, also one that Redis has lost', async () => {
     const [one, other] = await gateways({ banAfter: 1 })
     const subject = key(1)
     for (let i = 0; i < 2; i++) await one?.consume(subject, 1)
@@ -275,6 +275,12 @@ describe.runIf(testRedis)('gateways that share a Redis', () => {
     const bannedUntil = (await one?.consume(subject, 1))?.bannedUntil
     expect(bannedUntil).toBeGreaterThan(0)
     expect(await other?.consume(subject, 1)).toMatchObject({ outcome: 'banned', bannedUntil })
+    // Redis comes back empty before a heartbeat notices.
+    const redis = new Redis(testRedis ?? '')
+    await redis.del(await redis.keys(`*{${subject.id}}*`))
+    redis.disconnect()
+    for (const limits of [one, other])
+      expect(await limits?.consume(subject, 1)).toMatchObject({ outcome: 'banned', bannedUntil })
   })
 
   it('load the script again after Redis has lost it', async () => {

@@ -109,7 +109,8 @@ export async function openFailover(
       return away || Date.now() < movingUntil ? 'degraded' : 'redis'
     },
     async consume(subject, cost) {
-      if (away) return memory.consume(subject, cost)
+      // A Redis that has restarted may have lost a ban that is not in the key's row yet.
+      if (away || (await memory.isBanned(subject))) return memory.consume(subject, cost)
       try {
         const result = await store.consume(subject, cost, memory.counters(subject.id))
         memory.adopt(subject, result)

@@ -55,6 +55,10 @@ export class MemoryStore {
     return Object.assign(result, ban ?? started)
   }
 
+  async isBanned({ id, bannable }: Subject): Promise<boolean> {
+    return bannable && (await this.#bans.find(id)) !== undefined
+  }
+
   /** The windows of a subject, including ended ones. */
   counters(id: string): Counters | undefined {
     return this.#subjects.get(id)

@@ -86,6 +86,7 @@ describe.runIf(redisBinary)('a Redis that', () => {
           env: { BAN_AFTER: '1', BAN_SECONDS: '600' },
         })
       const [one, two] = [await open(), await open()]
+      let over = false
       const both = async <T>(work: (gateway: Gateway) => Promise<T>) => [await work(one), await work(two)]
       try {
         const [free, quiet] = [(await one.createKey()).key, (await one.createKey()).key]
@@ -118,7 +119,6 @@ describe.runIf(redisBinary)('a Redis that', () => {
 
         // Requests are sent all the time, so that some are in flight whatever happens to Redis. Those sent while Redis
         // hangs must return before it continues.
-        let over = false
         const goOn = async (gateway: Gateway) => {
           while (!over) {
             const { status, text } = await gateway.get('/inventory')
@@ -150,6 +150,7 @@ describe.runIf(redisBinary)('a Redis that', () => {
           for (const line of ['Redis is unreachable', 'Redis is back'])
             expect(logged.filter((entry) => entry.includes(line))).toHaveLength(1)
       } finally {
+        over = true
         await Promise.all([one.close(), two.close()])
         await server.kill()
       }
