@@ -16,7 +16,6 @@ import { createDocs } from './docs/index.js'
 import { createAccess } from './execute/resolver-context.js'
 import { MAX_FREE_REQUEST } from './graphql/free.js'
 import { createGraphql } from './graphql/index.js'
-import { createHealth } from './health.js'
 import { type Body, noBody, readBody, UPLOAD_ROOM } from './http/body.js'
 import { preflight, setCorsHeaders } from './http/cors.js'
 import { errorResponse, toApiError } from './http/errors.js'
@@ -27,17 +26,17 @@ import type { Handlers } from './http/server.js'
 import { inTrace, traceparent } from './http/trace.js'
 import { MAX_UNREAD, watchUnread } from './http/unread.js'
 import { createIdempotency } from './idempotency/index.js'
-import type { Logger } from './log.js'
-import { createMetrics } from './metrics.js'
+import { createHealth } from './observe/health.js'
+import type { Logger } from './observe/log.js'
+import { createMetrics } from './observe/metrics.js'
+import { createRequestObserver } from './observe/request.js'
+import { inSpan } from './observe/tracing.js'
 import type { Outcome, ReadRequest, Result } from './outcome.js'
 import { type RateLimiter, type RateLimitResult, setRateLimitHeaders } from './rate-limit/index.js'
-import { logRequest } from './request-log.js'
-import { endRequestSpan } from './request-span.js'
 import { setDeprecationHeaders } from './rest/deprecation.js'
 import { createRest } from './rest/index.js'
 import type { Route } from './rest/routes.js'
 import type { Settings } from './settings.js'
-import { inSpan } from './tracing.js'
 
 export interface Dependencies {
   settings: Pick<
@@ -82,7 +81,8 @@ export async function createApp(dependencies: Dependencies) {
   const uploads = new MemoryRoom(dependencies.uploadRoom ?? Math.max(UPLOAD_ROOM, 16 * maxBodyBytes))
   const unread = new MemoryRoom(MAX_UNREAD)
   const metrics = createMetrics({ rateLimiter, database, admissions, uploads, unread })
-  const health = createHealth({ database, rateLimiter, state, metrics: metrics.registry })
+  const health = createHealth({ database, rateLimiter, state, metrics })
+  const observe = createRequestObserver(log, metrics)
   const docs = createDocs({ baseUrl, sunset, schema })
   const authenticate = createAuthentication({ apiKeys, rateLimiter, timeoutMs: database.requestTimeoutMs, seconds })
   const quota = createQuota({ apiKeys, rateLimiter })
@@ -193,10 +193,8 @@ export async function createApp(dependencies: Dependencies) {
   async function complete(request: HttpRequest, outcome: Outcome): Promise<HttpResponse> {
     const { caller, response, decision, refusal } = outcome
     setHeaders(request, outcome, decision ?? (await readWindows(request, outcome)))
-    metrics.observe(request, outcome)
     if (caller) usage.count(caller, decision?.cost ?? 0, refusal !== undefined)
-    logRequest(log, request, outcome)
-    endRequestSpan(request, outcome)
+    observe(request, outcome)
     return response
   }
 

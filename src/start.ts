@@ -3,12 +3,12 @@ import { type DemoKeys, demoKeys } from './admin/demo-keys.js'
 import { createApp } from './app.js'
 import { openDatabase } from './database/index.js'
 import { listen } from './http/server.js'
-import { createLog } from './log.js'
+import { createLog } from './observe/log.js'
+import { reasonOf } from './observe/stack.js'
 import { version } from './project.js'
 import { openRateLimiter } from './rate-limit/index.js'
 import { parseRedisUrl, redisAddress } from './redis-url.js'
 import { collectorOf, misspeltSettings, readSettings } from './settings.js'
-import { reasonOf } from './stack.js'
 
 /** How long closing may take once no request is in flight, which takes 10 seconds at most (see http/server.ts). */
 const CLOSE_MS = 1_700
@@ -49,7 +49,7 @@ export function start(): (reason: string) => void {
     for (const warning of misspeltSettings()) log.warn(warning)
     const collector = collectorOf(settings)
     // Loaded only if it is needed, like Redis. It is closed last, because a collector that is away takes its time.
-    if (collector) closers.push((await import('./telemetry.js')).openTelemetry(settings, log))
+    if (collector) closers.push((await import('./observe/sdk.js')).openTelemetry(settings, log))
     let demo = undefined as DemoKeys | undefined
     const database = await openDatabase(settings, {
       log,

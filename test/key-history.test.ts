@@ -4,7 +4,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { ApiKey } from '../prisma/generated/client/client.js'
 import { createSecret, KeyUsage, writeKeys } from '../src/auth/index.js'
-import { createLog } from '../src/log.js'
+import { createLog } from '../src/observe/log.js'
 import { type Gateway, openGateway } from './support/gateway.js'
 import { testDatabaseUrl } from './support/postgres.js'
 

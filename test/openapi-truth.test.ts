@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { seed } from '../prisma/seed.js'
 import { fill, operations } from '../schema/rest-operations.js'
 import { createApp } from '../src/app.js'
-import { createLog } from '../src/log.js'
+import { createLog } from '../src/observe/log.js'
 import type { ResponseObject, Schema } from '../src/openapi/document.js'
 import { createOpenApi, type OperationObject } from '../src/openapi/index.js'
 import { readSettings } from '../src/settings.js'

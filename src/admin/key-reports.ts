@@ -1,7 +1,7 @@
 import type { ApiKey, ApiKeyEvent } from '../../prisma/generated/client/client.js'
 import { keySubject } from '../auth/index.js'
 import type { Database } from '../database/index.js'
-import { createLog } from '../log.js'
+import { createLog } from '../observe/log.js'
 import { openRateLimiter } from '../rate-limit/index.js'
 import { type Action, bannedUntil, type Call, find, state } from './key-commands.js'
 import { bar, line, render, renderColumns, sparkline, text, visible } from './table.js'

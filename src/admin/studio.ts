@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { openDatabase } from '../database/index.js'
+import { reasonOf } from '../observe/stack.js'
 import { readSettings } from '../settings.js'
-import { reasonOf } from '../stack.js'
 
 // `npm run studio`: opens Prisma Studio on the configured database, whether the service runs or not.
 

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
 import type { ApiKey, PrismaClient } from '../../prisma/generated/client/client.js'
 import type { Reads } from '../../schema/context.js'
-import type { Logger } from '../log.js'
+import type { Logger } from '../observe/log.js'
 import { hashSecret, isOver, isSecret } from './api-key.js'
 import { writeKeys } from './history.js'
 

@@ -2,7 +2,7 @@ import { Prisma, type PrismaClient } from '../../prisma/generated/client/client.
 import type { UsageOfDay } from '../../schema/context.js'
 import { MAX_INT } from '../../schema/validation.js'
 import { type Query, sweepRegularly } from '../database/index.js'
-import type { Logger } from '../log.js'
+import type { Logger } from '../observe/log.js'
 import type { Caller } from './caller.js'
 
 /** How many days of usage are kept: a year, and a month to compare it with. */

@@ -1,7 +1,7 @@
 import type { ListRead, PageRead, Reads } from '../../schema/context.js'
 import { MAX_TOTAL } from '../../schema/validation.js'
 import type { Query } from '../database/index.js'
-import { Askers } from '../tracing.js'
+import { Askers } from '../observe/tracing.js'
 import { createStatements, type RowStatement, type Statement } from './statements.js'
 import { createPrepared, type Tables } from './tables.js'
 

@@ -4,7 +4,7 @@ import type { Executed } from '../execute/executor.js'
 import { graphqlMediaType, toApiError, unavailable } from '../http/errors.js'
 import type { HttpRequest } from '../http/request.js'
 import { jsonResponse } from '../http/response.js'
-import type { Logger } from '../log.js'
+import type { Logger } from '../observe/log.js'
 import type { Result } from '../outcome.js'
 import { SeveralOperations } from './parameters.js'
 

@@ -1,6 +1,6 @@
 import { GraphQLError } from 'graphql'
 import { ApiError, InvalidValue } from '../../schema/errors.js'
-import type { Logger } from '../log.js'
+import type { Logger } from '../observe/log.js'
 import { namesType } from './negotiation.js'
 import type { HttpRequest } from './request.js'
 import { type HttpResponse, jsonResponse } from './response.js'

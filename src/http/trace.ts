@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { context, propagation, ROOT_CONTEXT, type Span, SpanKind, trace } from '@opentelemetry/api'
-import { tracer } from '../tracing.js'
+import { tracer } from '../observe/tracing.js'
 
 /** The trace that a request belongs to (W3C Trace Context), and the gateway's own span in it. */
 export interface Trace {

@@ -16,7 +16,7 @@ import type { Body } from '../http/body.js'
 import { errorResponse, toApiError } from '../http/errors.js'
 import type { HttpRequest } from '../http/request.js'
 import type { HttpResponse } from '../http/response.js'
-import type { Logger } from '../log.js'
+import type { Logger } from '../observe/log.js'
 import type { Result } from '../outcome.js'
 
 /** The longest Idempotency-Key in characters, and the longest answer that is kept in bytes. */

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { ApiKeyCache } from '../../src/auth/index.js'
 import { createReads } from '../../src/execute/reads.js'
 import { createTables } from '../../src/execute/tables.js'
-import { createLog } from '../../src/log.js'
+import { createLog } from '../../src/observe/log.js'
 import { openTestDatabase, type TestDatabase } from '../support/database.js'
 import { type Gateway, openGateway } from '../support/gateway.js'
 

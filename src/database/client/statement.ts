@@ -1,4 +1,4 @@
-import { describeStatement, inSpan } from '../../tracing.js'
+import { describeStatement, inSpan } from '../../observe/tracing.js'
 
 // What the text of a statement says about it. Texts come from Prisma and from our own code, never from a client.
 

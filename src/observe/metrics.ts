@@ -1,11 +1,9 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import type { Admissions } from './admission/index.js'
-import { type Database, ERROR_KINDS, errorKind } from './database/index.js'
-import type { MemoryRoom } from './http/memory-room.js'
-import type { HttpRequest } from './http/request.js'
-import type { Outcome } from './outcome.js'
-import { commit, version } from './project.js'
-import type { RateLimiter } from './rate-limit/index.js'
+import type { Admissions } from '../admission/index.js'
+import { type Database, ERROR_KINDS, errorKind } from '../database/index.js'
+import type { MemoryRoom } from '../http/memory-room.js'
+import { commit, version } from '../project.js'
+import type { RateLimiter } from '../rate-limit/index.js'
 
 export interface MetricsOptions {
   rateLimiter: RateLimiter
@@ -33,37 +31,6 @@ export function createMetrics({ rateLimiter, database, admissions, uploads, unre
     labelNames: ['version', 'commit', 'node'],
     registers,
   }).set({ version, commit, node: process.versions.node }, 1)
-  const requests = new Counter({
-    name: 'petstore_requests_total',
-    help: 'Answered requests.',
-    labelNames: ['surface', 'operation', 'plan', 'status'],
-    registers,
-  })
-  const duration = new Histogram({
-    name: 'petstore_request_duration_seconds',
-    help: 'Time from the head of the request to the complete response.',
-    labelNames: ['surface', 'operation'],
-    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
-    registers,
-  })
-  const cost = new Counter({
-    name: 'petstore_cost_total',
-    help: 'Requests of the quota that were charged.',
-    labelNames: ['surface', 'plan'],
-    registers,
-  })
-  const refusals = new Counter({
-    name: 'petstore_refusals_total',
-    help: 'Refused requests, by the code of their first error.',
-    labelNames: ['surface', 'plan', 'reason'],
-    registers,
-  })
-  const bans = new Counter({
-    name: 'petstore_bans_total',
-    help: 'Bans that requests to this gateway started.',
-    labelNames: ['plan'],
-    registers,
-  })
   new Gauge({
     name: 'petstore_limits_degraded',
     help: '1 while Redis is unreachable and this gateway counts alone, otherwise 0.',
@@ -151,19 +118,5 @@ export function createMetrics({ rateLimiter, database, admissions, uploads, unre
     },
   })
 
-  /** Counts a request that has its response. */
-  function observe({ elapsedMs }: HttpRequest, outcome: Outcome): void {
-    if (outcome.isOperational) return
-    const { surface, operationName = 'none', caller, decision, refusal } = outcome
-    const plan = caller?.key.plan ?? 'none'
-    // A client can combine root fields in any way.
-    const operation = operationName.includes(',') ? 'several' : operationName
-    requests.inc({ surface, operation, plan, status: outcome.response.status })
-    duration.observe({ surface, operation }, elapsedMs / 1000)
-    if (decision && decision.cost > 0) cost.inc({ surface, plan }, decision.cost)
-    if (refusal) refusals.inc({ surface, plan, reason: refusal })
-    if (decision?.outcome === 'limited' && decision.bannedUntil) bans.inc({ plan })
-  }
-
-  return { registry, observe }
+  return registry
 }

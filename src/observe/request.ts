@@ -1,0 +1,103 @@
+import { type Span, SpanStatusCode } from '@opentelemetry/api'
+import { Counter, Histogram, type Registry } from 'prom-client'
+import type { HttpRequest } from '../http/request.js'
+import { spanMethod } from '../http/trace.js'
+import type { Outcome } from '../outcome.js'
+import type { Logger } from './log.js'
+
+/**
+ * Tells the log, the metrics and the trace of each answered request. They hold nothing that a client chose but the ids of
+ * the request and of its trace: no path, query string, header or body, which could hold a secret.
+ */
+export function createRequestObserver(log: Logger, registry: Registry) {
+  const registers = [registry]
+  const requests = new Counter({
+    name: 'petstore_requests_total',
+    help: 'Answered requests.',
+    labelNames: ['surface', 'operation', 'plan', 'status'],
+    registers,
+  })
+  const duration = new Histogram({
+    name: 'petstore_request_duration_seconds',
+    help: 'Time from the head of the request to the complete response.',
+    labelNames: ['surface', 'operation'],
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
+    registers,
+  })
+  const charged = new Counter({
+    name: 'petstore_cost_total',
+    help: 'Requests of the quota that were charged.',
+    labelNames: ['surface', 'plan'],
+    registers,
+  })
+  const refusals = new Counter({
+    name: 'petstore_refusals_total',
+    help: 'Refused requests, by the code of their first error.',
+    labelNames: ['surface', 'plan', 'reason'],
+    registers,
+  })
+  const bans = new Counter({
+    name: 'petstore_bans_total',
+    help: 'Bans that requests to this gateway started.',
+    labelNames: ['plan'],
+    registers,
+  })
+
+  return ({ id, trace, head, method, elapsedMs }: HttpRequest, outcome: Outcome): void => {
+    const { surface, route, operationName, caller, decision, refusal, isOperational } = outcome
+    const { status } = outcome.response
+    const { plan, prefix } = caller?.key ?? {}
+    const cost = decision?.cost ?? 0
+    // A client can combine root fields in any way: no label has their names.
+    const operation = operationName?.includes(',') ? 'several' : operationName
+
+    // Probes come every second.
+    log[isOperational ? 'debug' : 'info'](
+      {
+        requestId: id,
+        traceId: trace?.traceId,
+        spanId: trace?.spanId,
+        surface,
+        operation: operationName,
+        method,
+        key: prefix,
+        cost,
+        status,
+        refusal,
+        durationMs: Math.round(elapsedMs * 100) / 100,
+      },
+      'request',
+    )
+    if (isOperational) return
+
+    const labels = { surface, plan: plan ?? 'none' }
+    requests.inc({ ...labels, operation: operation ?? 'none', status })
+    duration.observe({ surface, operation: operation ?? 'none' }, elapsedMs / 1000)
+    if (cost > 0) charged.inc(labels, cost)
+    if (refusal) refusals.inc({ ...labels, reason: refusal })
+    if (decision?.outcome === 'limited' && decision.bannedUntil) bans.inc({ plan: labels.plan })
+
+    // The span of a probe does not end, so that it is not exported.
+    if (!trace?.span?.isRecording()) return
+    const verb = spanMethod(head.method)
+    const isFailed = status >= 500
+    endSpan(trace.span, [verb === '_OTHER' ? 'HTTP' : verb, route].filter(Boolean).join(' '), isFailed, {
+      'http.route': route,
+      'http.response.status_code': status,
+      'error.type': isFailed ? (refusal ?? String(status)) : undefined,
+      'graphql.operation.name': surface === 'graphql' ? operation : undefined,
+      'petstore.operation': operation,
+      'petstore.plan': plan,
+      'petstore.key_prefix': prefix,
+      'petstore.cost': cost,
+      'petstore.error_code': refusal,
+    })
+  }
+}
+
+function endSpan(span: Span, name: string, isFailed: boolean, attributes: Record<string, string | number | undefined>) {
+  span.updateName(name)
+  for (const [key, value] of Object.entries(attributes)) if (value !== undefined) span.setAttribute(key, value)
+  if (isFailed) span.setStatus({ code: SpanStatusCode.ERROR })
+  span.end()
+}
