@@ -10,7 +10,7 @@ import {
   createQuota,
   KeyUsage,
   windowSeconds,
-} from './auth/index.js'
+} from './keys/index.js'
 import type { Database } from './database/index.js'
 import { createDocs } from './docs/index.js'
 import { createAccess } from './execute/resolver-context.js'
@@ -19,7 +19,7 @@ import { createGraphql } from './graphql/index.js'
 import { type Body, noBody, readBody, UPLOAD_ROOM } from './http/body.js'
 import { preflight, setCorsHeaders } from './http/cors.js'
 import { errorResponse, toApiError } from './http/errors.js'
-import { MemoryRoom } from './http/memory-room.js'
+import { MemoryRoom } from './http/memory-budget.js'
 import { HttpRequest, notHttp, type RequestHead } from './http/request.js'
 import { type HttpResponse, send } from './http/response.js'
 import type { Handlers } from './http/server.js'

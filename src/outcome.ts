@@ -1,5 +1,5 @@
 import type { ErrorCode } from '../schema/errors.js'
-import type { Caller, Cost, QuotaDecision } from './auth/index.js'
+import type { Caller, Cost, QuotaDecision } from './keys/index.js'
 import type { HttpResponse } from './http/response.js'
 import type { RateLimitResult } from './rate-limit/index.js'
 

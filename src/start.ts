@@ -7,7 +7,7 @@ import { createLog } from './observe/log.js'
 import { reasonOf } from './observe/stack.js'
 import { version } from './project.js'
 import { openRateLimiter } from './rate-limit/index.js'
-import { parseRedisUrl, redisAddress } from './redis-url.js'
+import { parseRedisUrl, redisAddress } from './rate-limit/url.js'
 import { collectorOf, misspeltSettings, readSettings } from './settings.js'
 
 /** How long closing may take once no request is in flight, which takes 10 seconds at most (see http/server.ts). */

@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createSecret } from '../src/auth/index.js'
+import { createSecret } from '../src/keys/index.js'
 import { type Gateway, openGateway } from './support/gateway.js'
 
 // What an admin can write with Prisma Studio or SQL. The database refuses rows that the service cannot use and says why;

@@ -3,7 +3,7 @@ import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { operations } from '../schema/rest-operations.js'
-import { createSecret } from '../src/auth/index.js'
+import { createSecret } from '../src/keys/index.js'
 import { resetStore } from './support/calls.js'
 import { type Gateway, openGateway } from './support/gateway.js'
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import type { ApiKey } from '../prisma/generated/client/client.js'
-import { KeyUsage } from '../src/auth/index.js'
+import { KeyUsage } from '../src/keys/index.js'
 import { connect } from '../src/database/index.js'
 import { readServerUrl } from '../src/database/server-url.js'
 import { createLog } from '../src/observe/log.js'

@@ -1,7 +1,7 @@
 import { Argument, Command, CommanderError, Option } from 'commander'
 import { Access } from '../../prisma/generated/client/client.js'
 import { plans } from '../../schema/plans.js'
-import { USAGE_DAYS } from '../auth/index.js'
+import { USAGE_DAYS } from '../keys/index.js'
 import { databaseError, messageOf, openDatabase, PATIENT_MS } from '../database/index.js'
 import { reasonOf } from '../observe/stack.js'
 import { readSettings } from '../settings.js'

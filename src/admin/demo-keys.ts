@@ -4,7 +4,7 @@ import * as z from 'zod'
 import type { PrismaClient } from '../../prisma/generated/client/client.js'
 import { seed } from '../../prisma/seed.js'
 import { type Plan, plans } from '../../schema/plans.js'
-import { createSecret, storedSecret, writeKeys } from '../auth/index.js'
+import { createSecret, storedSecret, writeKeys } from '../keys/index.js'
 import { StartupError } from '../settings.js'
 
 const names = Object.keys(plans) as Plan[]

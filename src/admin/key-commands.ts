@@ -1,5 +1,5 @@
 import type { Access, ApiKey, Prisma } from '../../prisma/generated/client/client.js'
-import { createSecret, isOver, keySubject, writeKeys } from '../auth/index.js'
+import { createSecret, isOver, keySubject, writeKeys } from '../keys/index.js'
 import type { Database } from '../database/index.js'
 import { type Settings, StartupError } from '../settings.js'
 import { MAX_INT } from './arguments.js'

@@ -1,5 +1,5 @@
 import type { ApiKey, ApiKeyEvent } from '../../prisma/generated/client/client.js'
-import { keySubject } from '../auth/index.js'
+import { keySubject } from '../keys/index.js'
 import type { Database } from '../database/index.js'
 import { createLog } from '../observe/log.js'
 import { openRateLimiter } from '../rate-limit/index.js'

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
-import type { Caller } from '../auth/index.js'
+import type { Caller } from '../keys/index.js'
 import type { RateLimitResult } from '../rate-limit/index.js'
-import { Crowd } from './crowd.js'
+import { Crowd } from './accept-backlog.js'
 import { FairQueue, type QueueLimits } from './queue.js'
 
 export { LARGE_SHARE, type Slot } from './queue.js'

@@ -6,10 +6,10 @@ import type pg from 'pg'
 import { PrismaClient } from '../../prisma/generated/client/client.js'
 import type { Logger } from '../observe/log.js'
 import { type Settings, StartupError } from '../settings.js'
-import type { OnStatement } from './client/lease.js'
-import { ConnectionPool } from './client/pool.js'
-import { Probe, type Reachability } from './client/probe.js'
-import { valuesOfPrisma } from './client/values.js'
+import type { OnStatement } from './pool/lease.js'
+import { ConnectionPool } from './pool/pool.js'
+import { Probe, type Reachability } from './pool/probe.js'
+import { valuesOfPrisma } from './pool/values.js'
 import { type Embedded, openEmbedded } from './embedded/open.js'
 import { hasTables, migrate } from './migrations.js'
 import { databaseError, readServerUrl, type ServerUrl, SHARED } from './server-url.js'
@@ -24,9 +24,9 @@ export {
   MAX_REPEATS,
   MustRepeat,
   messageOf,
-} from './client/errors.js'
-export { LAST_COMMENT, laneComment } from './client/statement.js'
-export { sweepRegularly } from './client/sweep.js'
+} from './pool/errors.js'
+export { LAST_COMMENT, laneComment } from './pool/statement.js'
+export { sweepRegularly } from './pool/purge.js'
 export { backUp, inspect, restore, type Summary } from './embedded/backup.js'
 export { databaseError } from './server-url.js'
 

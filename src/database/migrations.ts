@@ -8,7 +8,7 @@ import {
   commitsBatches,
   concurrentBuilds,
   inOneTransaction,
-} from './concurrent-indexes.js'
+} from './concurrent-migration.js'
 import { type Migration, PIN_TRIGGERS, pending, readHistory, readMigrations, record, useSchema } from './history.js'
 import { withSession } from './session.js'
 

@@ -4,7 +4,7 @@ import { exampleOf, headerFields, pretty, resolve, schemaFields, typeOf, type Vi
 import { type Content, html, type Markup } from './html.js'
 import { codeBlock, createMarkdown } from './markdown.js'
 import { address, badge, type Described, marks, operationSection, row } from './operation.js'
-import { icon, shell } from './shell.js'
+import { icon, shell } from './layout.js'
 
 /** The addresses of what the page loads and links to. */
 export interface Addresses {

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { parse as parseLossless } from 'lossless-json'
 import { ApiError } from '../../schema/errors.js'
 import { wrongValue } from '../../schema/problems.js'
-import type { Holding, MemoryRoom } from './memory-room.js'
+import type { Holding, MemoryRoom } from './memory-budget.js'
 import type { HttpRequest } from './request.js'
 
 /** The bytes of a body, or why it could not be read. */

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
-import type { MemoryRoom } from './memory-room.js'
+import type { MemoryRoom } from './memory-budget.js'
 
 /** How long a client may read nothing of its response, in milliseconds. */
 export const STALL_MS = 10_000

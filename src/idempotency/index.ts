@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { Prisma } from '../../prisma/generated/client/client.js'
 import { ApiError, catalogue } from '../../schema/errors.js'
-import type { Caller } from '../auth/index.js'
+import type { Caller } from '../keys/index.js'
 import {
   type Database,
   isDuplicate,

@@ -1,7 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Admissions } from '../admission/index.js'
 import { type Database, ERROR_KINDS, errorKind } from '../database/index.js'
-import type { MemoryRoom } from '../http/memory-room.js'
+import type { MemoryRoom } from '../http/memory-budget.js'
 import { commit, version } from '../project.js'
 import type { RateLimiter } from '../rate-limit/index.js'
 

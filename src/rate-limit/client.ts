@@ -1,5 +1,5 @@
 import { Cluster, Redis, type RedisOptions } from 'ioredis'
-import { type RedisTarget, redisAddress } from '../redis-url.js'
+import { type RedisTarget, redisAddress } from './url.js'
 
 const backOff = (attempt: number) => Math.min(50 * 2 ** attempt, 1_000)
 

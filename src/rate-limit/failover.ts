@@ -1,6 +1,6 @@
 import { type Cluster, Redis } from 'ioredis'
 import type { Logger } from '../observe/log.js'
-import type { RedisTarget } from '../redis-url.js'
+import type { RedisTarget } from './url.js'
 import { explain, isSelect } from './client.js'
 import type { MemoryStore } from './memory.js'
 import type { RedisStore } from './redis.js'

@@ -1,4 +1,4 @@
-import { parseRedisUrl } from '../redis-url.js'
+import { parseRedisUrl } from './url.js'
 import { MemoryStore } from './memory.js'
 import type { RateLimiter, RateLimiterOptions } from './result.js'
 

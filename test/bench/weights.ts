@@ -22,8 +22,8 @@ import {
 import { schema } from '../../schema/index.js'
 import { openDatabase } from '../../src/database/index.js'
 import { prepare } from '../../src/execute/executor.js'
-import { createReads } from '../../src/execute/reads.js'
-import { createTables } from '../../src/execute/tables.js'
+import { createReads } from '../../src/database/reads.js'
+import { createTables } from '../../src/database/model.js'
 import { table } from './markdown.js'
 import { median } from './results.js'
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
-import { createSecret } from '../../src/auth/index.js'
+import { createSecret } from '../../src/keys/index.js'
 import { type Database, openDatabase } from '../../src/database/index.js'
 import { openTestDatabase } from '../support/database.js'
 import { freePort } from '../support/ports.js'

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type pg from 'pg'
-import type { Lane, Lanes } from './lanes.js'
+import type { Lane, Lanes } from './bulkheads.js'
 import { isRead, laneOf, rowIndexOf } from './statement.js'
 
 /** Lists of ids make a statement for each length. */

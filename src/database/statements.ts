@@ -1,6 +1,6 @@
 import { $Enums } from '../../prisma/generated/client/client.js'
 import type { Condition, ListRead, PageRead } from '../../schema/context.js'
-import { type Column, qualified, type Tables } from './tables.js'
+import { type Column, qualified, type Tables } from './model.js'
 
 /** What answers one question, or several: then each parameter is an array with the values of all. */
 export interface Statement {

@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net'
 import type pg from 'pg'
 import { isCanceled, isOutdated, isRefusal, isStale, OutOfTime } from './errors.js'
-import type { Lane, Lanes, Waiting } from './lanes.js'
-import type { LostBackends } from './lost-backends.js'
+import type { Lane, Lanes, Waiting } from './bulkheads.js'
+import type { LostBackends } from './orphans.js'
 import { keepPrepared } from './shapes.js'
 
 /** PostgreSQL ends a statement this long before the client gives up, so that what returned 503 is not performed later. */

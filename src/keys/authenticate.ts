@@ -6,7 +6,7 @@ import { type RateLimiter, type RateLimitResult, refusalMessage } from '../rate-
 import { addressSubject, hasForm, isSecret, keySubject, windowSeconds } from './api-key.js'
 import type { ApiKeyCache, Found } from './api-key-cache.js'
 import type { Caller } from './caller.js'
-import { Lookups } from './lookups.js'
+import { Lookups } from './throttle.js'
 
 const bearer = /^Bearer +(\S.*)$/i
 

@@ -1,9 +1,9 @@
 import type { ListRead, PageRead, Reads } from '../../schema/context.js'
 import { MAX_TOTAL } from '../../schema/validation.js'
-import type { Query } from '../database/index.js'
+import type { Query } from './index.js'
 import { Askers } from '../observe/tracing.js'
 import { createStatements, type RowStatement, type Statement } from './statements.js'
-import { createPrepared, type Tables } from './tables.js'
+import { createPrepared, type Tables } from './model.js'
 
 // Rows and pages are read by statements of our own, without Prisma, which takes several times as long for them. What is
 // read in one turn of the event loop shares statements. Collect, then ask: a read may share a statement that begins after
