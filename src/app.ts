@@ -2,6 +2,21 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { ApiError } from '../schema/errors.js'
 import { schema } from '../schema/index.js'
 import { ADMISSION_LIMITS, Admissions, type Slot } from './admission/index.js'
+import type { Database } from './database/index.js'
+import { createDocs } from './docs/index.js'
+import { createAccess } from './execute/resolver-context.js'
+import { MAX_FREE_REQUEST } from './graphql/free.js'
+import { createGraphql } from './graphql/index.js'
+import { type Body, noBody, readBody, UPLOAD_BUDGET } from './http/body.js'
+import { preflight, setCorsHeaders } from './http/cors.js'
+import { errorResponse, toApiError } from './http/errors.js'
+import { MemoryBudget } from './http/memory-budget.js'
+import { HttpRequest, notHttp, type RequestHead } from './http/request.js'
+import { type HttpResponse, send } from './http/response.js'
+import type { Handlers } from './http/server.js'
+import { inTrace, traceparent } from './http/trace.js'
+import { MAX_UNREAD, watchUnread } from './http/unread.js'
+import { createIdempotency } from './idempotency/index.js'
 import {
   ApiKeyCache,
   addressSubject,
@@ -11,21 +26,6 @@ import {
   KeyUsage,
   windowSeconds,
 } from './keys/index.js'
-import type { Database } from './database/index.js'
-import { createDocs } from './docs/index.js'
-import { createAccess } from './execute/resolver-context.js'
-import { MAX_FREE_REQUEST } from './graphql/free.js'
-import { createGraphql } from './graphql/index.js'
-import { type Body, noBody, readBody, UPLOAD_ROOM } from './http/body.js'
-import { preflight, setCorsHeaders } from './http/cors.js'
-import { errorResponse, toApiError } from './http/errors.js'
-import { MemoryRoom } from './http/memory-budget.js'
-import { HttpRequest, notHttp, type RequestHead } from './http/request.js'
-import { type HttpResponse, send } from './http/response.js'
-import type { Handlers } from './http/server.js'
-import { inTrace, traceparent } from './http/trace.js'
-import { MAX_UNREAD, watchUnread } from './http/unread.js'
-import { createIdempotency } from './idempotency/index.js'
 import { createHealth } from './observe/health.js'
 import type { Logger } from './observe/log.js'
 import { createMetrics } from './observe/metrics.js'
@@ -54,7 +54,7 @@ export interface Dependencies {
   /** How many requests may be at work. */
   limits?: typeof ADMISSION_LIMITS
   /** What bodies that are arriving may take together, in bytes; default: 64 MiB, or 16 of the largest. */
-  uploadRoom?: number
+  uploadBudget?: number
   /** Lengths of the windows; only tests set it, because they cannot wait for a minute. */
   seconds?: typeof windowSeconds
   /** How long an execution of GraphQL may take; default: 10 s. */
@@ -78,8 +78,8 @@ export async function createApp(dependencies: Dependencies) {
   const apiKeys = new ApiKeyCache({ prisma: database.prisma, reads, log, ttlMs: keyTtlMs })
   const usage = new KeyUsage({ prisma: database.prisma, log })
   const admissions = new Admissions(limits)
-  const uploads = new MemoryRoom(dependencies.uploadRoom ?? Math.max(UPLOAD_ROOM, 16 * maxBodyBytes))
-  const unread = new MemoryRoom(MAX_UNREAD)
+  const uploads = new MemoryBudget(dependencies.uploadBudget ?? Math.max(UPLOAD_BUDGET, 16 * maxBodyBytes))
+  const unread = new MemoryBudget(MAX_UNREAD)
   const metrics = createMetrics({ rateLimiter, database, admissions, uploads, unread })
   const health = createHealth({ database, rateLimiter, state, metrics })
   const observe = createRequestObserver(log, metrics)

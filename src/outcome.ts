@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../schema/errors.js'
-import type { Caller, Cost, QuotaDecision } from './keys/index.js'
 import type { HttpResponse } from './http/response.js'
+import type { Caller, Cost, QuotaDecision } from './keys/index.js'
 import type { RateLimitResult } from './rate-limit/index.js'
 
 /** What a surface has read of a request: the operation, its cost, and the way to run it. */

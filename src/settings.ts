@@ -2,9 +2,7 @@ import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import * as z from 'zod'
 import { parseRedisUrl, REDIS_URL_FORMS } from './rate-limit/url.js'
-
-/** A failure to start that the user can fix: printed without a stack trace; exit code 1. */
-export class StartupError extends Error {}
+import { StartupError } from './startup-error.js'
 
 const wholeNumber = (min: number, max: number) =>
   z

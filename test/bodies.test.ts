@@ -8,7 +8,7 @@ import { testDatabaseUrl } from './support/postgres.js'
 import { dial, statuses } from './support/sockets.js'
 
 /** Room for four bodies. */
-const uploadRoom = 131_072
+const uploadBudget = 131_072
 
 const head = (key: string, headers: string, path = '/categories') =>
   `POST ${path} HTTP/1.1\r\nHost: a\r\nX-API-Key: ${key}\r\nContent-Type: application/json\r\n${headers}\r\n`
@@ -199,7 +199,7 @@ describe('if more bodies arrive than there is room for', () => {
   }
 
   test('the key with most of them loses the one that has taken longest, with 503, and pays nothing for it', async () => {
-    const gateway = await useGateway({ uploadRoom })
+    const gateway = await useGateway({ uploadBudget })
     const [ann, bob] = [await gateway.createKey(), await gateway.createKey()]
     const [oldest, ...others] = (await begin(gateway, 4, ann.key)) as [Socket, ...Socket[]]
     // Requests without a body are served.
@@ -215,7 +215,7 @@ describe('if more bodies arrive than there is room for', () => {
   })
 
   test('the address with most of them loses one, also if each of its keys has only one', async () => {
-    const gateway = await useGateway({ uploadRoom, env: { TRUST_PROXY: '1' } })
+    const gateway = await useGateway({ uploadBudget, env: { TRUST_PROXY: '1' } })
     const keys: string[] = []
     for (let i = 0; i < 5; i++) keys.push((await gateway.createKey()).key)
     const from = (n: number) => `X-Forwarded-For: 203.0.113.${n}\r\n`
@@ -230,7 +230,7 @@ describe('if more bodies arrive than there is room for', () => {
   })
 
   test.skipIf(!testDatabaseUrl)('one that has arrived takes no room, also while its request is at work', async () => {
-    const gateway = await useGateway({ uploadRoom })
+    const gateway = await useGateway({ uploadBudget })
     const admin = new pg.Client({ connectionString: gateway.database.url })
     await admin.connect()
     onTestFinished(() => admin.end())
@@ -244,7 +244,7 @@ describe('if more bodies arrive than there is room for', () => {
   })
 
   test('a body that grows gives way like any other', async () => {
-    const gateway = await useGateway({ uploadRoom })
+    const gateway = await useGateway({ uploadBudget })
     const socket = await dial(gateway)
     const answered = statuses(socket)
     const [other] = (await begin(gateway, 1, (await gateway.createKey()).key)) as [Socket]

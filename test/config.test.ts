@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { parseRedisUrl } from '../src/rate-limit/url.js'
-import { misspeltSettings, readSettings, StartupError, settings } from '../src/settings.js'
+import { misspeltSettings, readSettings, settings } from '../src/settings.js'
+import { StartupError } from '../src/startup-error.js'
 
 const refused = (env: Record<string, string>) => {
   try {

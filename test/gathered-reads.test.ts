@@ -12,7 +12,7 @@ beforeAll(async () => {
   statements = seen.statements
   const close = () => seen.prisma.$disconnect().then(() => database.close())
   // All requests of a test may be at work concurrently.
-  const limits = { room: 1_000, share: 1_000, waiting: 10_000 }
+  const limits = { concurrent: 1_000, share: 1_000, waiting: 10_000 }
   gateway = await openGateway({ database: { ...database, ...seen, close }, limits })
 })
 afterAll(() => gateway.close())

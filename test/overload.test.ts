@@ -5,7 +5,7 @@ import { type Gateway, openGateway, useGateway } from './support/gateway.js'
 import { testDatabaseUrl } from './support/postgres.js'
 import { dial, statuses } from './support/sockets.js'
 
-const work = { room: 4, share: 2, waiting: 8 }
+const work = { concurrent: 4, share: 2, waiting: 8 }
 
 const head = (line: string, key: string, headers = '') =>
   `${line} HTTP/1.1\r\nHost: a\r\nX-API-Key: ${key}\r\n${headers}\r\n`
@@ -50,7 +50,7 @@ describe('more requests than there is room for', () => {
 
   test('leave the operational endpoints and the pages alone', async () => {
     const gateway = await useGateway({
-      limits: { room: 0, share: 0, waiting: 0 },
+      limits: { concurrent: 0, share: 0, waiting: 0 },
     })
     expect((await gateway.get('/pets')).status).toBe(503)
     for (const path of ['/healthz', '/readyz', '/metrics', '/openapi.json'])
@@ -59,14 +59,14 @@ describe('more requests than there is room for', () => {
 
   test('are refused if no place becomes free', async () => {
     const gateway = await useGateway({
-      limits: { room: 0, share: 0, waiting: 8 },
+      limits: { concurrent: 0, share: 0, waiting: 8 },
     })
     expect((await gateway.get('/pets')).status).toBe(503)
     expect((await gateway.get('/metrics', { key: null })).text).toMatch(/^petstore_shed_requests_total 1$/m)
   })
 
   test('are refused immediately if as many wait as may, of whichever keys', async () => {
-    const gateway = await useGateway({ limits: { room: 0, share: 0, waiting: 4 } })
+    const gateway = await useGateway({ limits: { concurrent: 0, share: 0, waiting: 4 } })
     const keys = [(await gateway.createKey()).key, (await gateway.createKey()).key]
     const metrics = async () => (await gateway.get('/metrics', { key: null })).text
     let isOver = false
@@ -86,7 +86,7 @@ describe('more requests than there is room for', () => {
     ['mutation', (gateway: Gateway) => gateway.graphql('mutation { createCategory(input: { name: "Cats" }) { id } }')],
     ['query', (gateway: Gateway) => gateway.graphql('{ pets { id } }')],
   ])('need a place at work also after their body had room: %s', async (_, call) => {
-    const gateway = await useGateway({ limits: { room: 0, share: 0, waiting: 8 } })
+    const gateway = await useGateway({ limits: { concurrent: 0, share: 0, waiting: 8 } })
     expect((await call(gateway)).status).toBe(503)
     expect(await gateway.prisma.category.count()).toBe(0)
     expect((await gateway.get('/metrics')).text).toMatch(/^petstore_requests\{state="uploading"\} 0$/m)
@@ -94,7 +94,7 @@ describe('more requests than there is room for', () => {
 
   test('large GraphQL operations wait for each other or are refused, and do not delay small ones', async () => {
     const gateway = await useGateway({
-      limits: { ...work, room: 40, share: 30, waiting: 40 },
+      limits: { ...work, concurrent: 40, share: 30, waiting: 40 },
     })
     const large = `{ ${Array.from({ length: 60 }, (_, i) => `a${i}: pet(petId: ${i + 1}) { id }`).join(' ')} }`
     const answers = Promise.all(Array.from({ length: 5 }, () => gateway.graphql(large)))

@@ -236,7 +236,7 @@ describe.skipIf(!testDatabaseUrl)('the pool of connections to PostgreSQL', () =>
     const fresh = openPool(60_000)
     const text = 'INSERT INTO "Category" (name) VALUES ($1)'
     await fresh.query({ text, values: ['first'] })
-    // Longer than a lane may be silent.
+    // Longer than a bulkhead may be silent.
     await sleep(400)
     const locker = await lock('LOCK TABLE "Category"')
     const stuck = Array.from({ length: 10 }, (_, i) => fresh.query({ text: `${text} -- ${i}`, values: ['x'] }))

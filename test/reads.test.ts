@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Condition, Model, PageRead, Reads } from '../schema/context.js'
-import { createReads } from '../src/database/reads.js'
 import { createTables } from '../src/database/model.js'
+import { createReads } from '../src/database/reads.js'
 import { openTestDatabase, type TestDatabase } from './support/database.js'
 
 // Our own reads return what Prisma returns: over random rows, conditions and cursors, on the pool and inside a transaction.

@@ -1,7 +1,8 @@
 import { Command } from 'commander'
 import { backUp, inspect, restore, type Summary } from '../database/index.js'
 import { reasonOf } from '../observe/stack.js'
-import { readSettings, StartupError } from '../settings.js'
+import { readSettings } from '../settings.js'
+import { StartupError } from '../startup-error.js'
 
 // `npm run backup` and `npm run restore`: for the embedded database, whether the service runs or not.
 

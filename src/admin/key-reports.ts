@@ -1,6 +1,6 @@
 import type { ApiKey, ApiKeyEvent } from '../../prisma/generated/client/client.js'
-import { keySubject } from '../keys/index.js'
 import type { Database } from '../database/index.js'
+import { keySubject } from '../keys/index.js'
 import { createLog } from '../observe/log.js'
 import { openRateLimiter } from '../rate-limit/index.js'
 import { type Action, bannedUntil, type Call, find, state } from './key-commands.js'

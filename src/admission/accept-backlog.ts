@@ -1,23 +1,23 @@
 /** The latest turns that count, and by how many those that accepted a connection must outnumber the others. */
 const LATEST_TURNS = 16
-const CROWDED_TURNS = 4
+const BACKLOG_TURNS = 4
 
 /**
  * Tells when connections wait to be accepted. Node accepts one in each turn of the event loop, so turns have to be short
  * then.
  */
-export class Crowd {
+export class AcceptBacklog {
   readonly #onCalm: () => void
   #accepted = false
   #acceptingTurns = 0
 
-  /** @param onCalm called in each turn after which no crowd waits */
+  /** @param onCalm called in each turn after which no connections wait */
   constructor(onCalm: () => void) {
     this.#onCalm = onCalm
   }
 
   get isWaiting(): boolean {
-    return this.#acceptingTurns >= CROWDED_TURNS
+    return this.#acceptingTurns >= BACKLOG_TURNS
   }
 
   /** Must be called for each accepted connection. */

@@ -1,33 +1,33 @@
 import { LRUCache } from 'lru-cache'
 import type { Caller } from '../keys/index.js'
 import type { RateLimitResult } from '../rate-limit/index.js'
-import { Crowd } from './accept-backlog.js'
+import { AcceptBacklog } from './accept-backlog.js'
 import { FairQueue, type QueueLimits } from './queue.js'
 
 export { LARGE_SHARE, type Slot } from './queue.js'
 
 /** Of a gateway. More requests at work are not served faster, but make each turn of the event loop longer. */
-export const ADMISSION_LIMITS: QueueLimits = { room: 128, share: 32, waiting: 10_000 }
+export const ADMISSION_LIMITS: QueueLimits = { concurrent: 128, share: 32, waiting: 10_000 }
 
 /** How many requests may be at work while connections wait to be accepted. */
-const CROWDED_ROOM = 8
+const LIMIT_WITH_BACKLOG = 8
 
-/** The policy of a gateway: which requests wait for which room. */
+/** The policy of a gateway: how many requests are at work, and which ones wait. */
 export class Admissions {
   /** Requests at work. */
   readonly work: FairQueue
-  readonly #crowd: Crowd
+  readonly #backlog: AcceptBacklog
   /** By key: the end of its ban or of the window that had nothing left, as of its latest response. */
   readonly #refusedUntil = new LRUCache<number, number>({ max: 10_000 })
 
   constructor(limits = ADMISSION_LIMITS) {
-    this.#crowd = new Crowd(() => this.work.serve())
-    this.work = new FairQueue(limits, () => (this.#crowd.isWaiting ? CROWDED_ROOM : limits.room))
+    this.#backlog = new AcceptBacklog(() => this.work.serve())
+    this.work = new FairQueue(limits, () => (this.#backlog.isWaiting ? LIMIT_WITH_BACKLOG : limits.concurrent))
   }
 
   /** Must be called for each accepted connection. */
   get connected(): () => void {
-    return this.#crowd.connected
+    return this.#backlog.connected
   }
 
   /** Whether a key is banned, as far as this gateway knows, or had nothing left in a window that has not ended. */

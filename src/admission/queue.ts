@@ -3,7 +3,7 @@ import { ApiError } from '../../schema/errors.js'
 
 export interface QueueLimits {
   /** How many requests may be at work concurrently. */
-  room: number
+  concurrent: number
   /** How many of them may belong to one key. */
   share: number
   /** Requests that may wait, of all keys; one key may have half as many. */
@@ -11,7 +11,7 @@ export interface QueueLimits {
 }
 
 /** What the operations inside may cost together that cost more than 1, and those of one key. It bounds their memory. */
-const LARGE_ROOM = 250
+const LARGE_LIMIT = 250
 export const LARGE_SHARE = 100
 
 /**
@@ -24,7 +24,7 @@ const TICK_MS = 240
 /** How many keys are remembered without a request: most soon send another one. */
 const KEPT_KEYS = 1_000
 
-/** A process with a higher load than this has no room for more. */
+/** A process with a higher load than this takes no more. */
 const BUSY = 0.7
 
 /** The requests of one key. */
@@ -64,7 +64,7 @@ export class Slot {
 }
 
 /** One object for all, because creating an error costs more than refusing a request. */
-const shed = new ApiError(
+const rejected = new ApiError(
   'unavailable',
   'The service has more requests than it can answer in time. This one was not processed and cost nothing. Retry after the seconds in Retry-After.',
   { 'retry-after': '1' },
@@ -76,7 +76,7 @@ const shed = new ApiError(
  */
 export class FairQueue {
   readonly #limits: QueueLimits
-  readonly #roomNow: () => number
+  readonly #limitNow: () => number
   readonly #queues = new Map<string, KeyQueue>()
   /** In the order of arrival. */
   readonly #waiting = new Set<Waiting>()
@@ -85,23 +85,23 @@ export class FairQueue {
   /** In the order of entry. */
   readonly #inside = new Set<Slot>()
   #units = 0
-  #shed = 0
+  #rejected = 0
   #tick = 0
   #utilization = performance.eventLoopUtilization()
   #clock: NodeJS.Timeout | undefined
 
-  /** @param roomNow how many requests may be inside for the moment */
-  constructor(limits: QueueLimits, roomNow: () => number) {
+  /** @param limitNow how many requests may be inside for the moment */
+  constructor(limits: QueueLimits, limitNow: () => number) {
     this.#limits = limits
-    this.#roomNow = roomNow
+    this.#limitNow = limitNow
   }
 
   get figures() {
-    return { inside: this.#inside.size, waiting: this.#waiting.size, shed: this.#shed }
+    return { inside: this.#inside.size, waiting: this.#waiting.size, rejected: this.#rejected }
   }
 
   /**
-   * Lets a request in: synchronously if there is room, otherwise by a promise.
+   * Lets a request in: synchronously below the limit, otherwise by a promise.
    *
    * @param id of its key
    * @param client one that has disconnected is refused instead
@@ -118,8 +118,8 @@ export class FairQueue {
     const { waiting } = this.#limits
     if (this.#waiting.size < waiting && queue.waiting.size < waiting / 2) return this.#wait(queue, units, client)
     this.#forgetEmpty(queue)
-    this.#shed++
-    throw shed
+    this.#rejected++
+    throw rejected
   }
 
   /** Gives a slot to those that wait. */
@@ -139,7 +139,7 @@ export class FairQueue {
     }
   }
 
-  /** Must be called when there is more room for another reason than a request that leaves. */
+  /** Must be called when more may be at work for another reason than a request that leaves. */
   serve(): void {
     for (const queue of this.#roundRobin) {
       const [first] = queue.waiting
@@ -151,18 +151,18 @@ export class FairQueue {
       if (!first.client.destroyed) first.resolve(this.#letIn(queue, first.units))
       else {
         this.#forgetEmpty(queue)
-        first.reject(shed)
+        first.reject(rejected)
       }
     }
   }
 
   #fits(queue: KeyQueue, units: number): boolean {
-    if (queue.inside >= this.#limits.share || this.#inside.size >= this.#roomNow()) return false
-    // An operation that costs more than the whole room may be the only one.
+    if (queue.inside >= this.#limits.share || this.#inside.size >= this.#limitNow()) return false
+    // An operation that costs more than the whole limit may be the only one.
     return (
       units === 0 ||
       ((queue.units === 0 || queue.units + units <= LARGE_SHARE) &&
-        (this.#units === 0 || this.#units + units <= LARGE_ROOM))
+        (this.#units === 0 || this.#units + units <= LARGE_LIMIT))
     )
   }
 
@@ -190,13 +190,13 @@ export class FairQueue {
 
   readonly #endTick = (): void => {
     this.#tick++
-    this.#releaseStuck()
+    this.#releaseStalled()
     for (const waiting of this.#waiting) {
       if (this.#tick - waiting.since < TICKS) break
       this.#stopWaiting(waiting)
       this.#forgetEmpty(waiting.queue)
-      this.#shed++
-      waiting.reject(shed)
+      this.#rejected++
+      waiting.reject(rejected)
     }
     if (this.#waiting.size > 0) return
     clearInterval(this.#clock)
@@ -204,7 +204,7 @@ export class FairQueue {
   }
 
   /** A request that keeps its slot while the process is mostly idle waits for the database; others may not need it. */
-  #releaseStuck(): void {
+  #releaseStalled(): void {
     const last = this.#utilization
     this.#utilization = performance.eventLoopUtilization()
     if (performance.eventLoopUtilization(this.#utilization, last).utilization > BUSY) return

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import pg from 'pg'
-import { StartupError } from '../settings.js'
+import { StartupError } from '../startup-error.js'
 
 /** Resolved from the package's root, so that src/ and dist/src/ use the same folder. */
 const folder = join(dirname(createRequire(import.meta.url).resolve('#package.json')), 'prisma/migrations')

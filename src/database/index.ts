@@ -5,15 +5,17 @@ import { PrismaPg } from '@prisma/adapter-pg'
 import type pg from 'pg'
 import { PrismaClient } from '../../prisma/generated/client/client.js'
 import type { Logger } from '../observe/log.js'
-import { type Settings, StartupError } from '../settings.js'
+import type { Settings } from '../settings.js'
+import { StartupError } from '../startup-error.js'
+import { type Embedded, openEmbedded } from './embedded/open.js'
+import { hasTables, migrate } from './migrations.js'
 import type { OnStatement } from './pool/lease.js'
 import { ConnectionPool } from './pool/pool.js'
 import { Probe, type Reachability } from './pool/probe.js'
 import { valuesOfPrisma } from './pool/values.js'
-import { type Embedded, openEmbedded } from './embedded/open.js'
-import { hasTables, migrate } from './migrations.js'
 import { databaseError, readServerUrl, type ServerUrl, SHARED } from './server-url.js'
 
+export { backUp, inspect, restore, type Summary } from './embedded/backup.js'
 export {
   brokenReference,
   conflictDelay,
@@ -25,9 +27,8 @@ export {
   MustRepeat,
   messageOf,
 } from './pool/errors.js'
-export { LAST_COMMENT, laneComment } from './pool/statement.js'
-export { sweepRegularly } from './pool/purge.js'
-export { backUp, inspect, restore, type Summary } from './embedded/backup.js'
+export { purgeRegularly } from './pool/purge.js'
+export { bulkheadComment, LAST_COMMENT } from './pool/statement.js'
 export { databaseError } from './server-url.js'
 
 /**
@@ -179,7 +180,7 @@ export function connect(target: Target, { log, timeoutMs = TIMEOUT_MS }: Databas
     ask: (text, values) => probe.query(text, values),
     // Our own SQL says where the tables usually are. A pooler does not keep a search_path.
     textOf: (sql) => sql.replaceAll('"public".', `"${schema}".`),
-    onLaneChange(statements, error) {
+    onBulkheadChange(statements, error) {
       if (error) log?.warn({ err: error, statements }, 'the database does not answer these statements')
       else log?.info({ statements }, 'the database answers these statements again')
     },

@@ -1,9 +1,9 @@
 import type { ListRead, PageRead, Reads } from '../../schema/context.js'
 import { MAX_TOTAL } from '../../schema/validation.js'
+import { LinkedSpans } from '../observe/tracing.js'
 import type { Query } from './index.js'
-import { Askers } from '../observe/tracing.js'
-import { createStatements, type RowStatement, type Statement } from './statements.js'
 import { createPrepared, type Tables } from './model.js'
+import { createStatements, type RowStatement, type Statement } from './statements.js'
 
 // Rows and pages are read by statements of our own, without Prisma, which takes several times as long for them. What is
 // read in one turn of the event loop shares statements. Collect, then ask: a read may share a statement that begins after
@@ -16,11 +16,11 @@ const MAX_TOGETHER = 100
 
 /** Collects what is asked until the end of the event loop's turn. */
 function gather<Subject, Question, Answer>(ask: (subject: Subject, questions: Question[]) => Promise<Answer[]>) {
-  const open = new Map<Subject, { questions: Question[]; askers: Askers; answers: Promise<Answer[]> }>()
+  const open = new Map<Subject, { questions: Question[]; askers: LinkedSpans; answers: Promise<Answer[]> }>()
 
   function begin(subject: Subject) {
     const questions: Question[] = []
-    const askers = new Askers()
+    const askers = new LinkedSpans()
     const answers = new Promise((resolve) => setImmediate(resolve)).then(() => {
       if (open.get(subject) === batch) open.delete(subject)
       return askers.run(() => ask(subject, questions))

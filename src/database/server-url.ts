@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { StartupError } from '../settings.js'
+import { StartupError } from '../startup-error.js'
 
 /** What a URL of a PostgreSQL server says. */
 export interface ServerUrl {

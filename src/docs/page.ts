@@ -2,9 +2,9 @@ import type { Header, ResponseObject } from '../openapi/document.js'
 import { type OpenApiDocument, slug } from '../openapi/index.js'
 import { exampleOf, headerFields, pretty, resolve, schemaFields, typeOf, type View } from './fields.js'
 import { type Content, html, type Markup } from './html.js'
+import { icon, shell } from './layout.js'
 import { codeBlock, createMarkdown } from './markdown.js'
 import { address, badge, type Described, marks, operationSection, row } from './operation.js'
-import { icon, shell } from './layout.js'
 
 /** The addresses of what the page loads and links to. */
 export interface Addresses {

@@ -35,8 +35,8 @@ export function throwIfCancelled(execution: Execution): void {
 
 /** Counts what was written toward the length of the result. */
 export function take(execution: Execution, length: number): void {
-  execution.room -= length
-  if (execution.room < 0) end(execution, new ResponseTooLong(execution.maxLength))
+  execution.budget -= length
+  if (execution.budget < 0) end(execution, new ResponseTooLong(execution.maxLength))
 }
 
 /** How many steps an execution makes before it asks whether its turn is over. */

@@ -96,7 +96,7 @@ export function prepare(
       ended: undefined,
       end: undefined,
       maxLength,
-      room: maxLength,
+      budget: maxLength,
       errors: undefined,
     }
     throwIfCancelled(execution)

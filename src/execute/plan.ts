@@ -41,7 +41,7 @@ export interface Execution extends Pick<GraphQLResolveInfo, 'rootValue' | 'opera
   omitNulls: boolean
   /** Characters that the result may have, and may still have. */
   maxLength: number
-  room: number
+  budget: number
   /** Errors by the position that each one set to null; `undefined` is the position of the whole data. */
   errors: Map<Path | undefined, GraphQLError> | undefined
 }

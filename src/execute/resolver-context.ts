@@ -1,11 +1,11 @@
 import { initContextCache } from '@pothos/core'
 import type { Context, Reads } from '../../schema/context.js'
-import { type Caller, type QuotaDecision, readQuota, readUsage } from '../keys/index.js'
 import type { Database, Query } from '../database/index.js'
-import { createReads } from '../database/reads.js'
-import { createDeadline } from './request-deadline.js'
 import { createTables } from '../database/model.js'
+import { createReads } from '../database/reads.js'
 import { createWrites } from '../database/writes.js'
+import { type Caller, type QuotaDecision, readQuota, readUsage } from '../keys/index.js'
+import { createDeadline } from './request-deadline.js'
 
 /** Creates what the resolvers of one request share; with `query`, all they do is part of one transaction. */
 export type CreateResolverContext = (caller: Caller, quota: Promise<QuotaDecision>, query?: Query) => Context

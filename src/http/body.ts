@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { parse as parseLossless } from 'lossless-json'
 import { ApiError } from '../../schema/errors.js'
 import { wrongValue } from '../../schema/problems.js'
-import type { Holding, MemoryRoom } from './memory-budget.js'
+import type { Holding, MemoryBudget } from './memory-budget.js'
 import type { HttpRequest } from './request.js'
 
 /** The bytes of a body, or why it could not be read. */
@@ -17,8 +17,8 @@ const tooLarge = (max: number) =>
   new ApiError('payload_too_large', `The body must not be larger than ${max} bytes.`, CLOSE)
 
 /** What all bodies that are arriving may take together, in bytes. */
-export const UPLOAD_ROOM = 67_108_864
-/** A body counts as at least this many bytes, so that the room also bounds how many there are. */
+export const UPLOAD_BUDGET = 67_108_864
+/** A body counts as at least this many bytes, so that the budget also bounds how many there are. */
 const LEAST_BYTES = 32_768
 
 /** One object for all, because creating an error costs more than refusing a request. */
@@ -64,9 +64,14 @@ function endFlood(req: IncomingMessage): void {
  * larger buffer, is copied immediately.
  *
  * @param holder the key that sends it
- * @throws ApiError unavailable (other bodies have taken the room)
+ * @throws ApiError unavailable (other bodies have taken the memory)
  */
-export function readBody(request: HttpRequest, max: number, uploads: MemoryRoom, holder: string): Body | Promise<Body> {
+export function readBody(
+  request: HttpRequest,
+  max: number,
+  uploads: MemoryBudget,
+  holder: string,
+): Body | Promise<Body> {
   const req = request.head as IncomingMessage
   const declared = Number(req.headers['content-length'] ?? Number.NaN)
   if (declared === 0) return noBody

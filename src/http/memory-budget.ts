@@ -1,17 +1,17 @@
-/** What a client holds of the room. */
+/** What a client holds of the budget. */
 export interface Holding {
   /** Who holds it: an address or a key, and what belongs to that, for example a key of this address. */
   readonly holders: readonly string[]
   bytes: number
-  /** Ends it, to make room for others. */
+  /** Ends it, so that others fit. */
   giveUp(): void
 }
 
 /**
- * Memory that clients share. If there is no room for another part, the client that holds most loses what it has held
+ * Memory that clients share. If another part does not fit, the client that holds most loses what it has held
  * longest, so that slow clients cannot shut out others.
  */
-export class MemoryRoom {
+export class MemoryBudget {
   readonly #max: number
   /** In the order in which they began. */
   readonly #holdings = new Set<Holding>()

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import { StartupError } from '../settings.js'
+import { StartupError } from '../startup-error.js'
 import type { HttpResponse } from './response.js'
 
 /** How long requests in flight may take to finish once no new ones are accepted. */

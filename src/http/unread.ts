@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
-import type { MemoryRoom } from './memory-budget.js'
+import type { MemoryBudget } from './memory-budget.js'
 
 /** How long a client may read nothing of its response, in milliseconds. */
 export const STALL_MS = 10_000
@@ -13,12 +13,12 @@ export const MAX_UNREAD = 67_108_864
  *
  * @param holder the key or the address that asked
  */
-export function watchUnread(res: ServerResponse, holder: string, room: MemoryRoom, stallMs = STALL_MS): void {
+export function watchUnread(res: ServerResponse, holder: string, budget: MemoryBudget, stallMs = STALL_MS): void {
   const { socket, writableLength: bytes } = res
   if (!(socket instanceof Socket)) return
   const holding = { holders: [holder], bytes: 0, giveUp: () => res.destroy() }
-  res.once('close', () => room.release(holding))
+  res.once('close', () => budget.release(holding))
   // To Node, a part of a large write is progress too. It sets its own timeout again when all is written.
   socket.setTimeout(stallMs)
-  room.hold(holding, bytes)
+  budget.hold(holding, bytes)
 }

@@ -1,21 +1,21 @@
 import { createHash } from 'node:crypto'
 import { Prisma } from '../../prisma/generated/client/client.js'
 import { ApiError, catalogue } from '../../schema/errors.js'
-import type { Caller } from '../keys/index.js'
 import {
+  bulkheadComment,
   type Database,
   isDuplicate,
   LAST_COMMENT,
-  laneComment,
   MustRepeat,
+  purgeRegularly,
   type Query,
-  sweepRegularly,
 } from '../database/index.js'
 import type { RequestTransaction } from '../execute/resolver-context.js'
 import type { Body } from '../http/body.js'
 import { errorResponse, toApiError } from '../http/errors.js'
 import type { HttpRequest } from '../http/request.js'
 import type { HttpResponse } from '../http/response.js'
+import type { Caller } from '../keys/index.js'
 import type { Logger } from '../observe/log.js'
 import type { Result } from '../outcome.js'
 
@@ -148,7 +148,7 @@ export function createIdempotency({ database: { prisma }, transaction, log }: Id
       if (body instanceof ApiError) throw new ApiError('internal')
       const callerId = caller.key.originId ?? caller.key.id
       const fingerprint = createHash('sha256').update(`${request.method} ${request.path}\n`).update(body).digest('hex')
-      const look = laneComment(`keyed ${operationName}`, 3) + LOOK
+      const look = bulkheadComment(`keyed ${operationName}`, 3) + LOOK
       const refuse = (error: unknown): Performed => {
         const refusal = toApiError(error, log, request.id)
         return { response: errorResponse(refusal, request), refusal: refusal.code, isRefused: true }
@@ -178,7 +178,7 @@ export function createIdempotency({ database: { prisma }, transaction, log }: Id
       }
     },
     /** Ends the deletion of expired answers. */
-    close: sweepRegularly({
+    close: purgeRegularly({
       prisma,
       log,
       table: 'IdempotentAnswer',

@@ -6,7 +6,7 @@ import { type RateLimiter, type RateLimitResult, refusalMessage } from '../rate-
 import { addressSubject, hasForm, isSecret, keySubject, windowSeconds } from './api-key.js'
 import type { ApiKeyCache, Found } from './api-key-cache.js'
 import type { Caller } from './caller.js'
-import { Lookups } from './throttle.js'
+import { Throttle } from './throttle.js'
 
 const bearer = /^Bearer +(\S.*)$/i
 
@@ -49,7 +49,7 @@ export type Authentication =
 export function createAuthentication(options: AuthenticationOptions) {
   const { apiKeys, rateLimiter, timeoutMs, seconds = windowSeconds } = options
   const look = (address: string) => rateLimiter.consume(addressSubject(address, seconds), 0)
-  const lookups = new Lookups<Found>(
+  const lookups = new Throttle<Found>(
     async (address) => (await look(address)).windows.some(({ remaining }) => remaining === 0),
     async (address) => {
       throw new ApiError('rate_limited', refusalMessage(await look(address)))

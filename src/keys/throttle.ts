@@ -18,7 +18,7 @@ interface Queue<T> {
  * Admits look-ups of keys that this gateway does not know, which may be guesses: for each address one at a time, and one
  * a second while the address is over its limit. The keys that wait are looked up together.
  */
-export class Lookups<T> {
+export class Throttle<T> {
   readonly #queues = new Map<string, Queue<T>>()
   readonly #isOver: (address: string) => Promise<boolean>
   readonly #refuse: (address: string) => Promise<never>

@@ -1,7 +1,7 @@
 import { Prisma, type PrismaClient } from '../../prisma/generated/client/client.js'
 import type { UsageOfDay } from '../../schema/context.js'
 import { MAX_INT } from '../../schema/validation.js'
-import { type Query, sweepRegularly } from '../database/index.js'
+import { purgeRegularly, type Query } from '../database/index.js'
 import type { Logger } from '../observe/log.js'
 import type { Caller } from './caller.js'
 
@@ -48,7 +48,7 @@ export class KeyUsage {
     this.#log = log
     this.#maxWaiting = maxWaiting
     const condition = Prisma.sql`day <= (now() AT TIME ZONE 'UTC')::date - ${USAGE_DAYS}::int`
-    this.#stopSweeping = sweepRegularly({ prisma, log, table: 'ApiKeyUsage', condition, everyMs: sweepMs })
+    this.#stopSweeping = purgeRegularly({ prisma, log, table: 'ApiKeyUsage', condition, everyMs: sweepMs })
   }
 
   /** Counts an answered request. */

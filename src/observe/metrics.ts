@@ -1,7 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Admissions } from '../admission/index.js'
 import { type Database, ERROR_KINDS, errorKind } from '../database/index.js'
-import type { MemoryRoom } from '../http/memory-budget.js'
+import type { MemoryBudget } from '../http/memory-budget.js'
 import { commit, version } from '../project.js'
 import type { RateLimiter } from '../rate-limit/index.js'
 
@@ -9,8 +9,8 @@ export interface MetricsOptions {
   rateLimiter: RateLimiter
   database: Pick<Database, 'pool' | 'observeStatements'>
   admissions: Admissions
-  uploads: MemoryRoom
-  unread: MemoryRoom
+  uploads: MemoryBudget
+  unread: MemoryBudget
 }
 
 /** Errors of statements to which PostgreSQL has said nothing; all others are answers. */
@@ -95,7 +95,7 @@ export function createMetrics({ rateLimiter, database, admissions, uploads, unre
     registers,
     collect() {
       this.reset()
-      this.inc(work.figures.shed + uploads.figures.givenUp)
+      this.inc(work.figures.rejected + uploads.figures.givenUp)
     },
   })
   new Gauge({

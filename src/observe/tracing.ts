@@ -22,7 +22,7 @@ export interface Description {
   attributes?: Attributes
 }
 
-const SHARERS = createContextKey('the spans of other requests for which this one asks, too')
+const LINKED = createContextKey('the spans of other requests for which this one asks, too')
 
 /** Whether a request with this outcome failed because of the service. */
 const isFailure = (error: unknown) => !(error instanceof ApiError) || error.status >= 500
@@ -47,15 +47,15 @@ export function inSpan<T>(step: string | (() => Description), run: () => T): T {
   if (!trace.getSpan(active)?.isRecording()) return run()
   const { name, ...options }: Description = typeof step === 'string' ? { name: step } : step()
   const span = tracer.startSpan(name, options, active)
-  const others = ((active.getValue(SHARERS) ?? []) as Span[]).map((sharer) => {
+  const others = ((active.getValue(LINKED) ?? []) as Span[]).map((linked) => {
     const links = [{ context: span.spanContext() }]
-    const other = tracer.startSpan(name, { ...options, links }, trace.setSpan(active, sharer))
+    const other = tracer.startSpan(name, { ...options, links }, trace.setSpan(active, linked))
     span.addLink({ context: other.spanContext() })
     return other
   })
   const spans = [span, ...others]
   try {
-    const result = context.with(trace.setSpan(active.deleteValue(SHARERS), span), run)
+    const result = context.with(trace.setSpan(active.deleteValue(LINKED), span), run)
     if (!(result instanceof Promise)) end(spans)
     else
       result.then(
@@ -70,7 +70,7 @@ export function inSpan<T>(step: string | (() => Description), run: () => T): T {
 }
 
 /** The spans that ask for something together: what is done for them has a span in each, and these name each other. */
-export class Askers {
+export class LinkedSpans {
   readonly #spans = new Set<Span>()
 
   /** Adds the span of the caller. */
@@ -82,7 +82,7 @@ export class Askers {
   run<T>(ask: () => T): T {
     const [first, ...others] = this.#spans
     if (!first) return ask()
-    return context.with(trace.setSpan(context.active(), first).setValue(SHARERS, others), ask)
+    return context.with(trace.setSpan(context.active(), first).setValue(LINKED, others), ask)
   }
 }
 

@@ -1,10 +1,10 @@
 import { type Cluster, Redis } from 'ioredis'
 import type { Logger } from '../observe/log.js'
-import type { RedisTarget } from './url.js'
 import { explain, isSelect } from './client.js'
 import type { MemoryStore } from './memory.js'
 import type { RedisStore } from './redis.js'
 import type { ObserveCommand, RateLimiter } from './result.js'
+import type { RedisTarget } from './url.js'
 
 const HEARTBEAT_MS = 500
 /** How long a slot counts as moving after it has refused a decision, and how long the log is quiet about it. */

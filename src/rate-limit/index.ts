@@ -1,6 +1,6 @@
-import { parseRedisUrl } from './url.js'
 import { MemoryStore } from './memory.js'
 import type { RateLimiter, RateLimiterOptions } from './result.js'
+import { parseRedisUrl } from './url.js'
 
 export { DAY_MS, GRACE_MS, STRIKES_MS } from './bans.js'
 export { bindingWindow, refusalMessage, setRateLimitHeaders, waitMessage } from './headers.js'

@@ -12,7 +12,7 @@ export type Counters = { [name in WindowName]?: Counter & { refusedAt?: number }
 export class MemoryStore {
   readonly #bans: Bans
   readonly #subjects = new Map<string, Counters>()
-  #sweepAt = 1_000
+  #purgeAt = 1_000
 
   constructor(rule: BanRule, keyPrefix: string) {
     this.#bans = createBans(rule, keyPrefix, (options) => new RateLimiterMemory(options))
@@ -90,7 +90,7 @@ export class MemoryStore {
   #begin(id: string, name: WindowName, resetAt: number): Counter & { refusedAt?: number } {
     let counters = this.#subjects.get(id)
     if (!counters) {
-      if (this.#subjects.size >= this.#sweepAt) this.#sweep()
+      if (this.#subjects.size >= this.#purgeAt) this.#purge()
       counters = {}
       this.#subjects.set(id, counters)
     }
@@ -100,10 +100,10 @@ export class MemoryStore {
   }
 
   /** Drops what has ended. Waiting until the live subjects have doubled keeps the cost per new subject constant. */
-  #sweep(): void {
+  #purge(): void {
     const now = Date.now()
     for (const [id, counters] of this.#subjects)
       if (Object.values(counters).every(({ resetAt }) => resetAt <= now)) this.#subjects.delete(id)
-    this.#sweepAt = Math.max(1_000, 2 * this.#subjects.size)
+    this.#purgeAt = Math.max(1_000, 2 * this.#subjects.size)
   }
 }

@@ -21,9 +21,9 @@ import {
 } from 'graphql'
 import { schema } from '../../schema/index.js'
 import { openDatabase } from '../../src/database/index.js'
-import { prepare } from '../../src/execute/executor.js'
-import { createReads } from '../../src/database/reads.js'
 import { createTables } from '../../src/database/model.js'
+import { createReads } from '../../src/database/reads.js'
+import { prepare } from '../../src/execute/executor.js'
 import { table } from './markdown.js'
 import { median } from './results.js'
 

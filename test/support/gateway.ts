@@ -3,8 +3,8 @@ import lightMyRequest from 'light-my-request'
 import { onTestFinished } from 'vitest'
 import type { ApiKey } from '../../prisma/generated/client/client.js'
 import { type App, createApp } from '../../src/app.js'
-import { createSecret } from '../../src/keys/index.js'
 import { listen, type Server } from '../../src/http/server.js'
+import { createSecret } from '../../src/keys/index.js'
 import { createLog } from '../../src/observe/log.js'
 import { openRateLimiter, type RateLimiter } from '../../src/rate-limit/index.js'
 import { readSettings, type Settings } from '../../src/settings.js'
@@ -165,7 +165,7 @@ export interface GatewayOptions {
   /** How many requests may be at work. */
   limits?: Parameters<typeof createApp>[0]['limits']
   /** What bodies that are arriving may take together, in bytes. */
-  uploadRoom?: number
+  uploadBudget?: number
   /** Lengths of the windows. */
   seconds?: Parameters<typeof createApp>[0]['seconds']
   deadlineMs?: number
@@ -188,7 +188,7 @@ export async function openGateway(options: GatewayOptions = {}): Promise<Gateway
     keyPrefix,
     redisTimeoutMs: options.redisTimeoutMs,
   })
-  const { limits, uploadRoom, deadlineMs, stallMs } = options
+  const { limits, uploadBudget, deadlineMs, stallMs } = options
   const app = await createApp({
     settings: config,
     database,
@@ -196,7 +196,7 @@ export async function openGateway(options: GatewayOptions = {}): Promise<Gateway
     log,
     keyTtlMs,
     limits,
-    uploadRoom,
+    uploadBudget,
     seconds,
     deadlineMs,
     stallMs,

@@ -2,8 +2,8 @@ import type { Model } from '../../schema/context.js'
 import type { Question } from '../../schema/list-questions.js'
 import { MAX_TOTAL } from '../../schema/validation.js'
 import type { Database } from '../../src/database/index.js'
-import { createStatements } from '../../src/database/statements.js'
 import { createTables } from '../../src/database/model.js'
+import { createStatements } from '../../src/database/statements.js'
 
 // What PostgreSQL reads for a question: how many rows it looks at, by which indexes. It depends on no clock.
 

@@ -11,7 +11,7 @@ import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } f
 import { inspect, restore } from '../../src/database/embedded/backup.js'
 import { openEmbedded } from '../../src/database/embedded/open.js'
 import { openDatabase } from '../../src/database/index.js'
-import { StartupError } from '../../src/settings.js'
+import { StartupError } from '../../src/startup-error.js'
 import { useGateway } from '../support/gateway.js'
 import { asAdmin, databaseUrl, testDatabaseUrl } from '../support/postgres.js'
 import { runCommand, type Started, startGateway, temporaryFolder } from '../support/process.js'

@@ -24,11 +24,11 @@ import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest'
 import { seed } from '../../prisma/seed.js'
 import { demoKeys } from '../../src/admin/demo-keys.js'
-import { storedSecret } from '../../src/keys/index.js'
 import { acquireLock, type Lock } from '../../src/database/embedded/lock.js'
 import { openEmbedded } from '../../src/database/embedded/open.js'
 import { type Database, type DatabaseOptions, openDatabase } from '../../src/database/index.js'
-import { StartupError } from '../../src/settings.js'
+import { storedSecret } from '../../src/keys/index.js'
+import { StartupError } from '../../src/startup-error.js'
 
 const scratch = mkdtempSync(join(tmpdir(), 'petstore-database-'))
 let folders = 0

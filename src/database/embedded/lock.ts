@@ -4,7 +4,7 @@ import { readdirSync, renameSync, rmSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
 import { join, relative, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { StartupError } from '../../settings.js'
+import { StartupError } from '../../startup-error.js'
 
 /** What the owner of a folder publishes. Empty if it does not respond. */
 export interface Owner {

@@ -4,7 +4,7 @@ import { dirname, join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { projectPath } from '../../project.js'
-import { StartupError } from '../../settings.js'
+import { StartupError } from '../../startup-error.js'
 import { acquireLock, type Lock } from './lock.js'
 
 export interface EmbeddedOptions {

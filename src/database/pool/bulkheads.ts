@@ -1,17 +1,17 @@
-/** The most connections in use. Those of stalled lanes come on top, up to twice as many in all. */
+/** The most connections in use. Those of stalled bulkheads come on top, up to twice as many in all. */
 const MAX_CONNECTIONS = 10
 export const MAX_WITH_STALLED = 2 * MAX_CONNECTIONS
-/** A stalled lane gets another connection only while the stalled ones have fewer than this. */
+/** A stalled bulkhead gets another connection only while the stalled ones have fewer than this. */
 const MAX_STALLED = MAX_CONNECTIONS / 2
 /** Those that reads, or all others, may have together, so that writes without an answer never keep reads waiting. */
 const MAX_OF_KIND = 0.8 * MAX_WITH_STALLED
 /** The connections for writes to one row. They wait for each other in PostgreSQL, so more would gain nothing. */
 const MAX_SAME_ROW = 2
-/** A lane is stalled if it has had no answer for this long, in milliseconds. */
+/** A bulkhead is stalled if it has had no answer for this long, in milliseconds. */
 const STALL_MS = 250
 
-/** Called if a stalled lane fails, and, without an error, when it has an answer again. */
-export type OnLaneChange = (lane: string, error?: unknown) => void
+/** Called if a stalled bulkhead fails, and, without an error, when it has an answer again. */
+export type OnBulkheadChange = (bulkhead: string, error?: unknown) => void
 
 /** What waits for a connection. */
 export interface Waiting {
@@ -22,10 +22,10 @@ export interface Waiting {
 }
 
 /**
- * Statements with the same verb on the same tables. A lock on a table, or a slow query, delays some lanes; the others
+ * Statements with the same verb on the same tables. A lock on a table, or a slow query, delays some bulkheads; the others
  * must not be delayed.
  */
-export class Lane {
+export class Bulkhead {
   /** The connections that it has. */
   held = 0
   /** Since when its statements run or fail without an answer from PostgreSQL. */
@@ -36,7 +36,7 @@ export class Lane {
 
   constructor(
     readonly name: string,
-    readonly onChange: OnLaneChange,
+    readonly onChange: OnBulkheadChange,
   ) {}
 
   get stalled(): boolean {
@@ -59,14 +59,14 @@ export class Lane {
   }
 }
 
-/** Shares the connections between the lanes. */
-export class Lanes {
-  readonly #lanes = new Map<string, Lane>()
-  /** The lanes with waiting statements, in the order of their turns. */
-  readonly #queue = new Set<Lane>()
+/** Shares the connections between the bulkheads. */
+export class Bulkheads {
+  readonly #bulkheads = new Map<string, Bulkhead>()
+  /** The bulkheads with waiting statements, in the order of their turns. */
+  readonly #queue = new Set<Bulkhead>()
   /** The connections with which each row is written. */
   readonly #rows = new Map<string, number>()
-  readonly #onChange: OnLaneChange
+  readonly #onChange: OnBulkheadChange
   /** When PostgreSQL has last answered, and when a connection was last lost or refused, by performance.now(). */
   answeredAt = Number.NEGATIVE_INFINITY
   lostAt = Number.NEGATIVE_INFINITY
@@ -74,7 +74,7 @@ export class Lanes {
   #held = 0
   #recheck: NodeJS.Timeout | undefined
 
-  constructor(onChange: OnLaneChange = () => {}) {
+  constructor(onChange: OnBulkheadChange = () => {}) {
     this.#onChange = onChange
   }
 
@@ -86,38 +86,38 @@ export class Lanes {
   /** The number of statements that wait for a connection. */
   get waiting(): number {
     let waiting = 0
-    for (const lane of this.#queue) waiting += lane.waiting.length
+    for (const bulkhead of this.#queue) waiting += bulkhead.waiting.length
     return waiting
   }
 
-  get(name: string): Lane {
-    let lane = this.#lanes.get(name)
-    if (!lane) {
-      lane = new Lane(name, this.#onChange)
-      this.#lanes.set(name, lane)
+  get(name: string): Bulkhead {
+    let bulkhead = this.#bulkheads.get(name)
+    if (!bulkhead) {
+      bulkhead = new Bulkhead(name, this.#onChange)
+      this.#bulkheads.set(name, bulkhead)
     }
-    return lane
+    return bulkhead
   }
 
-  /** Calls `start` as soon as the lane may have another connection. */
-  enter(lane: Lane, waiting: Waiting): void {
-    lane.waiting.push(waiting)
-    this.#queue.add(lane)
+  /** Calls `start` as soon as the bulkhead may have another connection. */
+  enter(bulkhead: Bulkhead, waiting: Waiting): void {
+    bulkhead.waiting.push(waiting)
+    this.#queue.add(bulkhead)
     this.#dispatch()
   }
 
   /** Removes a waiting statement. Returns false if it does not wait. */
-  cancel(lane: Lane, waiting: Waiting): boolean {
-    const index = lane.waiting.indexOf(waiting)
-    if (index >= 0) lane.waiting.splice(index, 1)
+  cancel(bulkhead: Bulkhead, waiting: Waiting): boolean {
+    const index = bulkhead.waiting.indexOf(waiting)
+    if (index >= 0) bulkhead.waiting.splice(index, 1)
     return index >= 0
   }
 
-  /** Returns a connection. A lane whose last statement failed stays silent, and becomes stalled, until it has an answer. */
-  leave(lane: Lane, { rows, isRead }: Waiting, failed: boolean): void {
+  /** Returns a connection. A bulkhead whose last statement failed stays silent, and becomes stalled, until it has an answer. */
+  leave(bulkhead: Bulkhead, { rows, isRead }: Waiting, failed: boolean): void {
     this.#held--
     if (isRead) this.#heldByReads--
-    if (--lane.held === 0 && !failed) lane.silentSince = undefined
+    if (--bulkhead.held === 0 && !failed) bulkhead.silentSince = undefined
     for (const row of rows) {
       const left = this.#heldFor(row) - 1
       if (left > 0) this.#rows.set(row, left)
@@ -136,22 +136,22 @@ export class Lanes {
   }
 
   #dispatch(): void {
-    // A lane that gets a connection goes to the end of the queue, which this loop reaches again.
-    for (const lane of this.#queue) {
-      const next = lane.waiting.findIndex((waiting) => this.#hasRoomFor(waiting))
-      if (lane.waiting.length > 0 && (next < 0 || !this.#admits(lane))) continue
-      this.#queue.delete(lane)
-      const [waiting] = lane.waiting.splice(next, 1)
+    // A bulkhead that gets a connection goes to the end of the queue, which this loop reaches again.
+    for (const bulkhead of this.#queue) {
+      const next = bulkhead.waiting.findIndex((waiting) => this.#hasRoomFor(waiting))
+      if (bulkhead.waiting.length > 0 && (next < 0 || !this.#admits(bulkhead))) continue
+      this.#queue.delete(bulkhead)
+      const [waiting] = bulkhead.waiting.splice(next, 1)
       if (!waiting) continue
-      if (lane.waiting.length > 0) this.#queue.add(lane)
+      if (bulkhead.waiting.length > 0) this.#queue.add(bulkhead)
       this.#held++
       if (waiting.isRead) this.#heldByReads++
-      lane.held++
+      bulkhead.held++
       for (const row of waiting.rows) this.#rows.set(row, this.#heldFor(row) + 1)
-      lane.silentSince ??= performance.now()
+      bulkhead.silentSince ??= performance.now()
       waiting.start()
     }
-    // A lane becomes stalled without an event.
+    // A bulkhead becomes stalled without an event.
     if (this.#queue.size > 0)
       this.#recheck ??= setTimeout(() => {
         this.#recheck = undefined
@@ -164,11 +164,11 @@ export class Lanes {
     return held < MAX_OF_KIND && rows.every((row) => this.#heldFor(row) < MAX_SAME_ROW)
   }
 
-  #admits(lane: Lane): boolean {
-    if (this.#held < MAX_CONNECTIONS && !lane.stalled) return true
+  #admits(bulkhead: Bulkhead): boolean {
+    if (this.#held < MAX_CONNECTIONS && !bulkhead.stalled) return true
     if (this.#held >= MAX_WITH_STALLED) return false
     let stalled = 0
-    for (const other of this.#lanes.values()) if (other.stalled) stalled += other.held
-    return lane.stalled ? stalled < MAX_STALLED : this.#held - stalled < MAX_CONNECTIONS
+    for (const other of this.#bulkheads.values()) if (other.stalled) stalled += other.held
+    return bulkhead.stalled ? stalled < MAX_STALLED : this.#held - stalled < MAX_CONNECTIONS
   }
 }

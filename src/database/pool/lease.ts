@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net'
 import type pg from 'pg'
+import type { Bulkhead, Bulkheads, Waiting } from './bulkheads.js'
 import { isCanceled, isOutdated, isRefusal, isStale, OutOfTime } from './errors.js'
-import type { Lane, Lanes, Waiting } from './bulkheads.js'
-import type { LostBackends } from './orphans.js'
+import type { OrphanedBackends } from './orphans.js'
 import { keepPrepared } from './shapes.js'
 
 /** PostgreSQL ends a statement this long before the client gives up, so that what returned 503 is not performed later. */
@@ -16,13 +16,13 @@ export type OnStatement = (operation: 'read' | 'write' | 'commit' | 'connect', s
 /** What all leases of a pool share. */
 export interface LeaseSource {
   onStatement?: OnStatement
-  lanes: Lanes
+  bulkheads: Bulkheads
   /**
    * Clients of the embedded database share one session: its statements have no timeout of their own. Those of a pooler
    * share many, so a timeout must end with a transaction.
    */
   kind: 'server' | 'pooler' | 'embedded'
-  backends: Pick<LostBackends, 'writing' | 'ended'> | undefined
+  backends: Pick<OrphanedBackends, 'writing' | 'ended'> | undefined
   /** The `statement_timeout` of each connection, in milliseconds. */
   statementTimeoutMs: number
   /** That of writes which share a connection: so that all of them end before the client of the first one gives up. */
@@ -35,7 +35,7 @@ export interface LeaseSource {
 }
 
 export interface LeaseOptions {
-  lane: Lane
+  bulkhead: Bulkhead
   rows: readonly string[]
   isRead?: boolean
   /** By performance.now(). */
@@ -67,8 +67,8 @@ export class Lease {
   constructor(source: LeaseSource, options: LeaseOptions) {
     this.#source = source
     this.#options = options
-    const { lanes, backends } = source
-    const { lane, rows, isRead = false, endsAt } = options
+    const { bulkheads, backends } = source
+    const { bulkhead, rows, isRead = false, endsAt } = options
     const createdAt = performance.now()
     let giveUp = (_: Error) => {}
     let start = () => {}
@@ -83,8 +83,8 @@ export class Lease {
             else resolve(client)
           },
           (error) => {
-            lanes.lostAt = performance.now()
-            source.onStatement?.('connect', (lanes.lostAt - startedAt) / 1000, error)
+            bulkheads.lostAt = performance.now()
+            source.onStatement?.('connect', (bulkheads.lostAt - startedAt) / 1000, error)
             this.#fail(error)
             this.release()
             reject(error)
@@ -98,14 +98,14 @@ export class Lease {
         this.#late = true
         const late = new OutOfTime()
         giveUp(late)
-        if (!lanes.cancel(lane, this.#waiting)) this.#close()
+        if (!bulkheads.cancel(bulkhead, this.#waiting)) this.#close()
         else source.onStatement?.('connect', (performance.now() - createdAt) / 1000, late)
       },
       Math.max(0, endsAt - performance.now()),
     )
     const writing = isRead ? undefined : backends?.writing
-    if (writing) void writing.then(() => this.#late || lanes.enter(lane, this.#waiting))
-    else lanes.enter(lane, this.#waiting)
+    if (writing) void writing.then(() => this.#late || bulkheads.enter(bulkhead, this.#waiting))
+    else bulkheads.enter(bulkhead, this.#waiting)
   }
 
   /** Without sending what PostgreSQL has not received yet. */
@@ -118,13 +118,13 @@ export class Lease {
 
   readonly #onError = (error: Error) => {
     this.#lost = error
-    this.#source.lanes.lostAt = performance.now()
+    this.#source.bulkheads.lostAt = performance.now()
     this.#fail(error)
   }
 
   #fail(error: unknown): void {
     this.#failed = true
-    this.#options.lane.failed(error)
+    this.#options.bulkhead.failed(error)
   }
 
   /** Late statements get less time, so that they end before the lease does. */
@@ -168,28 +168,28 @@ export class Lease {
 
   #send(client: pg.PoolClient, statement: pg.QueryConfig): Promise<pg.QueryResult> {
     const { text, name } = statement
-    const { lane, isRead } = this.#options
-    const { lanes, onStatement } = this.#source
+    const { bulkhead, isRead } = this.#options
+    const { bulkheads, onStatement } = this.#source
     const operation = text === 'COMMIT' ? 'commit' : isRead ? 'read' : 'write'
     const sentAt = performance.now()
     if (name) keepPrepared(client, name)
     return client.query({ ...statement, text: this.#source.textOf(text) }).then(
       (result) => {
-        lanes.answeredAt = performance.now()
-        onStatement?.(operation, (lanes.answeredAt - sentAt) / 1000)
+        bulkheads.answeredAt = performance.now()
+        onStatement?.(operation, (bulkheads.answeredAt - sentAt) / 1000)
         // A rollback undoes SET, and does not show that the tables of the transaction answer.
-        if (result.command !== 'ROLLBACK') lane.answered()
+        if (result.command !== 'ROLLBACK') bulkhead.answered()
         else for (const owner of [client, this]) if (timeouts.has(owner)) timeouts.set(owner, Number.NaN)
         return result
       },
       (error) => {
         const reason = this.#late ? new OutOfTime() : error
         onStatement?.(operation, (performance.now() - sentAt) / 1000, reason)
-        if (isRefusal(error)) lanes.answeredAt = performance.now()
+        if (isRefusal(error)) bulkheads.answeredAt = performance.now()
         if (isRefusal(error) && isOutdated(error)) this.#source.onOutdated(name)
         if (!isRefusal(error) || isStale(error)) this.#onError(error as Error)
         else if (isCanceled(error)) this.#fail(error)
-        else lane.answered()
+        else bulkhead.answered()
         throw reason
       },
     )
@@ -198,10 +198,10 @@ export class Lease {
   /** Returns the connection. One that was lost counts as in use until PostgreSQL has ended its backend. */
   release(): void {
     clearTimeout(this.#timer)
-    const { lanes, backends } = this.#source
-    const { lane, isRead } = this.#options
+    const { bulkheads, backends } = this.#source
+    const { bulkhead, isRead } = this.#options
     const client = this.#connected
-    const leave = () => lanes.leave(lane, this.#waiting, this.#failed)
+    const leave = () => bulkheads.leave(bulkhead, this.#waiting, this.#failed)
     client?.off('error', this.#onError).release(this.#lost)
     if (client?.processID && backends && this.#lost) backends.ended(client.processID, !isRead).then(leave)
     else leave()

@@ -15,7 +15,7 @@ const REMAINING = `
   SELECT pid, CASE WHEN state LIKE 'idle%' THEN pg_terminate_backend(pid) END
   FROM pg_stat_activity WHERE pid = ANY ($1) AND application_name = $2`
 
-export interface LostBackendsOptions {
+export interface OrphanedBackendsOptions {
   /** Of this pool alone: after a failover, another process may have a backend with the same pid. */
   applicationName: string
   query<Row>(text: string, values: unknown[]): Promise<Row[]>
@@ -29,14 +29,14 @@ export interface LostBackendsOptions {
  *
  * A backend is never cancelled here. A COMMIT that waits for a standby would be made without it.
  */
-export class LostBackends {
-  readonly #options: LostBackendsOptions
+export class OrphanedBackends {
+  readonly #options: OrphanedBackendsOptions
   readonly #lost = new Map<number, Lost>()
   #writing: Promise<void> | undefined
   #writingEnds = () => {}
   #isWatching = false
 
-  constructor(options: LostBackendsOptions) {
+  constructor(options: OrphanedBackendsOptions) {
     this.#options = options
   }
 
@@ -93,12 +93,12 @@ const WAITING = `
   SELECT count(*)::int AS count FROM pg_stat_activity WHERE application_name = $1 AND wait_event = 'SyncRep'`
 
 /** The connections to a pooler that this gateway has given up: as many as there are backends that wait for a standby. */
-export class LostConnections implements Pick<LostBackends, 'writing' | 'ended'> {
+export class OrphanedConnections implements Pick<OrphanedBackends, 'writing' | 'ended'> {
   readonly writing = undefined
-  readonly #options: Pick<LostBackendsOptions, 'applicationName' | 'query'>
+  readonly #options: Pick<OrphanedBackendsOptions, 'applicationName' | 'query'>
   readonly #lost: (() => void)[] = []
 
-  constructor(options: Pick<LostBackendsOptions, 'applicationName' | 'query'>) {
+  constructor(options: Pick<OrphanedBackendsOptions, 'applicationName' | 'query'>) {
     this.#options = options
   }
 

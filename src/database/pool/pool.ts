@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
+import { type Bulkhead, Bulkheads, MAX_WITH_STALLED, type OnBulkheadChange } from './bulkheads.js'
 import { conflictDelay, isCanceled, isConflict, isRefusal, MAX_REPEATS, OutOfTime } from './errors.js'
 import { GatheringSocket } from './gathering-socket.js'
-import { type Lane, Lanes, MAX_WITH_STALLED, type OnLaneChange } from './bulkheads.js'
 import { Lease, type LeaseSource, MARGIN_MS } from './lease.js'
-import { LostBackends, type LostBackendsOptions, LostConnections } from './orphans.js'
+import { OrphanedBackends, type OrphanedBackendsOptions, OrphanedConnections } from './orphans.js'
 import { Shapes } from './shapes.js'
 import { inStatementSpan, isRead } from './statement.js'
 import { TransactionClient } from './transaction.js'
@@ -23,10 +23,10 @@ export interface ConnectionPoolOptions extends pg.PoolConfig, Pick<LeaseSource, 
   /** The embedded database has one session for all. A pooler gives each transaction one of its own. */
   kind: 'server' | 'pooler' | 'embedded'
   /** Asks the server over a connection that is not of this pool. */
-  ask: LostBackendsOptions['query']
+  ask: OrphanedBackendsOptions['query']
   /** The text of a statement as it is sent. */
   textOf?: (sql: string) => string
-  onLaneChange?: OnLaneChange
+  onBulkheadChange?: OnBulkheadChange
 }
 
 // Lists are read in the order of their indexes, which PostgreSQL gives up for a sort where it expects few rows and there are
@@ -49,8 +49,8 @@ interface PendingStatement {
 
 /** How given-up connections are followed. Those of the embedded database end with its one session. */
 const lostOf = {
-  server: (options: LostBackendsOptions) => new LostBackends(options),
-  pooler: (options: LostBackendsOptions) => new LostConnections(options),
+  server: (options: OrphanedBackendsOptions) => new OrphanedBackends(options),
+  pooler: (options: OrphanedBackendsOptions) => new OrphanedConnections(options),
   embedded: undefined,
 }
 
@@ -59,20 +59,20 @@ const lostOf = {
  * (`pipeline` of pg): reads of the same tables, which only a lock on one of these tables can block, and equal writes to
  * different rows. Transactions have their own connection.
  *
- * Every statement and transaction has a deadline that does not depend on the server, and lanes without answers leave
+ * Every statement and transaction has a deadline that does not depend on the server, and bulkheads without answers leave
  * connections to the others.
  */
 export class ConnectionPool extends pg.Pool {
   readonly #timeoutMs: number
   readonly #kind: ConnectionPoolOptions['kind']
-  readonly #lanes: Lanes
+  readonly #bulkheads: Bulkheads
   readonly #leases: LeaseSource
   readonly #shapes: Shapes
-  /** What can still be joined in this turn of the event loop: reads by lane, writes by text. */
-  readonly #open = new Map<Lane | string, PendingStatement[]>()
+  /** What can still be joined in this turn of the event loop: reads by bulkhead, writes by text. */
+  readonly #open = new Map<Bulkhead | string, PendingStatement[]>()
 
   constructor(options: ConnectionPoolOptions) {
-    const { timeoutMs, kind, ask, textOf = (sql) => sql, onLaneChange, connectionString, ...config } = options
+    const { timeoutMs, kind, ask, textOf = (sql) => sql, onBulkheadChange, connectionString, ...config } = options
     const url = new URL(connectionString)
     // PostgreSQL cuts names at 63 bytes, and this one must be unique.
     const given = Buffer.from(url.searchParams.get('application_name') ?? 'petstore').subarray(0, 54)
@@ -96,10 +96,10 @@ export class ConnectionPool extends pg.Pool {
     this.on('error', () => {}).on('connect', (client) => client.on('error', () => {}))
     this.#timeoutMs = timeoutMs
     this.#kind = kind
-    this.#lanes = new Lanes(onLaneChange)
-    this.#shapes = new Shapes({ lanes: this.#lanes, areNamed: kind === 'server', textOf })
+    this.#bulkheads = new Bulkheads(onBulkheadChange)
+    this.#shapes = new Shapes({ bulkheads: this.#bulkheads, areNamed: kind === 'server', textOf })
     this.#leases = {
-      lanes: this.#lanes,
+      bulkheads: this.#bulkheads,
       onStatement: options.onStatement,
       backends: lostOf[kind]?.({ query: ask, applicationName, statementTimeoutMs }),
       kind,
@@ -113,14 +113,14 @@ export class ConnectionPool extends pg.Pool {
 
   /** Connections, and how many statements and transactions wait for one. */
   get state() {
-    return { inUse: this.totalCount - this.idleCount, idle: this.idleCount, waiting: this.#lanes.waiting }
+    return { inUse: this.totalCount - this.idleCount, idle: this.idleCount, waiting: this.#bulkheads.waiting }
   }
 
   /**
    * Whether requests are answered: since a moment, by performance.now(), or if there are none now, within the last seconds.
    */
   answersSince(moment: number): boolean {
-    const { answeredAt, lostAt, isBusy } = this.#lanes
+    const { answeredAt, lostAt, isBusy } = this.#bulkheads
     return answeredAt > moment || (!isBusy && answeredAt > Math.max(lostAt, performance.now() - RECENT_MS))
   }
 
@@ -141,9 +141,9 @@ export class ConnectionPool extends pg.Pool {
   }
 
   #rowOf({ text, values }: pg.QueryConfig): string | undefined {
-    const { lane, rowIndex } = this.#shapes.of(text)
+    const { bulkhead, rowIndex } = this.#shapes.of(text)
     const row = rowIndex === undefined ? undefined : values?.[rowIndex]
-    return row === undefined || row === null ? undefined : `${lane.name} ${row}`
+    return row === undefined || row === null ? undefined : `${bulkhead.name} ${row}`
   }
 
   /** When something that begins now must have ended. */
@@ -165,8 +165,8 @@ export class ConnectionPool extends pg.Pool {
     const endsAt = this.#endOf(given)
     const lease = (first: pg.QueryConfig) => {
       const row = this.#rowOf(first)
-      const { lane } = this.#shapes.of(first.text)
-      return new Lease(this.#leases, { lane, rows: row === undefined ? [] : [row], endsAt })
+      const { bulkhead } = this.#shapes.of(first.text)
+      return new Lease(this.#leases, { bulkhead, rows: row === undefined ? [] : [row], endsAt })
     }
     return new TransactionClient(lease)
   }
@@ -187,10 +187,10 @@ export class ConnectionPool extends pg.Pool {
 
   #add(pending: PendingStatement): void {
     const { row, isAlone, statement } = pending
-    const { lane, isRead } = this.#shapes.of(statement.text)
-    if (this.#kind === 'embedded' || isAlone || (row !== undefined && this.#lanes.isWritten(row)))
+    const { bulkhead, isRead } = this.#shapes.of(statement.text)
+    if (this.#kind === 'embedded' || isAlone || (row !== undefined && this.#bulkheads.isWritten(row)))
       return void this.#send([pending])
-    const [group, most] = isRead ? [lane, MAX_SHARED_READS] : [statement.text, MAX_SHARED_WRITES]
+    const [group, most] = isRead ? [bulkhead, MAX_SHARED_READS] : [statement.text, MAX_SHARED_WRITES]
     const open = this.#open.get(group)
     if (open && open.length < most && !open.some((other) => row !== undefined && other.row === row)) {
       open.push(pending)
@@ -206,9 +206,9 @@ export class ConnectionPool extends pg.Pool {
 
   async #send(batch: PendingStatement[]): Promise<void> {
     const [{ statement, isAlone }] = batch as [PendingStatement]
-    const { lane, isRead } = this.#shapes.of(statement.text)
+    const { bulkhead, isRead } = this.#shapes.of(statement.text)
     const lease = new Lease(this.#leases, {
-      lane,
+      bulkhead,
       rows: batch.flatMap(({ row }) => row ?? []),
       isRead,
       endsAt: Math.min(...batch.map(({ endsAt }) => endsAt)),

@@ -3,7 +3,7 @@ import type { Logger } from '../../observe/log.js'
 
 const ROWS = 500
 
-export interface SweepOptions {
+export interface PurgeOptions {
   prisma: PrismaClient
   log: Logger
   table: 'IdempotentAnswer' | 'ApiKeyUsage'
@@ -13,9 +13,9 @@ export interface SweepOptions {
 }
 
 /** Deletes old rows regularly, in small batches that delay other requests little. Returns the function that ends it. */
-export function sweepRegularly({ prisma, log, table, condition, everyMs }: SweepOptions): () => void {
+export function purgeRegularly({ prisma, log, table, condition, everyMs }: PurgeOptions): () => void {
   const name = Prisma.raw(`"public"."${table}"`)
-  async function sweep() {
+  async function purge() {
     try {
       for (let deleted = ROWS; deleted === ROWS; )
         deleted = await prisma.$executeRaw`
@@ -25,6 +25,6 @@ export function sweepRegularly({ prisma, log, table, condition, everyMs }: Sweep
       log.warn({ err: error, table }, 'failed to delete old rows')
     }
   }
-  const timer = setInterval(sweep, everyMs).unref()
+  const timer = setInterval(purge, everyMs).unref()
   return () => clearInterval(timer)
 }

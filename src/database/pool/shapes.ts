@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type pg from 'pg'
-import type { Lane, Lanes } from './bulkheads.js'
-import { isRead, laneOf, rowIndexOf } from './statement.js'
+import type { Bulkhead, Bulkheads } from './bulkheads.js'
+import { bulkheadOf, isRead, rowIndexOf } from './statement.js'
 
 /** Lists of ids make a statement for each length. */
 const MAX_KEPT = 1_000
@@ -15,13 +15,13 @@ export interface Shape {
   text: string
   /** Undefined if it is not prepared. */
   hash: string | undefined
-  lane: Lane
+  bulkhead: Bulkhead
   isRead: boolean
   rowIndex: number | undefined
 }
 
 interface ShapesOptions {
-  lanes: Lanes
+  bulkheads: Bulkheads
   /** In the one session of the embedded database, and in those of a pooler, names would collide. */
   areNamed: boolean
   textOf: (sql: string) => string
@@ -60,9 +60,15 @@ export class Shapes {
   of(sql: string): Shape {
     let shape = this.#kept.get(sql)
     if (!shape) {
-      const { lanes, areNamed, textOf } = this.#options
+      const { bulkheads, areNamed, textOf } = this.#options
       const hash = areNamed ? createHash('sha256').update(sql).digest('hex').slice(0, 32) : undefined
-      shape = { text: textOf(sql), hash, lane: lanes.get(laneOf(sql)), isRead: isRead(sql), rowIndex: rowIndexOf(sql) }
+      shape = {
+        text: textOf(sql),
+        hash,
+        bulkhead: bulkheads.get(bulkheadOf(sql)),
+        isRead: isRead(sql),
+        rowIndex: rowIndexOf(sql),
+      }
       this.#kept.set(sql, shape)
     }
     return shape

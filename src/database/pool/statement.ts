@@ -2,9 +2,9 @@ import { describeStatement, inSpan } from '../../observe/tracing.js'
 
 // What the text of a statement says about it. Texts come from Prisma and from our own code, never from a client.
 
-/** A comment in which a statement names its lane, and the parameter that names the row for which it may wait. */
-export const laneComment = (lane: string, row: number) => `/* lane: ${lane}, row: $${row} */`
-const NAMED = /^\/\* lane: (.+), row: \$(\d+) \*\//
+/** A comment in which a statement names its bulkhead, and the parameter that names the row for which it may wait. */
+export const bulkheadComment = (bulkhead: string, row: number) => `/* bulkhead: ${bulkhead}, row: $${row} */`
+const NAMED = /^\/\* bulkhead: (.+), row: \$(\d+) \*\//
 
 const TABLES = /\b(?:FROM|JOIN|INTO|UPDATE)\s+(?:"\w+"\.)?"(\w+)"/g
 const LOCKS = /\bFOR\s+(?:NO\s+KEY\s+)?UPDATE\b/
@@ -20,8 +20,8 @@ export const isRead = (sql: string): boolean => /^\s*SELECT\b/.test(sql) && !LOC
 
 const tablesOf = (sql: string) => [...new Set(Array.from(sql.matchAll(TABLES), ([, table = '']) => table))].sort()
 
-/** The name of its lane: `SELECT Category Pet`. One that locks rows may wait for others, so reads do not wait for it. */
-export function laneOf(sql: string): string {
+/** The name of its bulkhead: `SELECT Category Pet`. One that locks rows may wait for others, so reads do not wait for it. */
+export function bulkheadOf(sql: string): string {
   const [, named] = NAMED.exec(sql) ?? []
   if (named) return named
   const verb = LOCKS.test(sql) ? 'LOCK' : /\w+/.exec(sql)?.[0]

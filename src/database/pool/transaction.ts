@@ -7,7 +7,7 @@ import { inStatementSpan, isLast } from './statement.js'
 const NO_ROWS: pg.QueryResult = { command: '', rows: [], fields: [], rowCount: 0, oid: 0 }
 
 /**
- * The connection of a transaction. It is taken for the first statement after BEGIN, which tells the lane; both are sent
+ * The connection of a transaction. It is taken for the first statement after BEGIN, which tells the bulkhead; both are sent
  * together. So are COMMIT and a statement that says it is the last one.
  */
 export class TransactionClient extends EventEmitter {
