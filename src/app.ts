@@ -31,8 +31,8 @@ import type { Logger } from './observe/log.js'
 import { createMetrics } from './observe/metrics.js'
 import { createRequestObserver } from './observe/request.js'
 import { inSpan } from './observe/tracing.js'
-import type { Outcome, ReadRequest, Result } from './outcome.js'
 import { type RateLimiter, type RateLimitResult, setRateLimitHeaders } from './rate-limit/index.js'
+import type { ReadRequest, Reply } from './reply.js'
 import { setDeprecationHeaders } from './rest/deprecation.js'
 import { createRest } from './rest/index.js'
 import type { Route } from './rest/routes.js'
@@ -63,9 +63,6 @@ export interface Dependencies {
   stallMs?: number
 }
 
-/** The outcome, without what follows from the request alone. */
-type Found = Omit<Outcome, 'surface' | 'route'>
-
 /** The gateway. It neither listens nor reads the environment. */
 export async function createApp(dependencies: Dependencies) {
   const { settings, database, rateLimiter, log, keyTtlMs, deadlineMs } = dependencies
@@ -92,24 +89,15 @@ export async function createApp(dependencies: Dependencies) {
   const graphql = createGraphql({ ...surface, transaction, schema, log, deadlineMs })
 
   /** The steps of a request. Never rejects. */
-  async function outcomeOf(request: HttpRequest): Promise<Outcome> {
-    const route = rest.find(request)
-    const outcome = await respond(request, route).catch((error): Found => refuse(error, request))
-    const operationName = outcome.operationName ?? route?.operation.operationId
-    // A refusal has the headers of its operation, too.
-    if (route) setDeprecationHeaders(outcome.response.headers, route.operation, route.params, { baseUrl, sunset })
-    const surface = isGraphql(request) ? 'graphql' : route ? 'rest' : 'other'
-    return { surface, route: templateOf(request, route), ...outcome, operationName }
+  async function replyTo(request: HttpRequest): Promise<Reply> {
+    const route = isGraphql(request) ? undefined : rest.find(request)
+    const reply = await respond(request, route).catch((error) => refuse(error, request))
+    return { ...reply, route }
   }
 
-  function templateOf(request: HttpRequest, route: Route | undefined): string | undefined {
-    if (route) return basePath + route.operation.rest.path
-    if (request.path !== null && (isGraphql(request) || docs.has(request.path))) return basePath + request.path
-  }
-
-  async function respond(request: HttpRequest, route: Route | undefined): Promise<Found> {
+  async function respond(request: HttpRequest, route: Route | undefined): Promise<Reply> {
     if (request.malformed) throw notHttp(request.malformed)
-    if (!route) {
+    if (!route && !(isGraphql(request) && request.method === 'POST')) {
       const status = settings.ADMIN_PORT ? undefined : health(request)
       if (status) return { response: await status, isOperational: true }
       const open = preflight(request) ?? docs.respond(request)
@@ -120,7 +108,7 @@ export async function createApp(dependencies: Dependencies) {
   }
 
   /**
-   * The steps of a request with a valid key: body, operation, room, quota. Room comes before quota, which it may need.
+   * The steps of a request with a valid key: body, operation, admission, quota. Admission comes before quota, which it may need.
    *
    * @param received its body, if it was received already
    */
@@ -129,11 +117,11 @@ export async function createApp(dependencies: Dependencies) {
     caller: Caller,
     route: Route | undefined,
     received?: Body,
-  ): Promise<Found> {
+  ): Promise<Reply> {
     let slot: Slot | undefined
     let read: ReadRequest | undefined
     let decision: RateLimitResult | undefined
-    let early: Promise<Result> | undefined
+    let early: Promise<Reply> | undefined
     try {
       const isParsed = isGraphql(request) || route?.operation.body !== undefined
       const isUsedUp = !received && isParsed && admissions.isRefused(caller) && (await quota.isUsedUp(caller))
@@ -159,7 +147,7 @@ export async function createApp(dependencies: Dependencies) {
     } catch (error) {
       return { caller, decision, operationName: read?.operationName, ...refuse(error, request) }
     } finally {
-      // A refused read that has begun holds its room until it ends.
+      // A refused read that has begun holds its slot until it ends.
       const leave = () => slot?.leave()
       early ? early.then(leave, leave) : leave()
     }
@@ -171,43 +159,54 @@ export async function createApp(dependencies: Dependencies) {
   }
 
   /** The steps of a request to ADMIN_PORT. */
-  async function operatorOutcomeOf(request: HttpRequest): Promise<Outcome> {
-    const about = { surface: 'other' as const, isOperational: true }
+  async function replyToOperator(request: HttpRequest): Promise<Reply> {
     try {
       if (request.malformed) throw notHttp(request.malformed)
       const response = await health(request)
-      if (response) return { ...about, response }
+      if (response) return { response, isOperational: true }
       throw new ApiError('not_found', 'This port has only /healthz, /readyz and /metrics.')
     } catch (error) {
-      return { ...about, ...refuse(error, request) }
+      return { ...refuse(error, request), isOperational: true }
     }
   }
 
   /** Turns an error of any step into a response of REST or GraphQL, by the path. */
-  function refuse(thrown: unknown, request: HttpRequest): Result {
+  function refuse(thrown: unknown, request: HttpRequest): Reply {
     const error = toApiError(thrown, log, request.id)
     return { response: errorResponse(error, request), refusal: error.code }
   }
 
   /** The last step: what every response has, refusals included. */
-  async function complete(request: HttpRequest, outcome: Outcome): Promise<HttpResponse> {
-    const { caller, response, decision, refusal } = outcome
-    setHeaders(request, outcome, decision ?? (await readWindows(request, outcome)))
+  async function complete(request: HttpRequest, reply: Reply): Promise<HttpResponse> {
+    const { caller, response, decision, refusal, route, isOperational } = reply
+    setHeaders(request, reply, decision ?? (await readWindows(request, reply)))
     if (caller) usage.count(caller, decision?.cost ?? 0, refusal !== undefined)
-    observe(request, outcome)
+    observe(request, {
+      ...reply,
+      surface: isOperational ? 'other' : isGraphql(request) ? 'graphql' : route ? 'rest' : 'other',
+      route: templateOf(request, route),
+      operationName: reply.operationName ?? route?.operation.operationId,
+    })
     return response
   }
 
+  function templateOf(request: HttpRequest, route: Route | undefined): string | undefined {
+    if (route) return basePath + route.operation.rest.path
+    if (request.path !== null && (isGraphql(request) || docs.has(request.path))) return basePath + request.path
+  }
+
   /** What a request shows that was not counted: its key's windows, or the window of its address. */
-  async function readWindows({ address }: HttpRequest, { caller, isOperational }: Outcome) {
+  async function readWindows({ address }: HttpRequest, { caller, isOperational }: Reply) {
     if (!isOperational) return rateLimiter.consume(caller?.subject ?? addressSubject(address, seconds), 0)
   }
 
-  function setHeaders(request: HttpRequest, { response, caller }: Outcome, shown: RateLimitResult | undefined): void {
+  function setHeaders(request: HttpRequest, { response, caller, route }: Reply, shown: RateLimitResult | undefined) {
     const { headers, status } = response
     headers['x-request-id'] = request.id
     if (request.trace) headers.traceparent = traceparent(request.trace)
     if (!shown) return
+    // A refusal has the headers of its operation, too.
+    if (route) setDeprecationHeaders(headers, route.operation, route.params, { baseUrl, sunset })
     if (caller) admissions.note(caller, shown)
     setCorsHeaders(headers, request, settings.CORS_ORIGINS)
     // A banned key that reads its quota is not refused: it gets no Retry-After.
@@ -217,32 +216,32 @@ export async function createApp(dependencies: Dependencies) {
   }
 
   /** The request handlers of one port. */
-  function handlers(outcomeOf: (request: HttpRequest) => Promise<Outcome>, below?: string): Handlers {
+  function handlers(replyTo: (request: HttpRequest) => Promise<Reply>, below?: string): Handlers {
     const read = (head: RequestHead) => new HttpRequest(head, { trustProxy: settings.TRUST_PROXY, basePath: below })
     return {
       async handle(req: IncomingMessage, res: ServerResponse): Promise<void> {
         const request = read(req)
-        const outcome = await inTrace(request.trace, () => outcomeOf(request))
-        const sending = send(res, await complete(request, outcome))
+        const reply = await inTrace(request.trace, () => replyTo(request))
+        const sending = send(res, await complete(request, reply))
         if (sending) await sending
         // Nearly all have left the process by then.
         if (res.writableLength > 0)
-          watchUnread(res, outcome.caller?.subject.id ?? request.address, unread, dependencies.stallMs)
+          watchUnread(res, reply.caller?.subject.id ?? request.address, unread, dependencies.stallMs)
       },
       /** It costs nothing, and shows the window of the address. */
       malformed(remoteAddress, reason) {
         const request = read({ headers: {}, rawHeaders: [], socket: { remoteAddress } })
         const isOperational = below === undefined
-        return complete(request, { surface: 'other', isOperational, ...refuse(notHttp(reason), request) })
+        return complete(request, { ...refuse(notHttp(reason), request), isOperational })
       },
       connected: admissions.connected,
     }
   }
 
   return {
-    ...handlers(outcomeOf, basePath),
+    ...handlers(replyTo, basePath),
     /** Handles requests on ADMIN_PORT. */
-    admin: handlers(operatorOutcomeOf),
+    admin: handlers(replyToOperator),
     /** From now on /readyz returns 503, so that load balancers send nothing new. */
     drain: () => {
       state.draining = true

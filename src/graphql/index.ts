@@ -15,7 +15,7 @@ import { type Idempotency, readIdempotencyKey, undoing } from '../idempotency/in
 import { type Caller, type QuotaDecision, requireWriteAccess } from '../keys/index.js'
 import type { Logger } from '../observe/log.js'
 import { inSpan } from '../observe/tracing.js'
-import type { ReadRequest, Result } from '../outcome.js'
+import type { ReadRequest, Reply } from '../reply.js'
 import { LIMITS, type Variables } from './cost.js'
 import { createDocumentCache, KnownDocument, type KnownOperation } from './documents.js'
 import { isShort, MAX_FREE_TOKENS } from './free.js'
@@ -154,7 +154,7 @@ export function createGraphql(options: GraphqlOptions) {
     }
   }
 
-  async function run(call: Call, admitted: Admitted): Promise<Result> {
+  async function run(call: Call, admitted: Admitted): Promise<Reply> {
     const { request } = call
     if (isMutation(call)) return mutate(call, admitted)
     const executed = await execute(call, admitted)
@@ -166,7 +166,7 @@ export function createGraphql(options: GraphqlOptions) {
     return result
   }
 
-  async function mutate(call: Call, admitted: Admitted): Promise<Result> {
+  async function mutate(call: Call, admitted: Admitted): Promise<Reply> {
     const { request, document, operation, parameters } = call
     if (request.method === 'GET')
       throw new ApiError('method_not_allowed', 'A mutation must be sent by POST.', { allow: 'POST' })

@@ -5,7 +5,7 @@ import { graphqlMediaType, toApiError, unavailable } from '../http/errors.js'
 import type { HttpRequest } from '../http/request.js'
 import { jsonResponse } from '../http/response.js'
 import type { Logger } from '../observe/log.js'
-import type { Result } from '../outcome.js'
+import type { Reply } from '../reply.js'
 import { SeveralOperations } from './parameters.js'
 
 /** Errors that a response lists. */
@@ -41,7 +41,7 @@ export function createResponses(log: Logger) {
     return more === 0 ? shown : [...shown, { message: `There are ${more} more errors.`, extensions }]
   }
 
-  function resultOf(executed: Executed, request: HttpRequest): Result {
+  function resultOf(executed: Executed, request: HttpRequest): Reply {
     const { errors } = executed
     const mediaType = graphqlMediaType(request)
     const headers: Record<string, string> = { 'content-type': `${mediaType}; charset=utf-8` }
@@ -59,7 +59,7 @@ export function createResponses(log: Logger) {
   }
 
   /** Errors of graphql-js have the status of its media type; all others that of the error. */
-  function refuse(error: unknown, request: HttpRequest): Result {
+  function refuse(error: unknown, request: HttpRequest): Reply {
     const headers = { 'content-type': `${graphqlMediaType(request)}; charset=utf-8` }
     // Apollo's clients read both of these with status 200 alone.
     if (error instanceof PersistedQueryNotFound)

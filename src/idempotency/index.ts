@@ -17,7 +17,7 @@ import type { HttpRequest } from '../http/request.js'
 import type { HttpResponse } from '../http/response.js'
 import type { Caller } from '../keys/index.js'
 import type { Logger } from '../observe/log.js'
-import type { Result } from '../outcome.js'
+import type { Reply } from '../reply.js'
 
 /** The longest Idempotency-Key in characters, and the longest answer that is kept in bytes. */
 export const MAX_KEY = 255
@@ -28,7 +28,7 @@ const SWEEP_MS = 60_000
 /** Performs a request. Throws what its resolver throws, if that is all there is to answer. */
 type Perform = (query: Query) => Promise<Performed>
 
-interface Performed extends Result {
+interface Performed extends Reply {
   /** It has changed nothing, or what it has changed must be undone. */
   isRefused?: boolean
 }
@@ -143,7 +143,7 @@ export function createIdempotency({ database: { prisma }, transaction, log }: Id
      *
      * @throws ApiError conflict, idempotency_mismatch
      */
-    async once(keyed: KeyedRequest, key: string, perform: Perform): Promise<Result> {
+    async once(keyed: KeyedRequest, key: string, perform: Perform): Promise<Reply> {
       const { request, caller, body, operationName = '', row = null } = keyed
       if (body instanceof ApiError) throw new ApiError('internal')
       const callerId = caller.key.originId ?? caller.key.id
@@ -154,9 +154,9 @@ export function createIdempotency({ database: { prisma }, transaction, log }: Id
         return { response: errorResponse(refusal, request), refusal: refusal.code, isRefused: true }
       }
       /** A result that is not kept does not depend on how the transaction ends. */
-      let unkept: Result | undefined
+      let unkept: Reply | undefined
 
-      async function attempt(query: Query): Promise<Result> {
+      async function attempt(query: Query): Promise<Reply> {
         unkept = undefined
         const [found] = (await query(look, [key, callerId, row])) as unknown as [Found]
         const replayed = replay(found, fingerprint)

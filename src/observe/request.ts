@@ -2,8 +2,14 @@ import { type Span, SpanStatusCode } from '@opentelemetry/api'
 import { Counter, Histogram, type Registry } from 'prom-client'
 import type { HttpRequest } from '../http/request.js'
 import { spanMethod } from '../http/trace.js'
-import type { Outcome } from '../outcome.js'
+import type { Reply } from '../reply.js'
 import type { Logger } from './log.js'
+
+export interface ObservedReply extends Omit<Reply, 'route'> {
+  surface: 'rest' | 'graphql' | 'other'
+  /** The template of its path, such as `/pets/{id}`; undefined for an unknown path. */
+  route: string | undefined
+}
 
 /**
  * Tells the log, the metrics and the trace of each answered request. They hold nothing that a client chose but the ids of
@@ -43,9 +49,9 @@ export function createRequestObserver(log: Logger, registry: Registry) {
     registers,
   })
 
-  return ({ id, trace, head, method, elapsedMs }: HttpRequest, outcome: Outcome): void => {
-    const { surface, route, operationName, caller, decision, refusal, isOperational } = outcome
-    const { status } = outcome.response
+  return ({ id, trace, head, method, elapsedMs }: HttpRequest, reply: ObservedReply): void => {
+    const { surface, route, operationName, caller, decision, refusal, isOperational } = reply
+    const { status } = reply.response
     const { plan, prefix } = caller?.key ?? {}
     const cost = decision?.cost ?? 0
     // A client can combine root fields in any way: no label has their names.

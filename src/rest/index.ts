@@ -13,7 +13,7 @@ import { type HttpResponse, jsonResponse } from '../http/response.js'
 import type { Idempotency } from '../idempotency/index.js'
 import { type Caller, type QuotaDecision, requireWriteAccess } from '../keys/index.js'
 import { inSpan } from '../observe/tracing.js'
-import type { ReadRequest, Result } from '../outcome.js'
+import type { ReadRequest, Reply } from '../reply.js'
 import { createReader, type Input, type Source } from './input.js'
 import { createRoutes, type Route } from './routes.js'
 import { readDocuments } from './sofa.js'
@@ -105,7 +105,7 @@ export async function createRest({ createContext, idempotency, baseUrl, sunset, 
     const { read, execute } = prepared.get(operation) as PreparedRest
     const { args, ifNoneMatch, idempotencyKey, refusalOf } = inSpan('validate', () => read(source))
 
-    async function perform(query?: Query): Promise<Result> {
+    async function perform(query?: Query): Promise<Reply> {
       const contextValue = createContext(caller, quota, query)
       const { data, errors } = await inSpan('execute', () => execute({ contextValue, variables: args }))
       if (errors?.[0]) throw refusalOf(errors[0])

@@ -2,6 +2,7 @@ import type { ErrorCode } from '../schema/errors.js'
 import type { HttpResponse } from './http/response.js'
 import type { Caller, Cost, QuotaDecision } from './keys/index.js'
 import type { RateLimitResult } from './rate-limit/index.js'
+import type { Route } from './rest/routes.js'
 
 /** What a surface has read of a request: the operation, its cost, and the way to run it. */
 export interface ReadRequest extends Cost {
@@ -12,21 +13,16 @@ export interface ReadRequest extends Cost {
   /** Whether it changes nothing, so that it may begin before its cost is taken from the quota. */
   isRead?: boolean
   /** Runs it. A refused request throws its refusal. */
-  run(caller: Caller, quota: Promise<QuotaDecision>): Promise<Result>
+  run(caller: Caller, quota: Promise<QuotaDecision>): Promise<Reply>
 }
 
-/** What a surface returns. */
-export interface Result {
+/** What is returned to a request: its response, and what the headers, the log, the metrics and the usage of keys say of it. */
+export interface Reply {
   response: HttpResponse
   /** Why the request was refused: the code of its first error. */
   refusal?: ErrorCode
-}
-
-/** What came of a request: its response, and what its headers, the log, the metrics and the usage of keys say of it. */
-export interface Outcome extends Result {
-  surface: 'rest' | 'graphql' | 'other'
-  /** The template of its path, such as `/pets/{id}`; undefined for an unknown path. */
-  route?: string
+  /** Undefined if it is not an operation of REST. */
+  route?: Route
   operationName?: string
   /** Undefined without a valid key. */
   caller?: Caller
