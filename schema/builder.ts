@@ -6,15 +6,13 @@ import type PrismaTypes from '../prisma/generated/pothos.js'
 import { getDatamodel } from '../prisma/generated/pothos.js'
 import type { Context } from './context.js'
 import { ApiError } from './errors.js'
+import { columnOf } from './model.js'
 import { pathText, wrongValue } from './problems.js'
 import './plugin.js'
 import { batch, MAX_BATCH } from './validation.js'
 
-const datamodel = getDatamodel()
-
 /** The `///` comment of a column, for an input that sets it. */
-export const columnDescription = (model: keyof PrismaTypes, field: string) =>
-  datamodel.datamodel.models[model]?.fields.find(({ name }) => name === field)?.documentation
+export const columnDescription = (model: keyof PrismaTypes, field: string) => columnOf(model, field).documentation
 
 export const builder = new SchemaBuilder<{
   PrismaTypes: PrismaTypes
@@ -31,7 +29,7 @@ export const builder = new SchemaBuilder<{
   prisma: {
     // No field asks Prisma: resolvers read and write by statements of our own (see context.ts).
     client: {} as never,
-    dmmf: datamodel,
+    dmmf: getDatamodel(),
     exposeDescriptions: true,
   },
   // REST sees every type, without the fields that lead from one resource to another (see graphqlOnly).

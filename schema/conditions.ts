@@ -9,10 +9,10 @@ import {
   getNullableType,
   isListType,
 } from 'graphql'
-import { getDatamodel } from '../prisma/generated/pothos.js'
 import type { Context, Model } from './context.js'
 import { ApiError } from './errors.js'
 import { createEtag, type EntityTags, matchesStrongly } from './etag.js'
+import { keyOf } from './model.js'
 import { entityTags } from './validation.js'
 
 // Stored types have an entity tag, and updates and deletes can depend on it. Both follow from the type's declaration.
@@ -22,8 +22,6 @@ type Builder = PothosSchemaTypes.SchemaBuilder<any>
 // biome-ignore lint/suspicious/noExplicitAny: a plugin's builder has the type of no particular schema
 type FieldConfig = PothosOutputFieldConfig<any>
 type Row = Record<string, unknown>
-
-const { models } = getDatamodel().datamodel
 
 /** The model whose rows a type shows, if it is stored. */
 export const modelOf = ({ configStore }: Builder, type: string) =>
@@ -96,9 +94,6 @@ export function addEtags(builder: Builder) {
   }
 }
 
-/** The column that is the id of a model. */
-export const keyOf = (model: string) => models[model]?.fields.find(({ isId }) => isId)?.name
-
 const typeOf = ({ configStore }: Builder, { type }: FieldConfig) =>
   type.kind === 'Object' ? configStore.getTypeConfig(type.ref).name : ''
 
@@ -125,7 +120,7 @@ export type ConditionalResolver = GraphQLFieldResolver<unknown, any, any>
  */
 export function ifMatching(builder: Builder, config: FieldConfig, resolve: ConditionalResolver): ConditionalResolver {
   const model = modelOf(builder, typeOf(builder, config)) as Model & string
-  const key = keyOf(model) as never
+  const key = keyOf(model).name as never
   // The last one in the path names the row.
   const id = /\{(\w+)\}$/.exec(config.extensions?.rest?.path ?? '')?.[1] as string
   return (root, args: Row & { ifMatch?: EntityTags }, context: Context, info) => {

@@ -3,7 +3,8 @@ import type { z } from 'zod'
 import { type ArgBuilder, builder, columnDescription, restOnly } from './builder.js'
 import type { Model, Operator } from './context.js'
 import { cursorOf } from './cursors.js'
-import { columnOf, isRange, type Questions } from './list-questions.js'
+import { isRange, type Questions } from './list-questions.js'
+import { columnOf } from './model.js'
 import { cursor, DEFAULT_LIMIT, ids, limit, MAX_LIMIT, MAX_TOTAL } from './validation.js'
 
 // What a list is declared by, and the arguments that follow from it.

@@ -1,6 +1,6 @@
-import { getDatamodel } from '../prisma/generated/pothos.js'
 import type { Condition, ListRead, Model, Operator } from './context.js'
 import { ApiError } from './errors.js'
+import { columnOf } from './model.js'
 import { anyOf, wrongValue } from './problems.js'
 import type { Values } from './values.js'
 
@@ -28,14 +28,6 @@ export interface Question extends Pick<ListRead, 'order' | 'direction'> {
   rows(): ListRead
   /** The same rows in the order in which they are counted: that of the key, if that can be. */
   counted: ListRead
-}
-
-const { models } = getDatamodel().datamodel
-
-export function columnOf(model: Model, name: string) {
-  const column = models[model]?.fields.find((field) => field.name === name)
-  if (!column) throw new Error(`${model} has no column ${name}`)
-  return column
 }
 
 /** A column of few values that are known: an index that begins with it is read for each of them. */

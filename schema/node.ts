@@ -1,8 +1,9 @@
 import { type GraphQLSchema, isObjectType } from 'graphql'
 import { builder, graphqlOnly } from './builder.js'
-import { keyOf, modelOf } from './conditions.js'
+import { modelOf } from './conditions.js'
 import type { Model, Reads } from './context.js'
 import { ApiError } from './errors.js'
+import { keyOf } from './model.js'
 import { wrongValue } from './problems.js'
 import { ids } from './validation.js'
 
@@ -28,7 +29,7 @@ export const Node = builder.interfaceRef<object>('Node').implement({
       resolve: (row, _args, _context, { parentType }) => {
         const known = nodeIds.get(row)
         if (known !== undefined) return known
-        const key = keyOf(modelOf(builder, parentType.name) as string) as keyof typeof row
+        const key = keyOf(modelOf(builder, parentType.name) as string).name as keyof typeof row
         const id = encode(parentType.name, row[key])
         nodeIds.set(row, id)
         return id
@@ -54,7 +55,7 @@ async function find(named: ReturnType<typeof decode>[], reads: Reads): Promise<(
     const places = [...named.keys()].filter((i) => named[i]?.type === type)
     const model = modelOf(builder, type) as Model
     const keys = places.map((i) => named[i]?.key)
-    const rows = await reads.rows(model, keyOf(model) as never, keys)
+    const rows = await reads.rows(model, keyOf(model).name as never, keys)
     for (const [i, row] of rows.entries()) {
       if (row) types.set(row, type)
       found[places[i] as number] = row

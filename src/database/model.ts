@@ -1,5 +1,5 @@
 import type { PrismaClient } from '../../prisma/generated/client/client.js'
-import { getDatamodel } from '../../prisma/generated/pothos.js'
+import { keyOf as idOf, models } from '../../schema/model.js'
 
 /** The names in the database where they differ (`@map`, `@@map`), which only the client knows. */
 interface Client {
@@ -23,7 +23,6 @@ export type Tables = ReturnType<typeof createTables>
 
 /** Prisma's data model in SQL. A statement calls the table `"row"`. */
 export function createTables(prisma: PrismaClient) {
-  const { models } = getDatamodel().datamodel
   const mapped = (prisma as unknown as Client)._runtimeDataModel.models
 
   const tableOf = (model: string) => qualified(mapped[model]?.dbName ?? model)
@@ -54,11 +53,7 @@ export function createTables(prisma: PrismaClient) {
     return column
   }
 
-  function keyOf(model: string) {
-    const key = columnsOf(model).find(({ isId }) => isId)
-    if (!key) throw new Error(`${model} has no column that is its id`)
-    return key
-  }
+  const keyOf = (model: string) => columnOf(model, idOf(model).name)
 
   /** The columns that name a row of another model by its id. */
   const referencesOf = (model: string) =>
