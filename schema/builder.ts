@@ -6,10 +6,10 @@ import type PrismaTypes from '../prisma/generated/pothos.js'
 import { getDatamodel } from '../prisma/generated/pothos.js'
 import type { Context } from './context.js'
 import { ApiError } from './errors.js'
+import { pathText, wrongValue } from './input/problems.js'
 import { columnOf } from './model.js'
-import { pathText, wrongValue } from './problems.js'
 import './plugin.js'
-import { batch, MAX_BATCH } from './validation.js'
+import { batch, MAX_BATCH } from './input/rules.js'
 
 /** The `///` comment of a column, for an input that sets it. */
 export const columnDescription = (model: keyof PrismaTypes, field: string) => columnOf(model, field).documentation

@@ -1,9 +1,9 @@
 import { builder, columnDescription, idArg, inputArg } from './builder.js'
 import { conflict, found } from './errors.js'
-import { beginsWith, type List } from './list-arguments.js'
-import { addList } from './lists.js'
+import { description, name } from './input/rules.js'
+import { beginsWith, type List } from './lists/arguments.js'
+import { addList } from './lists/define.js'
 import { Node } from './node.js'
-import { description, name } from './validation.js'
 
 export const Category = builder.prismaObject('Category', {
   interfaces: [Node],

@@ -12,8 +12,8 @@ import {
 import type { Context, Model } from './context.js'
 import { ApiError } from './errors.js'
 import { createEtag, type EntityTags, matchesStrongly } from './etag.js'
+import { entityTags } from './input/rules.js'
 import { keyOf } from './model.js'
-import { entityTags } from './validation.js'
 
 // Stored types have an entity tag, and updates and deletes can depend on it. Both follow from the type's declaration.
 

@@ -1,7 +1,7 @@
 import { DirectiveLocation, GraphQLDirective, specifiedDirectives } from 'graphql'
 import { builder } from './builder.js'
 import { addEtags } from './conditions.js'
-import './scalars.js'
+import './input/scalars.js'
 import './category.js'
 import './pet.js'
 import './order.js'

@@ -1,11 +1,11 @@
 import { batchArg, builder, columnDescription, graphqlOnly, idArg, inputArg } from './builder.js'
 import { allFound, found } from './errors.js'
-import { atLeast, atMost, equals, type List } from './list-arguments.js'
-import { addList } from './lists.js'
+import { stock } from './input/rules.js'
+import { atLeast, atMost, equals, type List } from './lists/arguments.js'
+import { addList } from './lists/define.js'
 import { Node } from './node.js'
 import { Pet, PetStatus } from './pet.js'
 import { toOne } from './relations.js'
-import { stock } from './validation.js'
 
 const InventoryItem = builder.prismaObject('InventoryItem', {
   interfaces: [Node],

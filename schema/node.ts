@@ -3,9 +3,9 @@ import { builder, graphqlOnly } from './builder.js'
 import { modelOf } from './conditions.js'
 import type { Model, Reads } from './context.js'
 import { ApiError } from './errors.js'
+import { wrongValue } from './input/problems.js'
+import { ids } from './input/rules.js'
 import { keyOf } from './model.js'
-import { wrongValue } from './problems.js'
-import { ids } from './validation.js'
 
 // Ids that no two objects share, whatever their types, for clients that read an object again without knowing what it is
 // (https://relay.dev/graphql/objectidentification.htm). The plugin of Pothos defines types of its own for it; these are

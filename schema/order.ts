@@ -1,11 +1,11 @@
 import { batchArg, builder, columnDescription, graphqlOnly, idArg, inputArg } from './builder.js'
 import { conflict, found, notFound } from './errors.js'
-import { atLeast, below, equals, type List } from './list-arguments.js'
-import { addList, addListBelow } from './lists.js'
+import { orderQuantity } from './input/rules.js'
+import { atLeast, below, equals, type List } from './lists/arguments.js'
+import { addList, addListBelow } from './lists/define.js'
 import { Node } from './node.js'
 import { Pet } from './pet.js'
 import { toOne } from './relations.js'
-import { orderQuantity } from './validation.js'
 
 const Order = builder.prismaObject('Order', {
   interfaces: [Node],

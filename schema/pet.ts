@@ -1,11 +1,11 @@
 import { batchArg, builder, columnDescription, graphqlOnly, idArg, inputArg } from './builder.js'
 import { Category } from './category.js'
 import { allFound, conflict, found } from './errors.js'
-import { beginsWith, equals, type List } from './list-arguments.js'
-import { addList, addListBelow } from './lists.js'
+import { name } from './input/rules.js'
+import { beginsWith, equals, type List } from './lists/arguments.js'
+import { addList, addListBelow } from './lists/define.js'
 import { Node } from './node.js'
 import { selects, toOne } from './relations.js'
-import { name } from './validation.js'
 
 export const PetStatus = builder.enumType('PetStatus', {
   description:

@@ -7,7 +7,7 @@ import SchemaBuilder, {
 import type { GraphQLObjectType, GraphQLResolveInfo } from 'graphql'
 import { type ConditionalResolver, conditionArgs, ifMatching } from './conditions.js'
 import type { ErrorCode } from './errors.js'
-import { type Values, withoutNulls } from './values.js'
+import { type Values, withoutNulls } from './input/values.js'
 
 /** The navigation groups of the reference (docs/specification.md, Operations). */
 export const tags = {

@@ -1,7 +1,7 @@
 import { builder } from './builder.js'
 import type { Quota as QuotaShape, UsageOfDay } from './context.js'
+import { DEFAULT_USAGE_DAYS, MAX_USAGE_DAYS, usageDays } from './input/rules.js'
 import { plans } from './plans.js'
-import { DEFAULT_USAGE_DAYS, MAX_USAGE_DAYS, usageDays } from './validation.js'
 
 /** The moment that every example shows: one request after the windows of a Free key began. Epoch milliseconds. */
 export const EXAMPLE_TIME = Date.UTC(2026, 10, 21, 12)

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { schema } from '../schema/index.js'
-import { fill, operations } from '../schema/rest-operations.js'
+import { fill, operations } from '../schema/operations.js'
 import { resetStore } from './support/calls.js'
 import { type Gateway, openGateway } from './support/gateway.js'
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import { operations } from '../schema/rest-operations.js'
+import { operations } from '../schema/operations.js'
 import { contents, expectCommonHeaders, resetStore } from './support/calls.js'
 import { type Answer, type Gateway, openGateway } from './support/gateway.js'
 import { testDatabaseUrl } from './support/postgres.js'

@@ -11,7 +11,7 @@ import {
   isRequiredInputField,
 } from 'graphql'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type Operation, operations } from '../schema/rest-operations.js'
+import { type Operation, operations } from '../schema/operations.js'
 import {
   type Args,
   callGraphql,

@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import '../schema/index.js'
 import type { Condition, ListRead } from '../schema/context.js'
-import type { List } from '../schema/list-arguments.js'
-import { ask } from '../schema/list-questions.js'
-import { lists } from '../schema/lists.js'
+import type { List } from '../schema/lists/arguments.js'
+import { lists } from '../schema/lists/define.js'
+import { planQuery } from '../schema/lists/plan.js'
 import { openTestDatabase, type TestDatabase } from './support/database.js'
 import { pageOf, reading, totalOf } from './support/plans.js'
 import { skewed } from './support/skewed.js'
@@ -69,7 +69,7 @@ async function columnsOfIndexes(): Promise<Record<string, string>> {
 
 /** What is wrong with how a question is answered. */
 async function problems(list: List, args: object, parent?: Condition): Promise<unknown[]> {
-  const question = ask(list, { ...args }, parent)
+  const question = planQuery(list, { ...args }, parent)
   const wrong: unknown[] = []
   async function judge(what: string, { within = [], order }: ListRead, most: number, statement: [string, unknown[]]) {
     const expected = [...within, ...order].join(', ')
@@ -125,7 +125,7 @@ describe.each([
       const wrong: unknown[] = []
       for (const sort of [list.key, ...list.sorts])
         for (const direction of ['asc', 'desc']) {
-          const question = ask(list, { [list.key]: ids, sort, direction })
+          const question = planQuery(list, { [list.key]: ids, sort, direction })
           const statements = [pageOf(database, list.model, question, 101), totalOf(database, list.model, question)]
           for (const statement of statements) {
             const { indexes: used, rows } = await reading(database, ...statement)

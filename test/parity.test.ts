@@ -2,7 +2,7 @@ import { getNamedType, isInputObjectType } from 'graphql'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { catalogue, type ErrorCode } from '../schema/errors.js'
 import { schema } from '../schema/index.js'
-import { fill, type Operation, operations } from '../schema/rest-operations.js'
+import { fill, type Operation, operations } from '../schema/operations.js'
 import { type Args, callGraphql, callRest, contents, resetStore } from './support/calls.js'
 import { type Gateway, openGateway } from './support/gateway.js'
 

@@ -1,5 +1,5 @@
 import type { ListRead, PageRead, Reads } from '../../schema/context.js'
-import { MAX_TOTAL } from '../../schema/validation.js'
+import { MAX_TOTAL } from '../../schema/input/rules.js'
 import { LinkedSpans } from '../observe/tracing.js'
 import type { Query } from './index.js'
 import { createPrepared, type Tables } from './model.js'

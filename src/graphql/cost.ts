@@ -7,9 +7,9 @@ import {
   type SelectionNode,
   type ValueNode,
 } from 'graphql'
+import { DEFAULT_LIMIT, MAX_LIMIT } from '../../schema/input/rules.js'
+import { batchUnits, operations } from '../../schema/operations.js'
 import type { ListCost } from '../../schema/plugin.js'
-import { batchUnits, operations } from '../../schema/rest-operations.js'
-import { DEFAULT_LIMIT, MAX_LIMIT } from '../../schema/validation.js'
 import type { SelectedField, Selections } from '../execute/selections.js'
 
 /** The most that an operation may ask for, and how a refusal begins. */

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { parse as parseLossless } from 'lossless-json'
 import { ApiError } from '../../schema/errors.js'
-import { wrongValue } from '../../schema/problems.js'
+import { wrongValue } from '../../schema/input/problems.js'
 import type { Holding, MemoryBudget } from './memory-budget.js'
 import type { HttpRequest } from './request.js'
 

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util'
 import { getNamedType } from 'graphql'
-import { fill, type Operation } from '../../schema/rest-operations.js'
+import { fill, type Operation } from '../../schema/operations.js'
 import { sampleBody, sampleParams } from './samples.js'
 
 type Call = ReturnType<typeof sampleCall>

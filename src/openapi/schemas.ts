@@ -14,9 +14,9 @@ import {
 import * as z from 'zod'
 import { catalogue, MAX_MESSAGE } from '../../schema/errors.js'
 import { restSchema } from '../../schema/index.js'
-import { type Operation, operations } from '../../schema/rest-operations.js'
-import { MAX_INT } from '../../schema/validation.js'
-import { rulesOf } from '../../schema/values.js'
+import { MAX_INT } from '../../schema/input/rules.js'
+import { rulesOf } from '../../schema/input/values.js'
+import { type Operation, operations } from '../../schema/operations.js'
 import { type Schema, schemaRef } from './document.js'
 import { inputOf, resultOf, sample } from './samples.js'
 

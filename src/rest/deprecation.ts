@@ -1,4 +1,4 @@
-import { fill, type Operation } from '../../schema/rest-operations.js'
+import { fill, type Operation } from '../../schema/operations.js'
 
 export interface DeprecationOptions {
   baseUrl: string

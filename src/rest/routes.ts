@@ -1,7 +1,7 @@
 import findMyWay from 'find-my-way'
 import { suggestionList } from 'graphql/jsutils/suggestionList.js'
 import { ApiError } from '../../schema/errors.js'
-import { type Operation, operations } from '../../schema/rest-operations.js'
+import { type Operation, operations } from '../../schema/operations.js'
 import type { HttpRequest } from '../http/request.js'
 import { routePath } from './sofa.js'
 

@@ -1,7 +1,7 @@
-import { cursorOf } from '../../schema/cursors.js'
-import type { List } from '../../schema/list-arguments.js'
-import { ask } from '../../schema/list-questions.js'
-import { lists } from '../../schema/lists.js'
+import type { List } from '../../schema/lists/arguments.js'
+import { cursorOf } from '../../schema/lists/cursor.js'
+import { lists } from '../../schema/lists/define.js'
+import { planQuery } from '../../schema/lists/plan.js'
 import { combinations, type ListQuestion, questionsOf } from '../tools/list-tables.js'
 import { Refusal } from './lifecycle.js'
 import type { Bench, Database } from './measure.js'
@@ -54,7 +54,7 @@ function requestsFor(list: List, { filters, sort, direction }: ListQuestion, mid
       ])
       return get(`${pathOf(list)}?${new URLSearchParams(parameters)}`)
     }
-    const question = ask(list, { ...args, sort, direction })
+    const question = planQuery(list, { ...args, sort, direction })
     const middles =
       sort === list.key
         ? [{ after: middle }]

@@ -2,9 +2,9 @@ import fc from 'fast-check'
 import { afterAll, beforeAll } from 'vitest'
 import '../../schema/index.js'
 import type { Condition } from '../../schema/context.js'
-import type { List } from '../../schema/list-arguments.js'
-import { ask, type Question } from '../../schema/list-questions.js'
-import { lists } from '../../schema/lists.js'
+import type { List } from '../../schema/lists/arguments.js'
+import { lists } from '../../schema/lists/define.js'
+import { planQuery, type ListQuery } from '../../schema/lists/plan.js'
 import { createTables } from '../../src/database/model.js'
 import { createStatements } from '../../src/database/statements.js'
 import { openTestDatabase, type TestDatabase } from '../support/database.js'
@@ -88,11 +88,11 @@ const cases: fc.Arbitrary<Case> = fc
   )
 
 /** What is asked; undefined if it is refused. */
-function questionOf({ list, parent, args }: Case): Question | undefined {
+function questionOf({ list, parent, args }: Case): ListQuery | undefined {
   const { [parent ?? '']: above, ...own } = args
   const condition: Condition | undefined = parent ? [parent, '=', above] : undefined
   try {
-    return ask(list, own, condition)
+    return planQuery(list, own, condition)
   } catch {
     return undefined
   }
@@ -113,7 +113,7 @@ async function run(given: Case) {
   }
   // Some versions round the rows of each loop.
   await judge('the total', totalOf(database, list.model, question), ids ?? 10_001 + 2)
-  let asked: ReturnType<Question['rows']>
+  let asked: ReturnType<ListQuery['rows']>
   try {
     asked = question.rows()
   } catch {

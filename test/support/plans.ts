@@ -1,6 +1,6 @@
 import type { Model } from '../../schema/context.js'
-import type { Question } from '../../schema/list-questions.js'
-import { MAX_TOTAL } from '../../schema/validation.js'
+import { MAX_TOTAL } from '../../schema/input/rules.js'
+import type { ListQuery } from '../../schema/lists/plan.js'
 import type { Database } from '../../src/database/index.js'
 import { createTables } from '../../src/database/model.js'
 import { createStatements } from '../../src/database/statements.js'
@@ -91,7 +91,7 @@ export async function reading(
 export function pageOf(
   { prisma }: Pick<Database, 'prisma'>,
   model: Model,
-  question: Question,
+  question: ListQuery,
   limit: number,
   after?: readonly unknown[],
 ): [sql: string, values: unknown[]] {
@@ -103,7 +103,7 @@ export function pageOf(
 export function totalOf(
   { prisma }: Pick<Database, 'prisma'>,
   model: Model,
-  { counted }: Question,
+  { counted }: ListQuery,
 ): [sql: string, values: unknown[]] {
   return [
     createStatements(createTables(prisma)).total(model, counted),

@@ -1,9 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
 import '../../schema/index.js'
-import type { List } from '../../schema/list-arguments.js'
-import { answer, type Given } from '../../schema/list-questions.js'
-import { lists } from '../../schema/lists.js'
+import type { List } from '../../schema/lists/arguments.js'
+import { lists } from '../../schema/lists/define.js'
+import { planOf, type Given } from '../../schema/lists/plan.js'
 
 // Writes the tables of docs/lists.md: which questions a list answers, and by which index.
 
@@ -32,7 +32,7 @@ export function questionsOf(list: List, parent?: string) {
         filters,
         sort,
         direction,
-        answer: answer(list, [...(parent ? [given(parent)] : []), ...filters.map(given)], sort),
+        answer: planOf(list, [...(parent ? [given(parent)] : []), ...filters.map(given)], sort),
       })),
     ),
   )
@@ -44,7 +44,7 @@ function tableOf({ list, parent }: { list: List; parent?: string }): string {
   const cell = (filters: string, sort: string) => {
     const found = questions.find((question) => question.filters.join() === filters && question.sort === sort)?.answer
     if (!found) return 'refused'
-    const columns = [...found.index, list.key].map((column) => (found.apart.includes(column) ? `(${column})` : column))
+    const columns = [...found.index, list.key].map((column) => (found.partitions.includes(column) ? `(${column})` : column))
     return columns.join(', ')
   }
   const filters = [...new Set(questions.map((question) => question.filters.join()))]

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { MALFORMED, parseEntityTags } from './etag.js'
+import { MALFORMED, parseEntityTags } from '../etag.js'
 
 // Bounds of values, enforced on both surfaces and written into the OpenAPI document from here.
 

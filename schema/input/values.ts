@@ -10,9 +10,9 @@ import {
   isListType,
 } from 'graphql'
 import type { z } from 'zod'
-import { ApiError, InvalidValue } from './errors.js'
+import { ApiError, InvalidValue } from '../errors.js'
 import { anyOf, didYouMean, type Path, Problems, pathText, shownName, unknownNames, wrongValue } from './problems.js'
-import { MAX_INT } from './validation.js'
+import { MAX_INT } from './rules.js'
 
 // Reads the values of a request: arguments of REST, bodies, and variables of GraphQL. A request is read once, and refused
 // at the first wrong value. Only then is it read again, to say what is wrong with all of them.

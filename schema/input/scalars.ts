@@ -1,7 +1,7 @@
 import { Kind } from 'graphql'
 import * as z from 'zod'
-import { builder } from './builder.js'
-import { InvalidValue } from './errors.js'
+import { builder } from '../builder.js'
+import { InvalidValue } from '../errors.js'
 
 /** The greatest id that can exist (a check constraint), so that JavaScript clients hold each exactly. */
 export const MAX_ID = Number.MAX_SAFE_INTEGER

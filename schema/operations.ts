@@ -7,8 +7,8 @@ import {
   isListType,
 } from 'graphql'
 import { restSchema } from './index.js'
+import { MAX_BATCH } from './input/rules.js'
 import type { Rest } from './plugin.js'
-import { MAX_BATCH } from './validation.js'
 
 /** A root field with a REST operation. */
 export interface Operation {

@@ -1,6 +1,6 @@
 import { suggestionList } from 'graphql/jsutils/suggestionList.js'
-import { ApiError, MAX_MESSAGE } from './errors.js'
-import { codePoints } from './validation.js'
+import { ApiError, MAX_MESSAGE } from '../errors.js'
+import { codePoints } from './rules.js'
 
 // What is wrong with a request in words, all of it in one message. Only refused requests come here.
 

@@ -1,11 +1,11 @@
 import type { ObjectRef } from '@pothos/core'
 import type { z } from 'zod'
-import { type ArgBuilder, builder, columnDescription, restOnly } from './builder.js'
-import type { Model, Operator } from './context.js'
-import { cursorOf } from './cursors.js'
-import { isRange, type Questions } from './list-questions.js'
-import { columnOf } from './model.js'
-import { cursor, DEFAULT_LIMIT, ids, limit, MAX_LIMIT, MAX_TOTAL } from './validation.js'
+import { type ArgBuilder, builder, columnDescription, restOnly } from '../builder.js'
+import type { Model, Operator } from '../context.js'
+import { cursor, DEFAULT_LIMIT, ids, limit, MAX_LIMIT, MAX_TOTAL } from '../input/rules.js'
+import { columnOf } from '../model.js'
+import { cursorOf } from './cursor.js'
+import { isRange, type Queryable } from './plan.js'
 
 // What a list is declared by, and the arguments that follow from it.
 
@@ -26,7 +26,7 @@ interface FilterArg {
   example?: unknown
 }
 
-export interface List<M extends Model = Model> extends Questions {
+export interface List<M extends Model = Model> extends Queryable {
   model: M
   type: ObjectRef<Any, Any>
   /** The name of its field: `pets`. */
@@ -75,7 +75,7 @@ const commonArgs = (arg: ArgBuilder, list: List, parent?: string) => ({
   }),
   ...Object.fromEntries(
     Object.entries(list.filters)
-      // A list below a row has one order, which answers no other range.
+      // A list below a row has one order, which plans no other range.
       .filter(([, { column, operator }]) => !parent || (column !== parent && operator === '='))
       .map(([name, filter]) => {
         const needs = isRange(filter) ? ` Needs \`sort\` = ${filter.column}, unless \`${list.key}\` is given.` : ''

@@ -1,10 +1,10 @@
-import { builder, graphqlOnly } from './builder.js'
-import type { Condition, ListRead, Reads } from './context.js'
-import { cursorOf, readCursor } from './cursors.js'
-import { ApiError } from './errors.js'
-import { ask, type Questions } from './list-questions.js'
-import { DEFAULT_LIMIT } from './validation.js'
-import type { Values } from './values.js'
+import { builder, graphqlOnly } from '../builder.js'
+import type { Condition, ListRead, Reads } from '../context.js'
+import { ApiError } from '../errors.js'
+import { DEFAULT_LIMIT } from '../input/rules.js'
+import type { Values } from '../input/values.js'
+import { cursorOf, readCursor } from './cursor.js'
+import { planQuery, type Queryable } from './plan.js'
 
 // Connections: https://relay.dev/graphql/connections.htm. Nothing is read that is not selected.
 
@@ -100,7 +100,7 @@ const below = (read: ListRead, parent: unknown): ListRead => {
  * @throws ApiError invalid_request
  */
 export function connect(
-  list: Questions,
+  list: Queryable,
   args: ConnectionArgs,
   reads: Reads,
   parent?: Condition,
@@ -108,11 +108,11 @@ export function connect(
 ): Connection[] {
   assertOneDirection(args)
   const { first, after, last, before } = args
-  const question = ask(list, args, parent)
-  const { direction, counted } = question
+  const query = planQuery(list, args, parent)
+  const { direction, counted } = query
   const isBackward = last !== undefined
   const [name, text] = isBackward ? ['before', before] : ['after', after]
-  const values = text === undefined ? undefined : readCursor(name, text, list, question)
+  const values = text === undefined ? undefined : readCursor(name, text, list, query)
   const size = first ?? last ?? DEFAULT_LIMIT
   const reversed = opposite[direction]
   const [along, against] = isBackward ? [reversed, direction] : [direction, reversed]
@@ -121,7 +121,7 @@ export function connect(
     : (['hasNextPage', 'hasPreviousPage'] as const)
   // Only what reads rows is refused for their order: a total has none.
   const read = (direction: ListRead['direction'], limit: number, inclusive?: boolean) => {
-    const page = { ...question.rows(), direction, after: values && { values, inclusive }, limit }
+    const page = { ...query.rows(), direction, after: values && { values, inclusive }, limit }
     return (
       parent === undefined
         ? reads.page(list.model, page).then((rows) => [rows])
@@ -136,7 +136,7 @@ export function connect(
       if (isBackward) rows.reverse()
       const cursors = new Map<Row, string>()
       const cursor = (row: Row) => {
-        const made = cursors.get(row) ?? cursorOf(list, question, row)
+        const made = cursors.get(row) ?? cursorOf(list, query, row)
         cursors.set(row, made)
         return made
       }

@@ -1,15 +1,15 @@
 import type { ObjectRef } from '@pothos/core'
-import { builder, graphqlOnly } from './builder.js'
-import { type Connection, connect, type Edge, edges, fromEach, PageInfo } from './connections.js'
-import type { Context } from './context.js'
-import { cursorOf, readCursor } from './cursors.js'
-import { ApiError } from './errors.js'
-import { type Any, connectionArgs, type List, listArgs, restArgs } from './list-arguments.js'
-import { ask, type Question } from './list-questions.js'
-import type { Rest } from './plugin.js'
-import { forAll, selects } from './relations.js'
-import { DEFAULT_LIMIT, MAX_LIMIT, MAX_TOTAL } from './validation.js'
-import type { Values } from './values.js'
+import { builder, graphqlOnly } from '../builder.js'
+import type { Context } from '../context.js'
+import { ApiError } from '../errors.js'
+import { DEFAULT_LIMIT, MAX_LIMIT, MAX_TOTAL } from '../input/rules.js'
+import type { Values } from '../input/values.js'
+import type { Rest } from '../plugin.js'
+import { forAll, selects } from '../relations.js'
+import { type Any, connectionArgs, type List, listArgs, restArgs } from './arguments.js'
+import { type Connection, connect, type Edge, edges, fromEach, PageInfo } from './connection.js'
+import { cursorOf, readCursor } from './cursor.js'
+import { type ListQuery, planQuery } from './plan.js'
 
 // Lists are paged by keyset: a page names the last item seen. A late page costs the same as the first one, and rows that are
 // added or deleted cause no item to be skipped or repeated. One declaration gives a list its field, its connection, and
@@ -26,12 +26,12 @@ interface ListArgs extends Values {
 const FIRST = { asc: -(2n ** 63n), desc: 2n ** 63n - 1n }
 
 /** Where a page begins. */
-function placeOf(list: List, question: Question, { after, cursor }: ListArgs): unknown[] | undefined {
-  const { sort, direction } = question
+function placeOf(list: List, query: ListQuery, { after, cursor }: ListArgs): unknown[] | undefined {
+  const { sort, direction } = query
   const invalid = (message: string) => new ApiError('invalid_request', message)
   if (cursor !== undefined && after !== undefined)
     throw invalid('after and cursor exclude each other: send one of them.')
-  if (cursor !== undefined) return readCursor('cursor', cursor, list, question)
+  if (cursor !== undefined) return readCursor('cursor', cursor, list, query)
   if (sort === list.key) return [after ?? FIRST[direction]]
   if (after !== undefined)
     throw invalid(
@@ -43,23 +43,23 @@ const sizeOf = (list: List, args: ListArgs) => args.limit ?? (args[list.key] ? M
 
 /** Reads one row more than the limit, to learn whether another page follows. */
 async function readRoot(list: List, args: ListArgs, context: Context) {
-  const question = ask(list, args)
-  const asked = question.rows()
-  const values = placeOf(list, question, args)
+  const query = planQuery(list, args)
+  const asked = query.rows()
+  const values = placeOf(list, query, args)
   const size = sizeOf(list, args)
   const after = values && { values }
   const [rows, total] = await Promise.all([
     context.reads.page(list.model, { after, limit: size + 1, ...asked }) as Promise<Record<string, unknown>[]>,
-    args.count ? context.reads.total(list.model, question.counted) : null,
+    args.count ? context.reads.total(list.model, query.counted) : null,
   ])
   if (total !== null) context.total = total
   if (rows.length <= size) return rows
   rows.length = size
   const last = rows.at(-1) as Record<string, unknown>
   const place =
-    question.sort === list.key
+    query.sort === list.key
       ? { after: String(last[list.key]), cursor: undefined }
-      : { cursor: cursorOf(list, question, last) }
+      : { cursor: cursorOf(list, query, last) }
   context.next = { count: undefined, ...place }
   return rows
 }
@@ -155,9 +155,9 @@ export function addListBelow(list: List, parent: ObjectRef<Any, Any>, column: st
       list: { ids: key },
       args: listArgs(t.arg, list, column) as Any,
       ...forAll((parents, args, { reads }) => {
-        const question = ask(list, args, below)
-        const values = placeOf(list, question, args)
-        const page = { after: values && { values }, limit: sizeOf(list, args), ...question.rows() }
+        const query = planQuery(list, args, below)
+        const values = placeOf(list, query, args)
+        const page = { after: values && { values }, limit: sizeOf(list, args), ...query.rows() }
         return reads.pages(model, page, idsOf(parents))
       }),
     }),

@@ -1,13 +1,13 @@
-import type { Condition, ListRead, Model, Operator } from './context.js'
-import { ApiError } from './errors.js'
-import { columnOf } from './model.js'
-import { anyOf, wrongValue } from './problems.js'
-import type { Values } from './values.js'
+import type { Condition, ListRead, Model, Operator } from '../context.js'
+import { ApiError } from '../errors.js'
+import { anyOf, wrongValue } from '../input/problems.js'
+import type { Values } from '../input/values.js'
+import { columnOf } from '../model.js'
 
-// A list answers the questions that one of its indexes answers, however many rows there are, and refuses the others.
+// A list answers the queries that one of its indexes answers, however many rows there are, and refuses the others.
 
 /** What a list can be asked. */
-export interface Questions {
+export interface Queryable {
   model: Model
   /** Its unique column. A list is in ascending order of it, if no other order is asked for. */
   key: string
@@ -18,7 +18,7 @@ export interface Questions {
   indexes: readonly (readonly string[])[]
 }
 
-export interface Question extends Pick<ListRead, 'order' | 'direction'> {
+export interface ListQuery extends Pick<ListRead, 'order' | 'direction'> {
   sort: string
   /**
    * Its rows in that order.
@@ -39,46 +39,50 @@ function hasFewValues(model: Model, name: string): boolean {
 /** Whether a filter bounds the order of a list. */
 export const isRange = ({ operator }: { operator: Operator }) => operator !== '=' && operator !== '= ANY'
 
-/** A filter that a question has, by its name. */
+/** A filter that a query has, by its name. */
 export type Given = readonly [name: string, filter: { column: string; operator: Operator }]
 
-/** How a question is answered. */
-interface Answer {
+/** How a query is answered. */
+interface QueryPlan {
   /** The columns of the index, without the key. */
   index: readonly string[]
   /** Those before the order. */
   within: readonly string[]
-  /** Those of them whose values are read apart. */
-  apart: readonly string[]
+  /** Those of them whose values the query does not name: each value is read on its own. */
+  partitions: readonly string[]
 }
 
 /**
- * The best answer; undefined if no index answers the question.
+ * The best plan; undefined if no index answers the query.
  *
  * @param sort the column that the list is ordered by
  */
-export function answer({ model, key, indexes }: Questions, given: readonly Given[], sort: string): Answer | undefined {
+export function planOf(
+  { model, key, indexes }: Queryable,
+  given: readonly Given[],
+  sort: string,
+): QueryPlan | undefined {
   // A hundred rows at most, which need no order of an index.
-  if (given.some(([, { operator }]) => operator === '= ANY')) return { index: [], within: [], apart: [] }
+  if (given.some(([, { operator }]) => operator === '= ANY')) return { index: [], within: [], partitions: [] }
   const equal = new Set(given.filter(([, filter]) => !isRange(filter)).map(([, { column }]) => column))
   if (given.some(([, filter]) => isRange(filter) && filter.column !== sort)) return
-  const answers = indexes.flatMap((columns) => {
+  const plans = indexes.flatMap((columns) => {
     const within = sort === key ? columns : columns.at(-1) === sort ? columns.slice(0, -1) : undefined
     if (!within || ![...equal].every((column) => within.includes(column))) return []
-    const apart = within.filter((column) => !equal.has(column))
-    return apart.every((column) => hasFewValues(model, column)) ? [{ index: columns, within, apart }] : []
+    const partitions = within.filter((column) => !equal.has(column))
+    return partitions.every((column) => hasFewValues(model, column)) ? [{ index: columns, within, partitions }] : []
   })
-  return answers.sort((a, b) => a.apart.length - b.apart.length)[0]
+  return plans.sort((a, b) => a.partitions.length - b.partitions.length)[0]
 }
 
-/** Which question instead of one that no index answers. */
-function advise(list: Questions, given: readonly Given[], sort: string): string {
+/** Which query instead of one that no index answers. */
+function advise(list: Queryable, given: readonly Given[], sort: string): string {
   const names = given.flatMap(([name]) => (name in list.filters ? [name] : []))
-  const sorts = [list.key, ...list.sorts].filter((other) => answer(list, given, other))
+  const sorts = [list.key, ...list.sorts].filter((other) => planOf(list, given, other))
   const asked = `${anyOf(names).replace(' or ', ' and ')} ${names.length === 1 ? 'is' : 'are'} not answered in order of ${sort}`
   if (sorts.length > 0) return `${asked}: add sort=${sorts.join(' or sort=')}.`
   const without = names.find((name) =>
-    answer(
+    planOf(
       list,
       given.filter(([other]) => other !== name),
       sort,
@@ -97,22 +101,22 @@ function assertOrdered(args: Values, given: readonly Given[]): void {
   }
 }
 
-/** The order in which the rows of a question are read, or counted, in both directions. */
+/** The order in which the rows of a query are read, or counted, in both directions. */
 type Reading = Pick<ListRead, 'order' | 'within'>
 
 /** The readings of each list, found once. */
-const readings = new WeakMap<Questions, Map<string, Partial<Record<'read' | 'counted', Reading>>>>()
+const readings = new WeakMap<Queryable, Map<string, Partial<Record<'read' | 'counted', Reading>>>>()
 
-const orderOf = ({ key, sorts }: Questions, sort: string) => (sorts.includes(sort) ? [sort, key] : [key])
+const orderOf = ({ key, sorts }: Queryable, sort: string) => (sorts.includes(sort) ? [sort, key] : [key])
 
-function readingOf(list: Questions, given: readonly Given[], sort: string) {
+function readingOf(list: Queryable, given: readonly Given[], sort: string) {
   const known = readings.get(list) ?? new Map()
   readings.set(list, known)
   const name = `${given.map(([name]) => name)} by ${sort}`
   const found = known.get(name)
   if (found) return found
   const inOrderOf = (sort: string): Reading | undefined => {
-    const within = answer(list, given, sort)?.within
+    const within = planOf(list, given, sort)?.within
     return within && { order: orderOf(list, sort), within }
   }
   const reading = { read: inOrderOf(sort), counted: inOrderOf(list.key) ?? list.sorts.map(inOrderOf).find(Boolean) }
@@ -126,7 +130,7 @@ function readingOf(list: Questions, given: readonly Given[], sort: string) {
  * @param parent the condition of a list below a row; without a value for all rows
  * @throws ApiError invalid_request (no index answers it in any order; bounds that exclude each other)
  */
-export function ask(list: Questions, args: Values, parent?: Condition): Question {
+export function planQuery(list: Queryable, args: Values, parent?: Condition): ListQuery {
   const { key, filters } = list
   const { [key]: ids, sort = key, direction = 'asc' } = args as { sort?: string; direction?: 'asc' | 'desc' } & Values
   const given: Given[] = []

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 import * as z from 'zod'
-import type { Model } from './context.js'
-import { ApiError } from './errors.js'
-import type { Question, Questions } from './list-questions.js'
-import { columnOf } from './model.js'
-import { MAX_ID } from './scalars.js'
-import { int, storable } from './validation.js'
+import type { Model } from '../context.js'
+import { ApiError } from '../errors.js'
+import { int, storable } from '../input/rules.js'
+import { MAX_ID } from '../input/scalars.js'
+import { columnOf } from '../model.js'
+import type { ListQuery, Queryable } from './plan.js'
 
 // A cursor names a place in an order: the values of its last item that the list is ordered by. It grants nothing, so that
 // it is not signed. Its checksum finds what was cut or changed on the way.
@@ -47,8 +47,8 @@ const columnsOf = (model: Model, order: readonly string[]) =>
 
 /** The cursor of a row of a list. */
 export function cursorOf(
-  { model }: Questions,
-  { order, sort, direction }: Pick<Question, 'order' | 'sort' | 'direction'>,
+  { model }: Queryable,
+  { order, sort, direction }: Pick<ListQuery, 'order' | 'sort' | 'direction'>,
   row: Record<string, unknown>,
 ): string {
   const values = columnsOf(model, order).map(({ name, write }) => write(row[name] as never))
@@ -71,8 +71,8 @@ const invalid = (name: string, what: string) =>
 export function readCursor(
   name: string,
   text: string,
-  { model }: Questions,
-  { order, sort, direction }: Question,
+  { model }: Queryable,
+  { order, sort, direction }: ListQuery,
 ): unknown[] {
   const altered = invalid(name, 'is no cursor of this service, or was altered.')
   const [payload = '', checksum] = text.split('.')
