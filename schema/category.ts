@@ -1,8 +1,7 @@
 import { builder, columnDescription, idArg, inputArg } from './builder.js'
 import { conflict, found } from './errors.js'
 import { description, name } from './input/rules.js'
-import { beginsWith, type List } from './lists/arguments.js'
-import { addList } from './lists/define.js'
+import { addList, beginsWith, defineList } from './lists/define.js'
 import { Node } from './node.js'
 
 export const Category = builder.prismaObject('Category', {
@@ -17,7 +16,7 @@ export const Category = builder.prismaObject('Category', {
   }),
 })
 
-const categories: List<'Category'> = {
+const categories = defineList({
   model: 'Category',
   type: Category,
   name: 'categories',
@@ -32,7 +31,7 @@ const categories: List<'Category'> = {
   },
   sorts: ['name'],
   indexes: [[], ['name']],
-}
+})
 
 const NewCategory = builder.inputType('NewCategory', {
   description: 'A category to create.',

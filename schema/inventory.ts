@@ -1,8 +1,7 @@
 import { batchArg, builder, columnDescription, graphqlOnly, idArg, inputArg } from './builder.js'
 import { allFound, found } from './errors.js'
 import { stock } from './input/rules.js'
-import { atLeast, atMost, equals, type List } from './lists/arguments.js'
-import { addList } from './lists/define.js'
+import { addList, atLeast, atMost, defineList, equals } from './lists/define.js'
 import { Node } from './node.js'
 import { Pet, PetStatus } from './pet.js'
 import { toOne } from './relations.js'
@@ -44,7 +43,7 @@ const InventoryChange = builder.inputType('InventoryChange', {
   }),
 })
 
-const inventory: List<'InventoryItem'> = {
+const inventory = defineList({
   model: 'InventoryItem',
   type: InventoryItem,
   name: 'inventory',
@@ -70,7 +69,7 @@ const inventory: List<'InventoryItem'> = {
   },
   sorts: ['quantity'],
   indexes: [[], ['status'], ['status', 'quantity']],
-}
+})
 
 addList(inventory, {
   description: 'The inventory entries',

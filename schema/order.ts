@@ -1,8 +1,7 @@
 import { batchArg, builder, columnDescription, graphqlOnly, idArg, inputArg } from './builder.js'
 import { conflict, found, notFound } from './errors.js'
 import { orderQuantity } from './input/rules.js'
-import { atLeast, below, equals, type List } from './lists/arguments.js'
-import { addList, addListBelow } from './lists/define.js'
+import { addList, addListBelow, atLeast, below, defineList, equals } from './lists/define.js'
 import { Node } from './node.js'
 import { Pet } from './pet.js'
 import { toOne } from './relations.js'
@@ -48,7 +47,7 @@ const OrderUpdate = builder.inputType('OrderUpdate', {
   }),
 })
 
-const orders: List<'Order'> = {
+const orders = defineList({
   model: 'Order',
   type: Order,
   name: 'orders',
@@ -80,7 +79,7 @@ const orders: List<'Order'> = {
     ['complete', 'shipDate'],
     ['petId', 'complete', 'shipDate'],
   ],
-}
+})
 
 addList(orders, {
   description: 'The orders',

@@ -2,8 +2,7 @@ import { batchArg, builder, columnDescription, graphqlOnly, idArg, inputArg } fr
 import { Category } from './category.js'
 import { allFound, conflict, found } from './errors.js'
 import { name } from './input/rules.js'
-import { beginsWith, equals, type List } from './lists/arguments.js'
-import { addList, addListBelow } from './lists/define.js'
+import { addList, addListBelow, beginsWith, defineList, equals } from './lists/define.js'
 import { Node } from './node.js'
 import { selects, toOne } from './relations.js'
 
@@ -33,7 +32,7 @@ export const Pet = builder.prismaObject('Pet', {
   }),
 })
 
-const pets: List<'Pet'> = {
+const pets = defineList({
   model: 'Pet',
   type: Pet,
   name: 'pets',
@@ -57,7 +56,7 @@ const pets: List<'Pet'> = {
     ['status', 'name'],
     ['categoryId', 'status', 'name'],
   ],
-}
+})
 
 const NewPet = builder.inputType('NewPet', {
   description: 'A pet to create.',

@@ -4,8 +4,9 @@ import { type ArgBuilder, builder, columnDescription, restOnly } from '../builde
 import type { Model, Operator } from '../context.js'
 import { cursor, DEFAULT_LIMIT, ids, limit, MAX_LIMIT, MAX_TOTAL } from '../input/rules.js'
 import { columnOf } from '../model.js'
+import type { Connection } from './connection.js'
 import { cursorOf } from './cursor.js'
-import { isRange, type Queryable } from './plan.js'
+import { isRange, type Queryable, type Readings } from './plan.js'
 
 // What a list is declared by, and the arguments that follow from it.
 
@@ -26,12 +27,18 @@ interface FilterArg {
   example?: unknown
 }
 
-export interface List<M extends Model = Model> extends Queryable {
+export interface ListDeclaration<M extends Model = Model> extends Queryable {
   model: M
   type: ObjectRef<Any, Any>
   /** The name of its field: `pets`. */
   name: string
   filters: Record<string, Filter>
+}
+
+export interface List extends ListDeclaration {
+  readings: Readings
+  sortType: Any
+  connectionType: ObjectRef<Any, Connection, Connection>
 }
 
 /** A filter by the value of a column. */
@@ -50,19 +57,12 @@ const Direction = builder.enumType('SortDirection', {
 })
 
 /** The columns that a list can be sorted by, as an enum. */
-const sortTypes = new Map<List, Any>()
-
-function sortTypeOf(list: List) {
-  const { model, name, key, sorts } = list
-  const known = sortTypes.get(list)
-  if (known) return known
+export function defineSort({ model, name, key, sorts }: ListDeclaration) {
   const values = [key, ...sorts].map((column) => [column, { description: columnDescription(model, column) }])
-  const type = builder.enumType(`${model}Sort`, {
+  return builder.enumType(`${model}Sort`, {
     description: `What ${name} can be sorted by. Names are compared in lower case, then by their code points. Items without a value come last.`,
     values: Object.fromEntries(values),
   })
-  sortTypes.set(list, type)
-  return type
 }
 
 /** The arguments that lists and connections share. @param parent the column that a list below a row is filtered by already */
@@ -84,7 +84,7 @@ const commonArgs = (arg: ArgBuilder, list: List, parent?: string) => ({
   ),
   ...(!parent && {
     sort: arg({
-      type: sortTypeOf(list),
+      type: list.sortType,
       defaultValue: list.key,
       description: 'What the list is sorted by.',
       example: list.sorts[0] ?? list.key,

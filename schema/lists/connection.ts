@@ -4,7 +4,7 @@ import { ApiError } from '../errors.js'
 import { DEFAULT_LIMIT } from '../input/rules.js'
 import type { Values } from '../input/values.js'
 import { cursorOf, readCursor } from './cursor.js'
-import { planQuery, type Queryable } from './plan.js'
+import { type PlannedList, planQuery } from './plan.js'
 
 // Connections: https://relay.dev/graphql/connections.htm. Nothing is read that is not selected.
 
@@ -100,7 +100,7 @@ const below = (read: ListRead, parent: unknown): ListRead => {
  * @throws ApiError invalid_request
  */
 export function connect(
-  list: Queryable,
+  list: PlannedList,
   args: ConnectionArgs,
   reads: Reads,
   parent?: Condition,

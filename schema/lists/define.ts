@@ -1,15 +1,25 @@
 import type { ObjectRef } from '@pothos/core'
 import { builder, graphqlOnly } from '../builder.js'
-import type { Context } from '../context.js'
+import type { Context, Model } from '../context.js'
 import { ApiError } from '../errors.js'
 import { DEFAULT_LIMIT, MAX_LIMIT, MAX_TOTAL } from '../input/rules.js'
 import type { Values } from '../input/values.js'
 import type { Rest } from '../plugin.js'
 import { forAll, selects } from '../relations.js'
-import { type Any, connectionArgs, type List, listArgs, restArgs } from './arguments.js'
+import {
+  type Any,
+  connectionArgs,
+  defineSort,
+  type List,
+  type ListDeclaration,
+  listArgs,
+  restArgs,
+} from './arguments.js'
 import { type Connection, connect, type Edge, edges, fromEach, PageInfo } from './connection.js'
 import { cursorOf, readCursor } from './cursor.js'
 import { type ListQuery, planQuery } from './plan.js'
+
+export { atLeast, atMost, beginsWith, below, equals } from './arguments.js'
 
 // Lists are paged by keyset: a page names the last item seen. A late page costs the same as the first one, and rows that are
 // added or deleted cause no item to be skipped or repeated. One declaration gives a list its field, its connection, and
@@ -65,12 +75,7 @@ async function readRoot(list: List, args: ListArgs, context: Context) {
 }
 
 /** The connection of a list, and its edge. */
-const connectionTypes = new Map<List, ObjectRef<Any, Connection, Connection>>()
-
-function connectionTypeOf(list: List) {
-  const known = connectionTypes.get(list)
-  if (known) return known
-  const { model, type, name } = list
+function defineConnection({ model, type, name }: ListDeclaration) {
   const EdgeType = builder.objectRef<Edge>(`${model}Edge`).implement({
     ...graphqlOnly,
     description: 'An item of a page, and its place.',
@@ -79,7 +84,7 @@ function connectionTypeOf(list: List) {
       node: t.field({ type, description: 'The item.', resolve: ({ node }) => node as Any }),
     }),
   })
-  const ConnectionType = builder.objectRef<Connection>(`${model}Connection`).implement({
+  return builder.objectRef<Connection>(`${model}Connection`).implement({
     ...graphqlOnly,
     description: `A page of ${name}, by the GraphQL Cursor Connections Specification.`,
     fields: (t) => ({
@@ -109,9 +114,15 @@ function connectionTypeOf(list: List) {
       }),
     }),
   })
-  connectionTypes.set(list, ConnectionType)
-  return ConnectionType
 }
+
+/** A list that can have fields (`addList`, `addListBelow`). */
+export const defineList = <M extends Model>(declaration: ListDeclaration<M>): List => ({
+  ...declaration,
+  sortType: defineSort(declaration),
+  connectionType: defineConnection(declaration),
+  readings: new Map(),
+})
 
 /** Every list, and those below rows of another type, with the column that names the row. */
 export const lists: { list: List; parent?: string }[] = []
@@ -131,7 +142,7 @@ export function addList(list: List, { description, rest }: { description: string
     }),
     [`${name}Connection`]: t.field({
       ...graphqlOnly,
-      type: connectionTypeOf(list),
+      type: list.connectionType,
       description: `${description}, as a connection: in any order, in both directions, with a total.`,
       rest: false,
       list: { ids: key, isConnection: true },
@@ -145,7 +156,7 @@ export function addList(list: List, { description, rest }: { description: string
 export function addListBelow(list: List, parent: ObjectRef<Any, Any>, column: string, description: string) {
   const { name, key, type, model } = list
   lists.push({ list, parent: column })
-  const below = [column, '=', undefined] as const
+  const condition = [column, '=', undefined] as const
   const idsOf = (parents: { id: bigint }[]) => parents.map(({ id }) => id)
   builder.objectFields(parent, (t) => ({
     [name]: t.field({
@@ -155,7 +166,7 @@ export function addListBelow(list: List, parent: ObjectRef<Any, Any>, column: st
       list: { ids: key },
       args: listArgs(t.arg, list, column) as Any,
       ...forAll((parents, args, { reads }) => {
-        const query = planQuery(list, args, below)
+        const query = planQuery(list, args, condition)
         const values = placeOf(list, query, args)
         const page = { after: values && { values }, limit: sizeOf(list, args), ...query.rows() }
         return reads.pages(model, page, idsOf(parents))
@@ -163,11 +174,11 @@ export function addListBelow(list: List, parent: ObjectRef<Any, Any>, column: st
     }),
     [`${name}Connection`]: t.field({
       ...graphqlOnly,
-      type: connectionTypeOf(list),
+      type: list.connectionType,
       description: `${description}, as a connection.`,
       list: { ids: key, isConnection: true },
       args: connectionArgs(t.arg, list, column) as Any,
-      ...forAll((parents, args, { reads }) => connect(list, args, reads, below, idsOf(parents))),
+      ...forAll((parents, args, { reads }) => connect(list, args, reads, condition, idsOf(parents))),
     }),
   }))
 }

@@ -18,6 +18,16 @@ export interface Queryable {
   indexes: readonly (readonly string[])[]
 }
 
+/** The order in which the rows of a query are read, or counted, in both directions. */
+type Reading = Pick<ListRead, 'order' | 'within'>
+
+/** How queries of a list are read, found once for each combination of filters and order. */
+export type Readings = Map<string, Partial<Record<'read' | 'counted', Reading>>>
+
+export interface PlannedList extends Queryable {
+  readings: Readings
+}
+
 export interface ListQuery extends Pick<ListRead, 'order' | 'direction'> {
   sort: string
   /**
@@ -101,26 +111,18 @@ function assertOrdered(args: Values, given: readonly Given[]): void {
   }
 }
 
-/** The order in which the rows of a query are read, or counted, in both directions. */
-type Reading = Pick<ListRead, 'order' | 'within'>
-
-/** The readings of each list, found once. */
-const readings = new WeakMap<Queryable, Map<string, Partial<Record<'read' | 'counted', Reading>>>>()
-
 const orderOf = ({ key, sorts }: Queryable, sort: string) => (sorts.includes(sort) ? [sort, key] : [key])
 
-function readingOf(list: Queryable, given: readonly Given[], sort: string) {
-  const known = readings.get(list) ?? new Map()
-  readings.set(list, known)
+function readingOf(list: PlannedList, given: readonly Given[], sort: string) {
   const name = `${given.map(([name]) => name)} by ${sort}`
-  const found = known.get(name)
+  const found = list.readings.get(name)
   if (found) return found
   const inOrderOf = (sort: string): Reading | undefined => {
     const within = planOf(list, given, sort)?.within
     return within && { order: orderOf(list, sort), within }
   }
   const reading = { read: inOrderOf(sort), counted: inOrderOf(list.key) ?? list.sorts.map(inOrderOf).find(Boolean) }
-  known.set(name, reading)
+  list.readings.set(name, reading)
   return reading
 }
 
@@ -130,7 +132,7 @@ function readingOf(list: Queryable, given: readonly Given[], sort: string) {
  * @param parent the condition of a list below a row; without a value for all rows
  * @throws ApiError invalid_request (no index answers it in any order; bounds that exclude each other)
  */
-export function planQuery(list: Queryable, args: Values, parent?: Condition): ListQuery {
+export function planQuery(list: PlannedList, args: Values, parent?: Condition): ListQuery {
   const { key, filters } = list
   const { [key]: ids, sort = key, direction = 'asc' } = args as { sort?: string; direction?: 'asc' | 'desc' } & Values
   const given: Given[] = []

@@ -28,9 +28,8 @@ CREATE INDEX "suppliers_name" ON "suppliers" ("nameKey" COLLATE "C", "name" COLL
 const resource = `
 import { builder, columnDescription, idArg } from './builder.js'
 import { found } from './errors.js'
-import { beginsWith, type List } from './list-arguments.js'
-import { addList } from './lists.js'
-import { name } from './validation.js'
+import { name } from './input/rules.js'
+import { addList, beginsWith, defineList } from './lists/define.js'
 
 const Supplier = builder.prismaObject('Supplier', {
   fields: (t) => ({
@@ -44,7 +43,7 @@ const NewSupplier = builder.inputType('NewSupplier', {
   fields: (t) => ({ name: t.string({ required: true, validate: name, description: columnDescription('Supplier', 'name') }) }),
 })
 
-const suppliers: List<'Supplier'> = {
+const suppliers = defineList({
   model: 'Supplier',
   type: Supplier,
   name: 'suppliers',
@@ -54,7 +53,7 @@ const suppliers: List<'Supplier'> = {
   },
   sorts: ['name'],
   indexes: [[], ['name']],
-}
+})
 
 addList(suppliers, {
   description: 'The suppliers',

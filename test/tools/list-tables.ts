@@ -3,7 +3,7 @@ import { pathToFileURL } from 'node:url'
 import '../../schema/index.js'
 import type { List } from '../../schema/lists/arguments.js'
 import { lists } from '../../schema/lists/define.js'
-import { planOf, type Given } from '../../schema/lists/plan.js'
+import { type Given, planOf } from '../../schema/lists/plan.js'
 
 // Writes the tables of docs/lists.md: which questions a list answers, and by which index.
 
@@ -44,7 +44,9 @@ function tableOf({ list, parent }: { list: List; parent?: string }): string {
   const cell = (filters: string, sort: string) => {
     const found = questions.find((question) => question.filters.join() === filters && question.sort === sort)?.answer
     if (!found) return 'refused'
-    const columns = [...found.index, list.key].map((column) => (found.partitions.includes(column) ? `(${column})` : column))
+    const columns = [...found.index, list.key].map((column) =>
+      found.partitions.includes(column) ? `(${column})` : column,
+    )
     return columns.join(', ')
   }
   const filters = [...new Set(questions.map((question) => question.filters.join()))]
