@@ -76,12 +76,12 @@ export function createRequestObserver(log: Logger, registry: Registry) {
     )
     if (isOperational) return
 
-    const labels = { surface, plan: plan ?? 'none' }
-    requests.inc({ ...labels, operation: operation ?? 'none', status })
-    duration.observe({ surface, operation: operation ?? 'none' }, elapsedMs / 1000)
-    if (cost > 0) charged.inc(labels, cost)
-    if (refusal) refusals.inc({ ...labels, reason: refusal })
-    if (decision?.outcome === 'limited' && decision.bannedUntil) bans.inc({ plan: labels.plan })
+    const [named, ofPlan] = [operation ?? 'none', plan ?? 'none']
+    requests.inc({ surface, operation: named, plan: ofPlan, status })
+    duration.observe({ surface, operation: named }, elapsedMs / 1000)
+    if (cost > 0) charged.inc({ surface, plan: ofPlan }, cost)
+    if (refusal) refusals.inc({ surface, plan: ofPlan, reason: refusal })
+    if (decision?.outcome === 'limited' && decision.bannedUntil) bans.inc({ plan: ofPlan })
 
     // The span of a probe does not end, so that it is not exported.
     if (!trace?.span?.isRecording()) return
