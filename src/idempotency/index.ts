@@ -23,7 +23,7 @@ import type { Reply } from '../reply.js'
 export const MAX_KEY = 255
 export const MAX_ANSWER = 65_536
 
-const SWEEP_MS = 60_000
+const PURGE_MS = 60_000
 
 /** Performs a request. Throws what its resolver throws, if that is all there is to answer. */
 type Perform = (query: Query) => Promise<Performed>
@@ -183,7 +183,7 @@ export function createIdempotency({ database: { prisma }, transaction, log }: Id
       log,
       table: 'IdempotentAnswer',
       condition: Prisma.sql`"createdAt" <= now() - interval '24 hours'`,
-      everyMs: SWEEP_MS,
+      everyMs: PURGE_MS,
     }),
   }
 }
