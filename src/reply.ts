@@ -1,8 +1,14 @@
 import type { ErrorCode } from '../schema/errors.js'
+import type { Operation } from '../schema/operations.js'
 import type { HttpResponse } from './http/response.js'
 import type { Caller, Cost, QuotaDecision } from './keys/index.js'
 import type { RateLimitResult } from './rate-limit/index.js'
-import type { Route } from './rest/routes.js'
+
+/** The operation that path and method name, and the text in the path's parameters. */
+export interface Route {
+  operation: Operation
+  params: Record<string, string | undefined>
+}
 
 /** What a surface has read of a request: the operation, its cost, and the way to run it. */
 export interface ReadRequest extends Cost {

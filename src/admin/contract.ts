@@ -2,8 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { printSchema } from 'graphql'
 import { schema } from '../../schema/index.js'
-import { WRITTEN } from '../openapi/guides.js'
-import { createOpenApi, toYaml } from '../openapi/index.js'
+import { createOpenApi, toYaml, WRITTEN } from '../openapi/index.js'
 import { settings } from '../settings.js'
 
 // `npm run contract`: writes the contract of both surfaces into a folder. The committed files are what API reviews read

@@ -13,9 +13,11 @@ import type { OnStatement } from './pool/lease.js'
 import { ConnectionPool } from './pool/pool.js'
 import { Probe, type Reachability } from './pool/probe.js'
 import { valuesOfPrisma } from './pool/values.js'
+import type { Query } from './query.js'
 import { databaseError, readServerUrl, type ServerUrl, SHARED } from './server-url.js'
 
 export { backUp, inspect, restore, type Summary } from './embedded/backup.js'
+export { createTables } from './model.js'
 export {
   brokenReference,
   conflictDelay,
@@ -29,14 +31,10 @@ export {
 } from './pool/errors.js'
 export { purgeRegularly } from './pool/purge.js'
 export { bulkheadComment, LAST_COMMENT } from './pool/statement.js'
+export type { Query } from './query.js'
+export { createReads } from './reads.js'
 export { databaseError } from './server-url.js'
-
-/**
- * Sends a statement of our own. Its rows have the values that Prisma would return.
- *
- * @param endsAt by performance.now(): until then it has ended, done or not
- */
-export type Query = (text: string, values: unknown[], endsAt?: number) => Promise<Record<string, unknown>[]>
+export { createWrites } from './writes.js'
 
 export interface Database {
   readonly prisma: PrismaClient

@@ -1,8 +1,8 @@
 import type { ListRead, PageRead, Reads } from '../../schema/context.js'
 import { MAX_TOTAL } from '../../schema/input/rules.js'
 import { LinkedSpans } from '../observe/tracing.js'
-import type { Query } from './index.js'
 import { createPrepared, type Tables } from './model.js'
+import type { Query } from './query.js'
 import { createStatements, type RowStatement, type Statement } from './statements.js'
 
 // Rows and pages are read by statements of our own, without Prisma, which takes several times as long for them. What is

@@ -1,5 +1,4 @@
-import type { Header, Schema } from '../openapi/document.js'
-import type { OpenApiDocument } from '../openapi/index.js'
+import type { Header, OpenApiDocument, Schema } from '../openapi/index.js'
 import { type Content, html, type Markup } from './html.js'
 import type { Markdown } from './markdown.js'
 

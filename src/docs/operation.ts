@@ -1,5 +1,4 @@
-import type { Header, ResponseObject } from '../openapi/document.js'
-import type { OperationObject } from '../openapi/index.js'
+import type { Header, OperationObject, ResponseObject } from '../openapi/index.js'
 import {
   exampleOf,
   fields,

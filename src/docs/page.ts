@@ -1,4 +1,4 @@
-import type { Header, ResponseObject } from '../openapi/document.js'
+import type { Header, ResponseObject } from '../openapi/index.js'
 import { type OpenApiDocument, slug } from '../openapi/index.js'
 import { exampleOf, headerFields, pretty, resolve, schemaFields, typeOf, type View } from './fields.js'
 import { type Content, html, type Markup } from './html.js'

@@ -1,9 +1,6 @@
 import { initContextCache } from '@pothos/core'
 import type { Context, Reads } from '../../schema/context.js'
-import type { Database, Query } from '../database/index.js'
-import { createTables } from '../database/model.js'
-import { createReads } from '../database/reads.js'
-import { createWrites } from '../database/writes.js'
+import { createReads, createTables, createWrites, type Database, type Query } from '../database/index.js'
 import { type Caller, type QuotaDecision, readQuota, readUsage } from '../keys/index.js'
 import { createDeadline } from './request-deadline.js'
 

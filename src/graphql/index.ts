@@ -28,6 +28,8 @@ const MAX_MUTATION_RESPONSE = 8 * MAX_RESPONSE
 /** How long an execution may take. */
 const DEADLINE_MS = 10_000
 
+export { MAX_FREE_REQUEST } from './free.js'
+
 export interface GraphqlOptions {
   schema: GraphQLSchema
   createContext: CreateResolverContext

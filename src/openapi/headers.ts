@@ -4,7 +4,7 @@ import { fill, type Operation } from '../../schema/operations.js'
 import { EXAMPLE_TIME, exampleWindows } from '../../schema/quota.js'
 import { EXPOSED } from '../http/cors.js'
 import { setRateLimitHeaders } from '../rate-limit/index.js'
-import { setDeprecationHeaders } from '../rest/deprecation.js'
+import { setDeprecationHeaders } from '../rest/index.js'
 import type { Header, Options, ResponseObject, Schema } from './document.js'
 import { sampleParams } from './samples.js'
 

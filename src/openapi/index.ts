@@ -1,7 +1,7 @@
 import { stringify } from 'yaml'
 import { operations } from '../../schema/operations.js'
 import { tags } from '../../schema/plugin.js'
-import { createRouter } from '../rest/sofa.js'
+import { createRouter } from '../rest/index.js'
 import type { Generated, Options } from './document.js'
 import { guideLinks, readGuides } from './guides.js'
 import { createCommonHeaders, createSharedHeaders, headerRefs } from './headers.js'
@@ -9,8 +9,8 @@ import { createOperation } from './operation.js'
 import { createResponses, createSharedResponses } from './responses.js'
 import { createSchemas } from './schemas.js'
 
-export type { Options } from './document.js'
-export { slug } from './guides.js'
+export type { Header, Options, ResponseObject, Schema } from './document.js'
+export { slug, WRITTEN } from './guides.js'
 
 export type OperationObject = ReturnType<typeof createOperation> & { responses: ReturnType<typeof createResponses> }
 export type OpenApiDocument = ReturnType<typeof createOpenApi>

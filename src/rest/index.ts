@@ -13,10 +13,13 @@ import { type HttpResponse, jsonResponse } from '../http/response.js'
 import type { Idempotency } from '../idempotency/index.js'
 import { type Caller, type QuotaDecision, requireWriteAccess } from '../keys/index.js'
 import { inSpan } from '../observe/tracing.js'
-import type { ReadRequest, Reply } from '../reply.js'
+import type { ReadRequest, Reply, Route } from '../reply.js'
 import { createReader, type Input, type Source } from './input.js'
-import { createRoutes, type Route } from './routes.js'
+import { createRoutes } from './routes.js'
 import { readDocuments } from './sofa.js'
+
+export { setDeprecationHeaders } from './deprecation.js'
+export { createRouter } from './sofa.js'
 
 export interface RestOptions {
   createContext: CreateResolverContext

@@ -7,7 +7,7 @@ import type { Operation } from '../../schema/operations.js'
 import { assertJson, type Body, MEDIA_TYPES, readJson } from '../http/body.js'
 import type { HttpRequest } from '../http/request.js'
 import { readIdempotencyKey } from '../idempotency/index.js'
-import type { Route } from './routes.js'
+import type { Route } from '../reply.js'
 
 /** The parts of a request that its operation reads. */
 export interface Source extends Pick<Route, 'params'> {

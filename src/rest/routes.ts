@@ -1,15 +1,10 @@
 import findMyWay from 'find-my-way'
 import { suggestionList } from 'graphql/jsutils/suggestionList.js'
 import { ApiError } from '../../schema/errors.js'
-import { type Operation, operations } from '../../schema/operations.js'
+import { operations } from '../../schema/operations.js'
 import type { HttpRequest } from '../http/request.js'
+import type { Route } from '../reply.js'
 import { routePath } from './sofa.js'
-
-/** The operation that path and method name, and the text in the path's parameters. */
-export interface Route {
-  operation: Operation
-  params: Record<string, string | undefined>
-}
 
 /** Ids, which differ from path to path. */
 const placeholders = (path: string) => path.replace(/\/(?:\{\w+\}|\d+)/g, '/{id}')
