@@ -197,7 +197,7 @@ test('usage is kept for 400 days; older rows are deleted', async () => {
   await database.prisma.$executeRaw`
     INSERT INTO "ApiKeyUsage" ("keyId", name, day, requests)
     SELECT ${row.id}::int, 'test', (now() AT TIME ZONE 'UTC')::date - ago, 1 FROM generate_series(0, 1100) AS ago`
-  open({ sweepMs: 10 })
+  open({ purgeMs: 10 })
   await expect.poll(() => usageOf(row.id)).toHaveLength(400)
   const oldest = new Date(Date.parse(today()) - 399 * 86_400_000).toISOString().slice(0, 10)
   expect((await usageOf(row.id))[0]?.[0]).toBe(oldest)

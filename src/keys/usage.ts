@@ -9,7 +9,7 @@ import type { Caller } from './caller.js'
 export const USAGE_DAYS = 400
 
 const DAY_MS = 86_400_000
-const SWEEP_MS = 3_600_000
+const PURGE_MS = 3_600_000
 /** How often usage is written, in milliseconds. `kill -9` loses no more than this. */
 const FLUSH_MS = 5_000
 /** The most rows of one statement. */
@@ -29,7 +29,7 @@ export interface KeyUsageOptions {
   prisma: PrismaClient
   log: Logger
   maxWaiting?: number
-  sweepMs?: number
+  purgeMs?: number
 }
 
 /** What each key uses on each day. A request costs an addition in a map; all of it is written every five seconds. */
@@ -41,14 +41,14 @@ export class KeyUsage {
   #dropping = false
   #writing = Promise.resolve()
   readonly #timer = setInterval(() => this.flush(), FLUSH_MS).unref()
-  readonly #stopSweeping: () => void
+  readonly #stopPurging: () => void
 
-  constructor({ prisma, log, maxWaiting = MAX_WAITING, sweepMs = SWEEP_MS }: KeyUsageOptions) {
+  constructor({ prisma, log, maxWaiting = MAX_WAITING, purgeMs = PURGE_MS }: KeyUsageOptions) {
     this.#prisma = prisma
     this.#log = log
     this.#maxWaiting = maxWaiting
     const condition = Prisma.sql`day <= (now() AT TIME ZONE 'UTC')::date - ${USAGE_DAYS}::int`
-    this.#stopSweeping = purgeRegularly({ prisma, log, table: 'ApiKeyUsage', condition, everyMs: sweepMs })
+    this.#stopPurging = purgeRegularly({ prisma, log, table: 'ApiKeyUsage', condition, everyMs: purgeMs })
   }
 
   /** Counts an answered request. */
@@ -115,7 +115,7 @@ export class KeyUsage {
   /** Writes the rest. */
   async close(): Promise<void> {
     clearInterval(this.#timer)
-    this.#stopSweeping()
+    this.#stopPurging()
     await this.flush()
   }
 }
