@@ -89,7 +89,7 @@ export async function createApp(dependencies: Dependencies) {
   async function replyTo(request: HttpRequest): Promise<Reply> {
     const route = isGraphql(request) ? undefined : rest.find(request)
     const reply = await respond(request, route).catch((error) => refuse(error, request))
-    return { ...reply, route }
+    return { route, ...reply }
   }
 
   async function respond(request: HttpRequest, route: Route | undefined): Promise<Reply> {
@@ -163,7 +163,7 @@ export async function createApp(dependencies: Dependencies) {
       if (response) return { response, isOperational: true }
       throw new ApiError('not_found', 'This port has only /healthz, /readyz and /metrics.')
     } catch (error) {
-      return { ...refuse(error, request), isOperational: true }
+      return { isOperational: true, ...refuse(error, request) }
     }
   }
 
@@ -178,10 +178,9 @@ export async function createApp(dependencies: Dependencies) {
     const { caller, response, decision, refusal, route, isOperational } = reply
     setHeaders(request, reply, decision ?? (await readWindows(request, reply)))
     if (caller) usage.count(caller, decision?.cost ?? 0, refusal !== undefined)
-    observe(request, {
-      ...reply,
+    observe(request, reply, {
       surface: isOperational ? 'other' : isGraphql(request) ? 'graphql' : route ? 'rest' : 'other',
-      route: templateOf(request, route),
+      template: templateOf(request, route),
       operationName: reply.operationName ?? route?.operation.operationId,
     })
     return response
@@ -229,7 +228,7 @@ export async function createApp(dependencies: Dependencies) {
       malformed(remoteAddress, reason) {
         const request = read({ headers: {}, rawHeaders: [], socket: { remoteAddress } })
         const isOperational = below === undefined
-        return complete(request, { ...refuse(notHttp(reason), request), isOperational })
+        return complete(request, { isOperational, ...refuse(notHttp(reason), request) })
       },
       connected: admissions.connected,
     }

@@ -5,10 +5,12 @@ import { spanMethod } from '../http/trace.js'
 import type { Reply } from '../reply.js'
 import type { Logger } from './log.js'
 
-export interface ObservedReply extends Omit<Reply, 'route'> {
+/** What a request asked for. */
+export interface Asked {
   surface: 'rest' | 'graphql' | 'other'
   /** The template of its path, such as `/pets/{id}`; undefined for an unknown path. */
-  route: string | undefined
+  template: string | undefined
+  operationName: string | undefined
 }
 
 /**
@@ -49,9 +51,10 @@ export function createRequestObserver(log: Logger, registry: Registry) {
     registers,
   })
 
-  return ({ id, trace, head, method, elapsedMs }: HttpRequest, reply: ObservedReply): void => {
-    const { surface, route, operationName, caller, decision, refusal, isOperational } = reply
-    const { status } = reply.response
+  return ({ id, trace, head, method, elapsedMs }: HttpRequest, reply: Reply, asked: Asked): void => {
+    const { response, caller, decision, refusal, isOperational } = reply
+    const { surface, template, operationName } = asked
+    const { status } = response
     const { plan, prefix } = caller?.key ?? {}
     const cost = decision?.cost ?? 0
     // A client can combine root fields in any way: no label has their names.
@@ -87,8 +90,8 @@ export function createRequestObserver(log: Logger, registry: Registry) {
     if (!trace?.span?.isRecording()) return
     const verb = spanMethod(head.method)
     const isFailed = status >= 500
-    endSpan(trace.span, [verb === '_OTHER' ? 'HTTP' : verb, route].filter(Boolean).join(' '), isFailed, {
-      'http.route': route,
+    endSpan(trace.span, [verb === '_OTHER' ? 'HTTP' : verb, template].filter(Boolean).join(' '), isFailed, {
+      'http.route': template,
       'http.response.status_code': status,
       'error.type': isFailed ? (refusal ?? String(status)) : undefined,
       'graphql.operation.name': surface === 'graphql' ? operation : undefined,
