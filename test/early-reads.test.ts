@@ -96,17 +96,18 @@ describe.runIf(testRedisUrl)('while the decision of Redis is on its way', () => 
     const { gateway, proxy, key, seen } = await open(20)
     proxy.hang()
     const answers = []
-    for (let i = 0; i < 40; i++) {
+    // In less than the two seconds after which a silent connection is given up.
+    for (let i = 0; i < 25; i++) {
       answers.push(gateway.get('/pets/2', { key }))
-      await sleep(10)
+      for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate)
     }
     // 19 are left, and 2 are kept. Reads that arrive together share a statement.
-    expect(seen().length).toBeGreaterThan(0)
+    await expect.poll(() => seen().length).toBeGreaterThan(0)
     expect(seen().length).toBeLessThanOrEqual(17)
     proxy.resume()
     const statuses = (await Promise.all(answers)).map(({ status }) => status)
     expect(statuses.filter((status) => status === 200)).toHaveLength(19)
-    expect(statuses.filter((status) => status === 429)).toHaveLength(21)
+    expect(statuses.filter((status) => status === 429)).toHaveLength(6)
   })
 
   test('a read that has begun and is refused shows what any refusal shows, and is not counted', async () => {
