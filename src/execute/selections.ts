@@ -138,18 +138,11 @@ export class Selections {
     return { of, expand }
   }
 
-  /**
-   * Counts the selections of all operations with fragments expanded: what the plans of their executions hold at most.
-   *
-   * @param onMerged called with several fields of one response key
-   */
-  count(onMerged: (fields: SelectedField[]) => void): number {
+  /** Counts the selections of all operations with fragments expanded: what the plans of their executions hold at most. */
+  count(): number {
     let count = 0
     const visit = (fields: Fields): true => {
-      for (const selected of fields.values()) {
-        if (selected.length > 1) onMerged(selected)
-        all.of(this.below(selected))
-      }
+      for (const selected of fields.values()) all.of(this.below(selected))
       return true
     }
     const all = this.fold(visit, () => ++count > 0)
