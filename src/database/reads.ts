@@ -78,17 +78,17 @@ export function createReads(tables: Tables): (send: Query) => Reads {
   const prepared = createPrepared<Statement | string>()
 
   return function readsBy(send: Query): Reads {
-    const askRows = gather(async ({ one, many, column }: RowStatement, values: unknown[]) => {
+    const askRows = gather(async ({ single, batched, column }: RowStatement, values: unknown[]) => {
       const distinct = [...new Set(values)]
-      const rows = distinct.length === 1 ? await send(one, distinct) : await send(many, [distinct])
+      const rows = distinct.length === 1 ? await send(single, distinct) : await send(batched, [distinct])
       const found = new Map(rows.map((row) => [row[column], row]))
       return values.map((value) => found.get(value) ?? null)
     })
 
-    const askPages = gather(async ({ one, many }: Statement, pages: unknown[][]) => {
-      if (pages.length === 1) return [await send(one, pages[0] as unknown[])]
+    const askPages = gather(async ({ single, batched }: Statement, pages: unknown[][]) => {
+      if (pages.length === 1) return [await send(single, pages[0] as unknown[])]
       const answers = pages.map((): Row[] => [])
-      for (const { page, ...row } of await send(many, transposed(pages))) answers[Number(page) - 1]?.push(row)
+      for (const { page, ...row } of await send(batched, transposed(pages))) answers[Number(page) - 1]?.push(row)
       return answers
     })
 
@@ -112,7 +112,11 @@ export function createReads(tables: Tables): (send: Query) => Reads {
       const key = `${model}: ${keyOf(page)}${after ? ` after${after.inclusive ? ' or at' : ''}` : ''}`
       const statement = prepared(key, () => statements.page(model, page))
       const [first, ...rest] = [...valuesOf(page), ...(after?.values ?? []), limit]
-      const ask = (parents: readonly unknown[]) => askPages(statement, parents.map((parent) => [parent, ...rest])) // biome-ignore format: one line
+      const ask = (parents: readonly unknown[]) =>
+        askPages(
+          statement,
+          parents.map((parent) => [parent, ...rest]),
+        )
       return forDistinct(parents ?? [first], ask) as Promise<never[]>
     }
 

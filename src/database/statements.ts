@@ -4,8 +4,8 @@ import { type Column, qualified, type Tables } from './model.js'
 
 /** What answers one question, or several: then each parameter is an array with the values of all. */
 export interface Statement {
-  one: string
-  many: string
+  single: string
+  batched: string
 }
 
 export interface RowStatement extends Statement {
@@ -48,7 +48,7 @@ export function createStatements({ tableOf, columnsOf, columnOf, selectionOf }: 
     const { sql } = columnOf(model, column)
     const where = (condition: string) =>
       `SELECT ${selectionOf(model)} FROM ${tableOf(model)} "row" WHERE ${condition}${lock ? ' FOR NO KEY UPDATE' : ''}`
-    return { one: where(`${sql} = $1`), many: where(`${sql} = ANY ($1)`), column }
+    return { single: where(`${sql} = $1`), batched: where(`${sql} = ANY ($1)`), column }
   }
 
   /** What bounds a column that a list is ordered by. What has no moment is not after any. */
@@ -199,14 +199,14 @@ export function createStatements({ tableOf, columnsOf, columnOf, selectionOf }: 
         : `SELECT ${isTotal ? '1' : found} FROM ${asking(`(SELECT ${given}) "pages"`)} ${parts} ${isTotal ? '' : byKeys}`
     const pages = `unnest(${arrays}) WITH ORDINALITY AS "pages" (${types.map((_, i) => `"p${i}"`)}, "index")`
     return {
-      one: isTotal ? `SELECT count(*)::integer AS "total" FROM (${alone}) "row"` : alone,
-      many: `SELECT "page"."index" AS "page", ${found} FROM ${asking(pages)} ${parts} ${byKeys.replace('BY', 'BY "page"."index",')}`,
+      single: isTotal ? `SELECT count(*)::integer AS "total" FROM (${alone}) "row"` : alone,
+      batched: `SELECT "page"."index" AS "page", ${found} FROM ${asking(pages)} ${parts} ${byKeys.replace('BY', 'BY "page"."index",')}`,
     }
   }
 
   return {
     rows,
     page: (model: string, page: Omit<PageRead, 'limit'>) => list(model, page),
-    total: (model: string, read: ListRead) => list(model, { ...read, after: undefined }, true).one,
+    total: (model: string, read: ListRead) => list(model, { ...read, after: undefined }, true).single,
   }
 }
