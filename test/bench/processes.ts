@@ -42,10 +42,10 @@ export async function runCommand(command: string, args: string[], owner = {}): P
 export type RunningServer = Awaited<ReturnType<typeof startServer>>
 
 /** Starts a server as production does, at its default log level, and waits until it answers. */
-export async function startServer(args: string[], env: Record<string, string>) {
+export async function startServer(args: string[], env: Record<string, string>, node = process.execPath) {
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`
-  const child = startProcess(process.execPath, args, {
+  const child = startProcess(node, args, {
     NODE_ENV: 'production',
     HOST: '127.0.0.1',
     PORT: String(port),

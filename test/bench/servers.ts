@@ -15,7 +15,7 @@ export const serverTitles = {
   'fastify-prisma': 'Fastify + Prisma, keys and limits',
   'fastify-pg': 'Fastify + pg, bare',
   mercurius: 'Mercurius + Prisma, keys and limits',
-  postgraphile: 'PostGraphile, neither keys nor limits',
+  postgraphile: 'PostGraphile 5, neither keys nor limits',
   naive: 'Yoga + SOFA + Pothos + Prisma, naive',
   'gateway-no-key': 'this gateway, without Idempotency-Key',
 }
@@ -25,7 +25,7 @@ export const shortTitles: Record<ServerId, string> = {
   'fastify-prisma': 'Fastify + Prisma',
   'fastify-pg': 'Fastify + pg',
   mercurius: 'Mercurius',
-  postgraphile: 'PostGraphile',
+  postgraphile: 'PostGraphile 5',
   naive: 'naive',
   'gateway-no-key': 'without the key',
 }
@@ -47,12 +47,11 @@ export const compiledFile = (name: string) => join(compiled, `${name}.js`)
 
 const POSTGRAPHILE = 'test/bench/peers/postgraphile'
 
-/** What starts a peer. That which nobody here wrote is not compiled, and has packages of its own. */
-async function commandOf(id: ServerId) {
-  if (id.startsWith('gateway')) return gatewayCommand
-  if (id !== 'postgraphile') return [compiledFile(`peers/${id}`)]
+export async function startById(id: ServerId, env: Record<string, string>) {
+  if (id.startsWith('gateway')) return startServer(gatewayCommand, env)
+  if (id !== 'postgraphile') return startServer([compiledFile(`peers/${id}`)], env)
+  // It is not compiled, has packages of its own, and needs Node 22.
   await install(POSTGRAPHILE)
-  return [`${POSTGRAPHILE}/server.mjs`]
+  const node = `${POSTGRAPHILE}/node_modules/node-linux-${process.arch}/bin/node`
+  return startServer([`${POSTGRAPHILE}/server.mjs`], { GRAPHILE_ENV: 'production', ...env }, node)
 }
-
-export const startById = async (id: ServerId, env: Record<string, string>) => startServer(await commandOf(id), env)

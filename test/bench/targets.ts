@@ -4,6 +4,8 @@ import { mainPeer, workloads } from './workloads.js'
 
 type ByConnections = Partial<Record<number, number>>
 
+const nested = { mercurius: { 1: 1.6, 4: 2.3, 32: 3.3 }, postgraphile: { 1: 1.2, 4: 1.2, 32: 1.8 } }
+
 /** At 1, 4 and 8 connections the peer's processor time over the gateway's; at 32 the gateway's requests/s over the peer's. */
 const ratios: Record<string, Partial<Record<ServerId, ByConnections>>> = {
   'get-one': { 'fastify-prisma': { 1: 1.3, 4: 1.1, 8: 1.1, 32: 1.4 }, 'fastify-pg': { 32: 0.65 } },
@@ -11,6 +13,9 @@ const ratios: Record<string, Partial<Record<ServerId, ByConnections>>> = {
   mix: { 'fastify-prisma': { 1: 1, 4: 1, 8: 1, 32: 1.1 } },
   'graphql-one': { mercurius: { 1: 1.1, 4: 1, 8: 1, 32: 1.3 } },
   'graphql-three-levels': { mercurius: { 32: 1.4 } },
+  'nested-shop-same': nested,
+  'nested-deep-same': nested,
+  'nested-wide-same': nested,
   'post-order': { 'fastify-prisma': { 32: 1 } },
   'patch-stock': { 'fastify-prisma': { 32: 1.1 } },
 }

@@ -86,6 +86,19 @@ export const graphqlThreeLevels = query(
   '{"after":{start}}',
 )
 
+/** Nested questions, each for the same page, or for a page at random: equal ones share statements and rows. */
+const nested = (text: string) => {
+  const at = (after: string) => query(`query Nested($after: Int64) { ${text} }`, `{"after":${after}}`)
+  return { same: at('1'), random: at('{start}') }
+}
+export const nestedShop = nested(
+  'categories(limit: 10) { id name pets(limit: 10, after: $after) { id name inventory { quantity } orders(limit: 3) { id quantity } } }',
+)
+export const nestedDeep = nested(
+  'categories(limit: 5) { name pets(limit: 5, after: $after) { name orders(limit: 5) { quantity pet { name category { name } } } } }',
+)
+export const nestedWide = nested('pets(limit: 100, after: $after) { id name category { name } inventory { quantity } }')
+
 export const graphqlDifferent: Template[] = [
   graphqlOne,
   onPet('id name'),
@@ -99,18 +112,34 @@ export const graphqlDifferent: Template[] = [
   graphqlTotal,
 ]
 
+const after = 'filter: { rowId: { greaterThan: $after } }'
+const ROW = 'id: rowId name categoryId status'
+const nestedInTables = (text: string) => {
+  const at = (start: string) => query(`query Nested($after: BigInt) { ${text} }`, `{"after":"${start}"}`)
+  return { same: at('1'), random: at('{start}') }
+}
+
 /** The same questions in the words of PostGraphile, which makes its schema from the tables. */
 export const postgraphile = {
+  nestedShop: nestedInTables(
+    `categories(first: 10) { nodes { id: rowId name pets(first: 10, ${after}) { nodes { id: rowId name inventory: inventoryItemByStatusAndPetId { quantity } orders(first: 3) { nodes { id: rowId quantity } } } } } }`,
+  ),
+  nestedDeep: nestedInTables(
+    `categories(first: 5) { nodes { name pets(first: 5, ${after}) { nodes { name orders(first: 5) { nodes { quantity pet { name category { name } } } } } } } }`,
+  ),
+  nestedWide: nestedInTables(
+    `pets(first: 100, ${after}) { nodes { id: rowId name category { name } inventory: inventoryItemByStatusAndPetId { quantity } } }`,
+  ),
   list: query(
-    `query Pets($after: BigInt, $categoryId: BigInt) { pets(first: 20, filter: { id: { greaterThan: $after } }, condition: { status: AVAILABLE, categoryId: $categoryId }) { nodes { ${PET} } } }`,
-    '{"after":{start},"categoryId":{category}}',
+    `query Pets($after: BigInt, $categoryId: BigInt) { pets(first: 20, ${after}, condition: { status: available, categoryId: $categoryId }) { nodes { ${ROW} } } }`,
+    '{"after":"{start}","categoryId":"{category}"}',
   ),
   total: query(
-    `query Pets($categoryId: BigInt) { petsConnection: pets(first: 20, condition: { status: AVAILABLE, categoryId: $categoryId }) { totalCount nodes { ${PET} } pageInfo { hasNextPage endCursor } } }`,
-    '{"categoryId":{category}}',
+    `query Pets($categoryId: BigInt) { petsConnection: pets(first: 20, condition: { status: available, categoryId: $categoryId }) { totalCount nodes { ${ROW} } pageInfo { hasNextPage endCursor } } }`,
+    '{"categoryId":"{category}"}',
   ),
   threeLevels: query(
-    'query Pets($after: BigInt) { pets(first: 10, filter: { id: { greaterThan: $after } }) { nodes { id name category { name } orders: ordersByPetId(first: 3) { nodes { id quantity } } inventory: inventoryItemsByStatusAndPetId { nodes { quantity } } } } }',
-    '{"after":{start}}',
+    `query Pets($after: BigInt) { pets(first: 10, ${after}) { nodes { id: rowId name category { name } orders(first: 3) { nodes { id: rowId quantity } } inventory: inventoryItemByStatusAndPetId { quantity } } } }`,
+    '{"after":"{start}"}',
   ),
 }

@@ -56,7 +56,7 @@ async function ask({ url }: RunningServer, request: ReturnType<typeof fill>, key
 
 /**
  * The data without its form: a field without a value may be null or absent, and each server has cursors of its own.
- * PostGraphile puts lists into connections, writes ids as text and statuses in capitals, and takes the stock for a list.
+ * PostGraphile puts lists into connections, and writes ids as text.
  */
 function comparable(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(comparable)
@@ -65,10 +65,5 @@ function comparable(value: unknown): unknown {
   const names = Object.keys(value)
   if (names.length === 1 && 'nodes' in value) return comparable(value.nodes)
   const fields = Object.entries(value).filter(([name, field]) => field !== null && name !== 'endCursor')
-  return Object.fromEntries(fields.map(([name, field]) => [name, comparableField(name, comparable(field))]))
-}
-
-function comparableField(name: string, value: unknown) {
-  if (name === 'status' && typeof value === 'string') return value.toLowerCase()
-  return name === 'inventory' && Array.isArray(value) ? value[0] : value
+  return Object.fromEntries(fields.map(([name, field]) => [name, comparable(field)]))
 }

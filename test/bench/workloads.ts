@@ -16,11 +16,24 @@ export interface Workload {
 /** Alone, in company, and more than anybody should send to one process. */
 const every = [1, 4, 8, 32, 256]
 const company = [32]
+const fewAndMany = [1, 4, 32]
+
+type Pages = Record<'same' | 'random', ask.Template>
 
 const rest = { gateway: company, 'fastify-prisma': company }
 const restOfOldest = { ...rest, naive: company }
 const graphql = { gateway: company, mercurius: company }
 const withBare = { gateway: every, 'fastify-prisma': every, 'fastify-pg': company, naive: company }
+
+/** A nested question, for the same page and for pages at random. */
+const nested = (name: string, own: Pages, inTables: Pages): Workload[] =>
+  (['same', 'random'] as const).map((pages) => ({
+    id: `nested-${name}-${pages}`,
+    title: `nested ${name}, ${pages === 'same' ? 'the same page' : 'pages at random'}`,
+    servers: { gateway: fewAndMany, mercurius: fewAndMany, postgraphile: fewAndMany },
+    templates: [own[pages]],
+    inOtherWords: { postgraphile: [inTables[pages]] },
+  }))
 
 export const workloads: Workload[] = [
   { id: 'get-one', title: 'GET one', servers: withBare, templates: [ask.getOne] },
@@ -46,6 +59,9 @@ export const workloads: Workload[] = [
     templates: [ask.graphqlThreeLevels],
     inOtherWords: { postgraphile: [ask.postgraphile.threeLevels] },
   },
+  ...nested('shop', ask.nestedShop, ask.postgraphile.nestedShop),
+  ...nested('deep', ask.nestedDeep, ask.postgraphile.nestedDeep),
+  ...nested('wide', ask.nestedWide, ask.postgraphile.nestedWide),
   { id: 'post-order', title: 'POST order', servers: restOfOldest, templates: [ask.postOrder], writes: true },
   {
     id: 'post-order-key',

@@ -1,28 +1,29 @@
 import { createServer } from 'node:http'
-import simplifyInflector from '@graphile-contrib/pg-simplify-inflector'
+import { PgSimplifyInflectionPreset } from '@graphile/simplify-inflection'
 import { postgraphile } from 'postgraphile'
-import connectionFilter from 'postgraphile-plugin-connection-filter'
+import { makePgService } from 'postgraphile/adaptors/pg'
+import { grafserv } from 'postgraphile/grafserv/node'
+import { PostGraphileAmberPreset } from 'postgraphile/presets/amber'
+import { PostGraphileConnectionFilterPreset } from 'postgraphile-plugin-connection-filter'
 
-// A GraphQL server that nobody here wrote: PostGraphile makes it from the tables, with the options that its documentation
-// recommends for production. It has neither keys nor limits, and writes no line for a request. The filter plugin is there
-// because a page after a given id cannot be asked for otherwise.
+// A GraphQL server that nobody here wrote: PostGraphile makes it from the tables, with the preset that its documentation
+// recommends. It has neither keys nor limits, and writes no line for a request. The filter plugin is there because a page
+// after a given id cannot be asked for otherwise.
 
-const handle = postgraphile({ connectionString: process.env.DATABASE_URL, max: 10 }, 'public', {
-  retryOnInitFail: true,
-  dynamicJson: true,
-  setofFunctionsContainNulls: false,
-  ignoreRBAC: false,
-  extendedErrors: ['errcode'],
-  appendPlugins: [simplifyInflector, connectionFilter],
-  graphiql: false,
-  enableQueryBatching: true,
-  disableQueryLog: true,
-  legacyRelations: 'omit',
+const instance = postgraphile({
+  extends: [PostGraphileAmberPreset, PgSimplifyInflectionPreset, PostGraphileConnectionFilterPreset],
+  pgServices: [
+    makePgService({ connectionString: process.env.DATABASE_URL, schemas: ['public'], poolConfig: { max: 10 } }),
+  ],
+  grafserv: { graphqlPath: '/graphql', graphiql: false, watch: false, websockets: false },
+  grafast: { explain: false },
 })
-
-const server = createServer(handle).listen(Number(process.env.PORT), process.env.HOST)
-process.once('SIGTERM', () => {
-  handle.release()
-  server.close(() => process.exit(0))
-  server.closeIdleConnections()
+const server = createServer()
+await instance.createServ(grafserv).addTo(server)
+server.listen(Number(process.env.PORT), process.env.HOST)
+process.once('SIGTERM', async () => {
+  server.close()
+  server.closeAllConnections()
+  await instance.release()
+  process.exit(0)
 })
