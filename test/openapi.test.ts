@@ -166,6 +166,12 @@ describe('the schemas', () => {
     expect(unbounded).toEqual([])
   })
 
+  test('no pattern ends a string literal into which a generator of clients writes it, such as r"…" and r\'…\' of Python', () => {
+    const patterns = [...objects(document)].flatMap(([, { pattern }]) => (typeof pattern === 'string' ? [pattern] : []))
+    expect(patterns.length).toBeGreaterThan(50)
+    expect(patterns.filter((pattern) => /["'`\n\r]|(?<!\\)(\\\\)*\\$/.test(pattern))).toEqual([])
+  })
+
   test('every schema has a description and an example', () => {
     for (const [name, schema] of Object.entries(schemas)) {
       expect(schema.description, name).toBeTruthy()

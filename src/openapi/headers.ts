@@ -18,8 +18,11 @@ function header(description: string, example: unknown, schema: Schema): Header {
   return { description, required: true, schema, example }
 }
 
+// Generators of clients write patterns as they are into string literals.
+const withoutQuotes = (pattern?: string) => pattern?.replaceAll('"', '\\x22')
+
 const text = (description: string, example: string | undefined, bounds: Schema) =>
-  header(description, example, { type: 'string', ...bounds })
+  header(description, example, { type: 'string', ...bounds, pattern: withoutQuotes(bounds.pattern) })
 
 /** A header whose value is one and the same text for every request. */
 const constant = (description: string, value: string) => text(description, value, { enum: [value] })
