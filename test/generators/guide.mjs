@@ -1,4 +1,4 @@
-// node --import tsx guide.mjs <folder>: generates what the files of the guide need, as the command lines of the generators do.
+// node --import tsx guide.mjs <folder>: generates what the files of the GraphQL guide need, as the command lines of the generators do.
 
 import { execFileSync } from 'node:child_process'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
@@ -17,27 +17,6 @@ async function write(path, text) {
   await mkdir(dirname(`${folder}/${path}`), { recursive: true })
   await writeFile(`${folder}/${path}`, text)
 }
-
-await write('package.json', JSON.stringify({ type: 'module' }))
-await write(
-  'tsconfig.json',
-  JSON.stringify({
-    compilerOptions: {
-      target: 'es2023',
-      module: 'esnext',
-      moduleResolution: 'bundler',
-      lib: ['es2023', 'dom', 'dom.iterable'],
-      strict: true,
-      noUncheckedIndexedAccess: true,
-      noEmit: true,
-      skipLibCheck: true,
-      allowJs: true,
-      jsx: 'react-jsx',
-      types: ['node'],
-    },
-    include: ['src/*'],
-  }),
-)
 
 // GraphQL Code Generator
 const { schema, documents, generates } = (await import(pathToFileURL(`${folder}/codegen.ts`).href)).default

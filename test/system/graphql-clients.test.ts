@@ -1,21 +1,19 @@
 import { execFile } from 'node:child_process'
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { dirname } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { seed } from '../../prisma/seed.js'
 import { type Gateway, openGateway } from '../support/gateway.js'
+import { filesOf, GuideProject } from '../support/guide-project.js'
 import { freePort } from '../support/ports.js'
 
-// The files of the guides to clients, in a project of their own, with the clients that are installed in test/generators.
+// The files of the guides to GraphQL clients and to admin interfaces.
 
 const run = promisify(execFile)
-const project = 'test/generators/guide'
-const documented = 'https://petstore.example/v1'
 
 let gateway: Gateway
+let project: GuideProject
 beforeAll(async () => {
   const port = await freePort()
   gateway = await openGateway({
@@ -25,56 +23,20 @@ beforeAll(async () => {
   await seed(gateway.prisma)
   await gateway.listen(port)
 
-  await rm(project, { recursive: true, force: true })
-  const guides = ['12-graphql-clients', '13-admin-interfaces'].map((name) => readFile(`docs/guides/${name}.md`, 'utf8'))
-  // A file has its name in a comment, which JSON does not allow.
-  const files = [...(await Promise.all(guides)).join('\n').matchAll(/^```\w+\n(?:\/\/ (\S+)\n)?([\s\S]*?)^```$/gm)]
-  for (const [, name = 'relay.config.json', code = ''] of files) {
-    await mkdir(dirname(`${project}/${name}`), { recursive: true })
-    await writeFile(`${project}/${name}`, code.replaceAll(documented, gateway.config.BASE_URL))
-  }
-  await writeFile(`${project}/schema.graphql`, (await gateway.get('/schema.graphql')).text)
-  await run(process.execPath, ['--import', 'tsx', 'test/generators/guide.mjs', project])
-  await writeFile(
-    `${project}/src/mount.jsx`,
-    `import { act, create } from 'react-test-renderer'
-
-globalThis.IS_REACT_ACT_ENVIRONMENT = true
-let mounted
-export const rows = () => mounted?.root.findAllByType('p').map(({ children: [text] }) => text) ?? []
-export const buttons = (label) => mounted.root.findAllByType('button').filter(({ children: [text] }) => text.startsWith(label))
-/** Until there are rows, and other ones. */
-async function changed(action) {
-  const before = String(rows())
-  await act(action)
-  while (rows().length === 0 || String(rows()) === before) await act(() => new Promise((done) => setTimeout(done, 20)))
-}
-export const mount = (app) => changed(() => (mounted = create(app)))
-export const press = (button) => changed(() => button.props.onClick())
-`,
-  )
+  project = new GuideProject('test/generators/guide', gateway.config.BASE_URL)
+  await project.create(filesOf('graphql-clients', 'admin-interfaces'))
+  await project.write('schema.graphql', (await gateway.get('/schema.graphql')).text)
+  await run(process.execPath, ['--import', 'tsx', 'test/generators/guide.mjs', project.folder])
 })
 afterAll(() => gateway.close())
-
-const execute = async (file: string, key: string) => {
-  const { stdout } = await run(process.execPath, ['--import', 'tsx', `${project}/${file}`], {
-    env: {
-      PATH: process.env.PATH,
-      HOME: process.env.HOME,
-      PETSTORE_KEY: key,
-      TSX_TSCONFIG_PATH: `${project}/tsconfig.json`,
-    },
-  })
-  return stdout.trim()
-}
 
 // First and one after the other, since they say what is in the store.
 describe('the data provider of refine', () => {
   test('shows the pages of a table by their numbers, and what an update has changed', async () => {
-    await writeFile(
-      `${project}/src/mounted-table.jsx`,
+    await project.write(
+      'src/mounted-table.jsx',
       `import { LowStock } from './LowStock'
-import { buttons, mount, press, rows } from './mount'
+import { buttons, mount, press, rows } from '../../mount'
 
 await mount(<LowStock />)
 const shown = () => [...rows(), buttons('Page')[0].children[0]]
@@ -86,68 +48,115 @@ console.log(JSON.stringify([...pages, shown()]))
 process.exit()
 `,
     )
-    expect(JSON.parse(await execute('src/mounted-table.jsx', gateway.key))).toEqual([
+    expect(JSON.parse(await project.execute('src/mounted-table.jsx', gateway.key))).toEqual([
       ['4: 2', '1: 3', '5: 4', 'Page 1 of 2'],
       ['7: 6', '9: 12', 'Page 2 of 2'],
       ['7: 7', '9: 12', 'Page 2 of 2'],
     ])
   })
 
-  test('jumps ahead, keeps the total, reads many, and updates and deletes only what was seen', async () => {
-    await writeFile(
-      `${project}/src/provided.ts`,
-      `import { dataProvider } from './data-provider'
+  test.each([
+    ['REST', './data-provider', 'dataProvider', '', 'store/orders'],
+    ['GraphQL', './graphql-data-provider', 'graphqlDataProvider', '/graphql', 'orders'],
+  ])(
+    'over %s: jumps ahead, keeps the total, reads many, and changes and deletes what was seen, alone or many at once',
+    async (name, file, provider, path, orders) => {
+      await project.write(
+        `src/provided-${name}.ts`,
+        `import { ${provider} } from '${file}'
 import { petstoreFetch } from './petstore-fetch'
 
-const provider = () => dataProvider('${gateway.config.BASE_URL}', petstoreFetch)
+const provider = () => ${provider}('${gateway.config.BASE_URL}${path}', petstoreFetch)
 const [one, other] = [provider(), provider()]
 const status = (promise: Promise<unknown>) => promise.then(() => 200, ({ statusCode }) => statusCode)
+const eq = (field: string, value: unknown) => ({ field, operator: 'eq' as const, value })
+const ids = ({ data }: { data: any[] }) => data.map(({ id }) => id)
+const names = ({ data, total }: { data: any[]; total?: number }) => [...data.map(({ name }) => name), total]
 const pets = (currentPage: number) => one.getList({
   resource: 'pets',
   pagination: { currentPage, pageSize: 5 },
   sorters: [{ field: 'name', order: 'desc' }],
-  filters: [{ field: 'search', operator: 'eq', value: '' }],
+  filters: [eq('search', '')],
 })
-const jump = await pets(3)
-const back = await pets(2)
-const { data: many } = await one.getMany!({ resource: 'inventory', ids: [10, 11] })
-const orders = await one.getList({ resource: 'store/orders', pagination: { mode: 'off' }, filters: [{ field: 'complete', operator: 'eq', value: false }] })
-const refused = await status(one.getList({ resource: 'pets', filters: [{ field: 'search', operator: 'eq', value: 'Re' }] }))
-const { data: made } = await one.create({ resource: 'categories', variables: { name: 'Rodents' } })
-const { data: pet } = await one.create({ resource: 'pets', variables: { name: 'Zoe', categoryId: made.id } })
-const id = pet.id!
-const change = (provider: typeof one, name: string) => status(provider.update({ resource: 'pets', id, variables: { name } }))
-await other.getOne({ resource: 'pets', id })
-const read = await one.getOne({ resource: 'pets', id })
+const all = (resource: string, ...filters: ReturnType<typeof eq>[]) =>
+  one.getList({ resource, pagination: { mode: 'off' }, filters })
+
+const lists = {
+  jump: names(await pets(3)),
+  back: names(await pets(2)),
+  many: ids(await one.getMany!({ resource: 'inventory', ids: ['10', 11] })),
+  none: ids(await one.getMany!({ resource: 'pets', ids: [] })),
+  ofPet: ids(await all('${orders}', eq('petId', 8))),
+  open: (await all('${orders}', eq('complete', false))).total,
+}
+const refusals = [await status(all('pets', eq('search', 'Re'))), await all('pets', eq('colour', 'red')).catch(({ message }) => /colour/.test(message))]
+
+const { data: made } = await one.create({ resource: 'categories', variables: { name: '${name}' } })
+const create = async (name: string) => (await one.create({ resource: 'pets', variables: { name, categoryId: made.id } })).data.id!
+const [zoe, yara] = [await create('Zoe'), await create('Yara')]
+const change = (provider: typeof one, name: string) => status(provider.update({ resource: 'pets', id: zoe, variables: { name } }))
+await other.getOne({ resource: 'pets', id: zoe })
+const read = await one.getOne({ resource: 'pets', id: zoe })
 const updates = [await change(one, 'Zora'), await change(one, 'Zelda'), await change(other, 'Zita')]
-const deletions = [await status(other.deleteOne({ resource: 'pets', id })), await status(one.deleteOne({ resource: 'pets', id }))]
-const gone = await status(one.getOne({ resource: 'pets', id }))
+
+const set = (resource: string, ids: any[], variables: object) => one.updateMany!({ resource, ids, variables })
+await one.getOne({ resource: 'pets', id: yara })
+const sold = await set('pets', [String(yara), zoe], { status: 'sold' })
+const missing = await status(set('inventory', [zoe, 999], { quantity: 4 }))
+const { data: kept } = await one.getOne({ resource: 'inventory', id: zoe })
+const stock = await set('inventory', [zoe, yara], { quantity: 9 })
+const { data: ordered } = await one.create({ resource: '${orders}', variables: { petId: zoe } })
+const done = await set('${orders}', [ordered.id], { complete: false, quantity: 5 })
+const batches = {
+  sold: sold.data.map(({ id, status }: any) => [id === zoe || id === yara, status]),
+  seen: await status(one.update({ resource: 'pets', id: yara, variables: { name: 'Yuki' } })),
+  missing: [missing, kept.quantity],
+  stock: stock.data.map(({ quantity }: any) => quantity),
+  ordered: done.data.map(({ quantity }: any) => quantity),
+}
+
+await other.getOne({ resource: 'pets', id: yara })
+await one.update({ resource: 'pets', id: yara, variables: { status: 'pending' } })
+const remove = (provider: typeof one, resource: string, id: any) => status(provider.deleteOne({ resource, id }))
+const deletions = [await remove(other, 'pets', yara), await remove(one, '${orders}', ordered.id), await remove(one, 'pets', yara), await remove(one, 'pets', zoe)]
+const gone = await status(one.getOne({ resource: 'pets', id: zoe }))
 await one.getOne({ resource: 'categories', id: made.id! })
-deletions.push(await status(one.deleteOne({ resource: 'categories', id: made.id! })))
-const names = (rows: any[]) => rows.map(({ name }) => name)
-console.log(JSON.stringify({
-  jump: [...names(jump.data), jump.total], back: [...names(back.data), back.total], many: many.map(({ id }) => id),
-  orders: orders.total, refused, read: read.data.name, updates, deletions, gone,
-}))
+deletions.push(await remove(one, 'categories', made.id))
+console.log(JSON.stringify({ lists, refusals, read: read.data.name, updates, batches, deletions, gone }))
 `,
-    )
-    expect(JSON.parse(await execute('src/provided.ts', gateway.key))).toEqual({
-      jump: ['Bubbles', 'Bella', 12],
-      back: ['Nemo', 'Max', 'Luna', 'Kiwi', 'Finn', 12],
-      many: [10, 11],
-      orders: 3,
-      refused: 400,
-      read: 'Zoe',
-      updates: [200, 200, 412],
-      deletions: [412, 200, 200],
-      gone: 404,
-    })
-  })
+      )
+      expect(JSON.parse(await project.execute(`src/provided-${name}.ts`, gateway.key))).toEqual({
+        lists: {
+          jump: ['Bubbles', 'Bella', 12],
+          back: ['Nemo', 'Max', 'Luna', 'Kiwi', 'Finn', 12],
+          many: [10, 11],
+          none: [],
+          ofPet: [5],
+          open: 3,
+        },
+        refusals: [400, true],
+        read: 'Zoe',
+        updates: [200, 200, 412],
+        batches: {
+          sold: [
+            [true, 'sold'],
+            [true, 'sold'],
+          ],
+          seen: 200,
+          missing: [404, 0],
+          stock: [9, 9],
+          ordered: [5],
+        },
+        deletions: [412, 200, 200, 200, 200],
+        gone: 404,
+      })
+    },
+  )
 })
 
 test.concurrent('the files of the guides compile with strict, and an id is a number', async () => {
-  await writeFile(
-    `${project}/src/typed.ts`,
+  await project.write(
+    'src/typed.ts',
     `import type { ResultOf } from '@graphql-typed-document-node/core'
 import type { Pets } from './pets'
 type Id = NonNullable<ResultOf<typeof Pets>['petsConnection']>['edges'][number]['node']['id']
@@ -156,12 +165,7 @@ export const id: Id = 1
 export const text: Id = '1'
 `,
   )
-  const { stdout } = await run(process.execPath, [
-    'node_modules/typescript/bin/tsc',
-    '-p',
-    `${project}/tsconfig.json`,
-  ]).catch((error: { stdout: string }) => error)
-  expect(stdout).toBe('')
+  expect(await project.compile()).toBe('')
 })
 
 test.concurrent.each([
@@ -171,20 +175,20 @@ test.concurrent.each([
   '%s reads all pages, waits for its limit without a ban, and finds a mutation in its cache',
   async (file, quantity) => {
     const { key, row } = await gateway.createKey({ plan: 'Enterprise', minuteLimit: 2, dayLimit: 1000 })
-    const output = await execute(`src/${file}`, key)
+    const output = await project.execute(`src/${file}`, key)
     expect(output).toBe(`12 Bella ${quantity}`)
     expect(await gateway.prisma.apiKey.findUnique({ where: { id: row.id } })).toMatchObject({ bannedUntil: null })
   },
 )
 
 test.concurrent('PetList.jsx of Relay pages forward and backward to the same list, and shows what a mutation has changed', async () => {
-  await writeFile(
-    `${project}/src/mounted-list.jsx`,
+  await project.write(
+    'src/mounted-list.jsx',
     `import { Suspense } from 'react'
 import { RelayEnvironmentProvider } from 'react-relay'
 import { environment } from './environment'
 import { PetList } from './PetList'
-import { buttons, mount, press, rows } from './mount'
+import { buttons, mount, press, rows } from '../../mount'
 
 await mount(<RelayEnvironmentProvider environment={environment}><Suspense><PetList /></Suspense></RelayEnvironmentProvider>)
 while (buttons('Next').length) await press(buttons('Next')[0])
@@ -200,7 +204,7 @@ process.exit()
 `,
   )
   const { key, row } = await gateway.createKey({ plan: 'Enterprise', minuteLimit: 2, dayLimit: 1000 })
-  const { forward, end, backward, after } = JSON.parse(await execute('src/mounted-list.jsx', key))
+  const { forward, end, backward, after } = JSON.parse(await project.execute('src/mounted-list.jsx', key))
   expect(forward).toHaveLength(12)
   expect(forward[8]).toBe('Rex 3')
   const names = (rows: string[]) => rows.map((row) => row.split(' ')[0])
@@ -226,8 +230,8 @@ test.concurrent('a mutation whose answer is lost is sent again, and performed on
     )
   }).listen(0)
   const address = `http://127.0.0.1:${(network.address() as AddressInfo).port}/v1/graphql`
-  await writeFile(
-    `${project}/src/lost.ts`,
+  await project.write(
+    'src/lost.ts',
     `import { petstoreFetch } from './petstore-fetch'
 const query = 'mutation { createOrder(input: { petId: 4, quantity: 77 }) { id } }'
 const headers = { 'Content-Type': 'application/json' }
@@ -235,7 +239,7 @@ const response = await petstoreFetch('${address}', { method: 'POST', headers, bo
 console.log(response.status, response.headers.get('idempotency-replayed'))
 `,
   )
-  expect(await execute('src/lost.ts', gateway.key)).toBe('200 true')
+  expect(await project.execute('src/lost.ts', gateway.key)).toBe('200 true')
   expect(await gateway.prisma.order.count({ where: { quantity: 77 } })).toBe(1)
   network.close()
 })
@@ -244,13 +248,13 @@ console.log(response.status, response.headers.get('idempotency-replayed'))
 test('Category.jsx of Relay pages below an object by its nodeId, and drops what was deleted', async () => {
   const { id } = await gateway.prisma.category.create({ data: { name: 'Fish' } })
   for (const name of ['Nemo', 'Dory', 'Wanda']) await gateway.prisma.pet.create({ data: { name, categoryId: id } })
-  await writeFile(
-    `${project}/src/mounted-category.jsx`,
+  await project.write(
+    'src/mounted-category.jsx',
     `import { Suspense } from 'react'
 import { RelayEnvironmentProvider } from 'react-relay'
 import { Category } from './Category'
 import { environment } from './environment'
-import { buttons, mount, press, rows } from './mount'
+import { buttons, mount, press, rows } from '../../mount'
 
 await mount(<RelayEnvironmentProvider environment={environment}><Suspense><Category id={${id}} /></Suspense></RelayEnvironmentProvider>)
 const first = rows()
@@ -261,7 +265,7 @@ console.log(JSON.stringify({ first, all, left: rows() }))
 process.exit()
 `,
   )
-  const { first, all, left } = JSON.parse(await execute('src/mounted-category.jsx', gateway.key))
+  const { first, all, left } = JSON.parse(await project.execute('src/mounted-category.jsx', gateway.key))
   const names = (rows: string[]) => rows.map((row) => row.replace('Delete', '').trim())
   expect([names(first), names(all), names(left)]).toEqual([
     ['Nemo', 'Dory'],

@@ -1,0 +1,77 @@
+import { execFile } from 'node:child_process'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { promisify } from 'node:util'
+import { guide } from './guides.js'
+
+// The files of guides to clients, in a project of their own, with the clients that are installed in test/generators.
+
+const run = promisify(execFile)
+const documented = 'https://petstore.example/v1'
+
+const compilerOptions = {
+  target: 'es2023',
+  module: 'esnext',
+  moduleResolution: 'bundler',
+  lib: ['es2023', 'dom', 'dom.iterable'],
+  strict: true,
+  noUncheckedIndexedAccess: true,
+  noEmit: true,
+  skipLibCheck: true,
+  allowJs: true,
+  jsx: 'react-jsx',
+  types: ['node'],
+}
+
+/** The files that guides show, by their names. A file has its name in a comment, which JSON does not allow. */
+export const filesOf = (...guides: string[]) =>
+  new Map(
+    Array.from(
+      guides
+        .map(guide)
+        .join('\n')
+        .matchAll(/^```(?:json|[jt]sx?)\n(?:\/\/ (\S+)\n)?([\s\S]*?)^```$/gm),
+      ([, name = 'relay.config.json', code = '']) => [name, code],
+    ),
+  )
+
+export class GuideProject {
+  constructor(
+    readonly folder: string,
+    /** Takes the place of the one in the guides. */
+    readonly baseUrl: string,
+  ) {}
+
+  async create(files: Iterable<[name: string, code: string]>) {
+    await rm(this.folder, { recursive: true, force: true })
+    for (const [name, code] of files) await this.write(name, code)
+    await this.write('tsconfig.json', JSON.stringify({ compilerOptions, include: ['src/*'] }))
+  }
+
+  async write(name: string, code: string) {
+    await mkdir(dirname(`${this.folder}/${name}`), { recursive: true })
+    await writeFile(`${this.folder}/${name}`, code.replaceAll(documented, this.baseUrl))
+  }
+
+  /** Runs a command in a shell, as a guide prints it. */
+  shell(command: string) {
+    return run('bash', ['-ec', command.replaceAll(documented, this.baseUrl)], { cwd: this.folder })
+  }
+
+  /** What the compiler says. */
+  async compile(): Promise<string> {
+    const compiler = 'node_modules/typescript/bin/tsc'
+    const { stdout } = await run(process.execPath, [compiler, '-p', `${this.folder}/tsconfig.json`]).catch(
+      (error: { stdout: string }) => error,
+    )
+    return stdout
+  }
+
+  /** What a file prints. */
+  async execute(file: string, key: string): Promise<string> {
+    const { PATH, HOME } = process.env
+    const env = { PATH, HOME, PETSTORE_KEY: key, TSX_TSCONFIG_PATH: `${this.folder}/tsconfig.json` }
+    const { stdout } = await run(process.execPath, ['--import', 'tsx', `${this.folder}/${file}`], { env })
+    return stdout.trim()
+  }
+}
