@@ -16,6 +16,11 @@ export function has(language: Language): boolean {
   return spawnSync(command, args).status === 0
 }
 
+/** Whether openapi-generator and the client that it writes in Python have what they need. */
+export const canGeneratePython = () =>
+  spawnSync('java', ['-version']).status === 0 &&
+  spawnSync('python3', ['-c', 'import certifi, dateutil, six, urllib3']).status === 0
+
 /** Joins programs into one, to start only one process. Each JavaScript program has its own scope. */
 function joined(language: Language, programs: string[]): string {
   if (language !== 'JavaScript') return programs.join('\n')

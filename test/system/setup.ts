@@ -4,7 +4,7 @@ import { isInstalled, Postgres } from '../faults/postgres.js'
 import { chromiumPath } from '../support/chromium.js'
 import { hasHaproxy } from '../support/haproxy.js'
 import { hasPgbouncer } from '../support/pgbouncer.js'
-import { has } from '../support/programs.js'
+import { canGeneratePython, has } from '../support/programs.js'
 import { redisBinary } from '../support/redis.js'
 import { refuse, requireServers } from '../support/setup.js'
 import setupProcesses from '../support/setup-processes.js'
@@ -22,6 +22,7 @@ const needs: [name: string, isThere: boolean, skipped: string][] = [
   ['Chromium (CHROMIUM_PATH, or on PATH)', chromiumPath !== undefined, 'pages'],
   ['curl', has('Shell'), 'code samples in a shell'],
   ['Python with requests', has('Python'), 'code samples in Python'],
+  ['Java, and Python with dateutil', canGeneratePython(), 'a client that openapi-generator writes in Python'],
   ['openssl', runs('openssl', 'version'), 'TLS'],
 ]
 
