@@ -124,14 +124,14 @@ async function run(given: Case) {
   const apart = (asked.within ?? []).some((column) => !asked.conditions.some(([name]) => name === column))
   const most = ids ?? (apart ? 3 : 1) * limit
   await judge('the page', page, most)
-  const { many } = createStatements(createTables(database.prisma)).page(list.model, {
+  const { batched } = createStatements(createTables(database.prisma)).page(list.model, {
     ...asked,
     after: after && { values: after },
   })
   const parameters = page[1].map((value) =>
     Array.from({ length: together }, () => (Array.isArray(value) ? `{${value}}` : value)),
   )
-  await judge(`each of ${together} pages`, [many, parameters], together * most + 2)
+  await judge(`each of ${together} pages`, [batched, parameters], together * most + 2)
 }
 
 const show = (given: Case) =>

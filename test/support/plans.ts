@@ -96,8 +96,8 @@ export function pageOf(
   after?: readonly unknown[],
 ): [sql: string, values: unknown[]] {
   const asked = question.rows()
-  const { one } = createStatements(createTables(prisma)).page(model, { ...asked, after: after && { values: after } })
-  return [one, [...asked.conditions.map(([, , value]) => value), ...(after ?? []), limit]]
+  const { single } = createStatements(createTables(prisma)).page(model, { ...asked, after: after && { values: after } })
+  return [single, [...asked.conditions.map(([, , value]) => value), ...(after ?? []), limit]]
 }
 
 export function totalOf(
