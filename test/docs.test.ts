@@ -22,7 +22,7 @@ const assets = {
   'reference.js': 'text/javascript; charset=utf-8',
   'favicon.svg': 'image/svg+xml',
 }
-const parts = ['', ...Object.keys(assets), 'graphiql.css', 'graphiql.js', 'shared.js']
+const parts = [...Object.keys(assets), 'graphiql.css', 'graphiql.js', 'shared.js', 'usage.css', 'usage.js']
 const get = (path: string, headers = {}) => fetch(`http://127.0.0.1:${port}/v1${path}`, { headers })
 const page = async () => (await get('/docs')).text()
 
@@ -37,9 +37,9 @@ async function statusOf(target: string) {
   return Number((await text(socket)).split(' ', 2)[1])
 }
 
-describe('the reference', () => {
+describe.each(['/docs', '/usage'])('%s', (path) => {
   test('has a policy that allows only what the gateway serves, and requests to the API', async () => {
-    const { status, headers } = await get('/docs')
+    const { status, headers } = await get(path)
     expect(status).toBe(200)
     const policy = headers.get('content-security-policy')
     expect(policy?.split('; ')).toEqual([
@@ -56,8 +56,42 @@ describe('the reference', () => {
     ])
     expect(headers.get('x-content-type-options')).toBe('nosniff')
     expect(headers.get('referrer-policy')).toBe('no-referrer')
+    expect(headers.get('cache-control')).toBe('public, no-cache')
+  })
+})
+
+describe('the usage page', () => {
+  test('is the same with a key and without, so that caches keep nothing of anybody', async () => {
+    const { key } = await gateway.createKey({ name: 'Corner shop' })
+    const [without, keyed] = await Promise.all([get('/usage'), get('/usage', { authorization: `Bearer ${key}` })])
+    const [expected, found] = [await without.text(), await keyed.text()]
+    expect(found).toBe(expected)
+    expect(keyed.headers.get('etag')).toBe(without.headers.get('etag'))
+    expect(found).not.toContain('Corner shop')
   })
 
+  test('links to the reference, which links to it, and loads assets that are kept for good', async () => {
+    const html = await (await get('/usage')).text()
+    const links = new Set(values(html, 'href'))
+    expect([...links]).toEqual(expect.arrayContaining(['/v1/docs', '/v1/docs#operation-listUsage']))
+    expect(values(await page(), 'href')).toContain('/v1/usage')
+    expect(values(await page(), 'id')).toEqual(
+      expect.arrayContaining(['operation-listUsage', 'operation-getQuota', 'bans']),
+    )
+    const loaded = [...links, ...values(html, 'src')].filter((url) => url.includes('?'))
+    expect([...new Set(loaded.map((url) => url.replace(/\?.*/, '')))].sort()).toEqual([
+      '/v1/docs/favicon.svg',
+      '/v1/docs/usage.css',
+      '/v1/docs/usage.js',
+    ])
+    for (const url of loaded)
+      expect((await get(url.slice('/v1'.length))).headers.get('cache-control')).toBe(
+        'public, max-age=31536000, immutable',
+      )
+  })
+})
+
+describe('the reference', () => {
   test('has every operation, parameter, schema field, header, error code and guide as text, without a script', async () => {
     const html = await page()
     const ids = values(html, 'id')
@@ -142,21 +176,21 @@ describe('the reference', () => {
     },
   )
 
-  test.each(parts.map((name) => name && `/${name}`))(
-    '/docs%s is compressed, and is not sent again if it is unchanged',
+  test.each(['/docs', '/usage', ...parts.map((name) => `/docs/${name}`)])(
+    '%s is compressed, and is not sent again if it is unchanged',
     async (path) => {
-      const first = await get(`/docs${path}`, { 'accept-encoding': 'identity' })
+      const first = await get(path, { 'accept-encoding': 'identity' })
       const text = await first.text()
       const etag = first.headers.get('etag') ?? ''
-      expect((await get(`/docs${path}`, { 'if-none-match': etag })).status).toBe(304)
-      expect((await get(`/docs${path}`, { 'if-none-match': '"another"' })).status).toBe(200)
+      expect((await get(path, { 'if-none-match': etag })).status).toBe(304)
+      expect((await get(path, { 'if-none-match': '"another"' })).status).toBe(200)
       for (const [encoding, decompress] of [
         ['br', brotliDecompressSync],
         ['gzip', gunzipSync],
       ] as const) {
         const compressed = await inject(
           gateway.app,
-          new Request(`${baseUrl}/docs${path}`, { headers: { 'accept-encoding': encoding } }),
+          new Request(`${baseUrl}${path}`, { headers: { 'accept-encoding': encoding } }),
         )
         expect(compressed.headers.get('content-encoding')).toBe(encoding)
         expect(decompress(await compressed.arrayBuffer()).toString()).toBe(text)

@@ -208,6 +208,7 @@ describe('methods', () => {
     ['/quota', 'GET, HEAD'],
     ['/openapi.json', 'GET, HEAD'],
     ['/docs', 'GET, HEAD'],
+    ['/usage', 'GET, HEAD'],
     ['/', 'GET, HEAD'],
   ])('a 405 of %s lists the allowed methods: %s', async (path, allow) => {
     for (const method of ['PUT', 'OPTIONS', 'PROPFIND']) {
@@ -230,6 +231,7 @@ describe('methods', () => {
     '/',
     '/docs',
     '/docs/reference.css',
+    '/usage',
     '/openapi.json',
     '/openapi.yaml',
     '/schema.graphql',
@@ -427,6 +429,7 @@ describe('a base path', () => {
       '/schema.graphql',
       '/docs',
       '/docs/reference.css',
+      '/usage',
     ])
       expect((await at('GET', `/v1${path}`)).status, path).toBe(200)
     expect(JSON.parse((await at('GET', '/v1/openapi.json')).body).servers[0].url).toBe('https://api.example.com/v1')

@@ -437,7 +437,15 @@ describe('without a valid key', () => {
   test('pages, documents and preflights are free', async () => {
     const other = await useGateway()
     const headers = { origin: 'https://a.example', 'access-control-request-method': 'GET' }
-    for (const path of ['/', '/docs', '/docs/reference.css', '/openapi.json', '/openapi.yaml', '/schema.graphql']) {
+    for (const path of [
+      '/',
+      '/docs',
+      '/docs/reference.css',
+      '/usage',
+      '/openapi.json',
+      '/openapi.yaml',
+      '/schema.graphql',
+    ]) {
       const answer = await other.get(path, { key: null })
       expect([answer.status < 400, answer.headers.get('ratelimit')]).toEqual([true, '"address";r=60;t=60'])
     }

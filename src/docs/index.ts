@@ -10,6 +10,7 @@ import type { HttpResponse } from '../http/response.js'
 import type { Options } from '../openapi/index.js'
 import { projectPath } from '../project.js'
 import { createGraphiqlPage } from './graphiql/page.js'
+import { createUsagePage } from './usage-page.js'
 
 interface Page {
   type: string
@@ -48,6 +49,8 @@ const assets = {
   'reference.js': ['text/javascript; charset=utf-8', 'src/docs/shared.js', 'src/docs/reference.js'],
   'graphiql.css': ['text/css; charset=utf-8', 'src/docs/shared.css', 'dist/graphiql/graphiql.css'],
   'graphiql.js': ['text/javascript; charset=utf-8', 'dist/graphiql/graphiql.js'],
+  'usage.css': ['text/css; charset=utf-8', 'src/docs/shared.css', 'src/docs/usage.css'],
+  'usage.js': ['text/javascript; charset=utf-8', 'src/docs/shared.js', 'src/docs/usage.js'],
   'shared.js': ['text/javascript; charset=utf-8', 'src/docs/shared.js'],
   'favicon.svg': ['image/svg+xml', 'src/docs/favicon.svg'],
 } satisfies Record<string, [type: string, ...files: string[]]>
@@ -111,9 +114,15 @@ export function createDocs({ baseUrl, sunset, schema }: DocumentsOptions) {
     const text = createGraphiqlPage({ baseUrl, base, style, shared, script, icon })
     return page(text, 'text/html; charset=utf-8', pageHeaders(baseUrl))
   }
+  const usage = async () => {
+    const [style = '', script = '', icon = ''] = await addressesOf('usage.css', 'usage.js', 'favicon.svg')
+    const text = createUsagePage({ baseUrl, base, style, script, icon })
+    return page(text, 'text/html; charset=utf-8', pageHeaders(baseUrl, ...trustedTypes))
+  }
   const creators = new Map<string, () => Promise<Page>>([
     ['/docs', reference],
     ['/graphql', graphiql],
+    ['/usage', usage],
     ...(Object.keys(assets) as AssetName[]).map(
       (name) => [`/docs/${name}`, async () => page(await readAsset(name), assets[name][0])] as const,
     ),

@@ -15,6 +15,8 @@ interface Shell {
   description: string
   /** Where the page is. */
   address: string
+  /** The path of the base URL. */
+  base: string
   /** The address of the favicon. */
   icon: string
   /** Style sheets and scripts. */
@@ -24,8 +26,8 @@ interface Shell {
   content: Content
 }
 
-/** What the reference and GraphiQL share: a bar at the top, the theme, and the key. */
-export const shell = ({ title, description, address, icon: favicon, assets, bar, content }: Shell): string =>
+/** What the pages share: a bar at the top, the theme, and the key. */
+export const shell = ({ title, description, address, base, icon: favicon, assets, bar, content }: Shell): string =>
   html`<!doctype html>
 <html lang="en">
 <head>
@@ -55,6 +57,7 @@ ${bar}
 </form>
 <p id="key-message" role="status">Paste a key to send requests from this page. It stays in this browser, and is sent only to this API.</p>
 <div id="key-quota"></div>
+<p class="keyed-only"><a href="${base}/usage">What it has used</a></p>
 </div>
 ${content}
 </body>

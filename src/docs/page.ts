@@ -156,6 +156,7 @@ ${row(
 <li><a href="${base}/openapi.json">OpenAPI, JSON</a></li>
 <li><a href="${base}/schema.graphql">GraphQL schema</a></li>
 <li><a href="${base}/graphql">GraphiQL</a></li>
+<li><a href="${base}/usage">Usage of a key</a></li>
 </ul>`,
 )}
 </section>
@@ -207,6 +208,7 @@ ${names.map((name) => schemaSection(view, name))}
     title: `${title} reference`,
     description: `The reference of the ${title}: guides, every operation with code samples, every schema and error.`,
     address: `${server}/docs`,
+    base,
     icon: favicon,
     assets: html`<link rel="stylesheet" href="${style}">
 <script src="${script}"></script>`,

@@ -1,6 +1,5 @@
 // @ts-check
-// What the reference and GraphiQL share: the theme and the key. It runs before the first paint, and other scripts use what
-// it declares.
+// What the pages share: the theme and the key. It runs before the first paint, and other scripts use what it declares.
 
 const root = document.documentElement
 
@@ -70,8 +69,31 @@ function startTheme() {
 
 const server = () => byId('content').dataset.server ?? ''
 
+/**
+ * @typedef {{ limit: number, remaining: number, reset: number }} QuotaWindow
+ * @typedef {object} KeyFacts
+ * @property {string} name
+ * @property {string} prefix
+ * @property {string} access
+ * @property {string} createdAt
+ * @property {string} [expiresAt]
+ * @property {string} [bannedUntil]
+ * @typedef {{ plan: string, minute: QuotaWindow, day: QuotaWindow, key: KeyFacts }} Quota
+ */
+
 /** The key in use. */
 let key = storage.get('key')
+
+/**
+ * What is known of it: its quota (null: it is not valid), and why that could not be read. The event `key` says that the key
+ * or this may have changed.
+ *
+ * @type {{ quota?: Quota | null, problem?: string }}
+ */
+let known = {}
+
+/** @param {{ text: string, bad: boolean }} [said] */
+const tellPage = (said) => document.dispatchEvent(new CustomEvent('key', { detail: said }))
 
 /** @param {string} url @param {RequestInit & { headers?: Record<string, string> }} [init] */
 async function send(url, init = {}) {
@@ -83,15 +105,20 @@ async function send(url, init = {}) {
   return { response, text, ms: Math.round(performance.now() - startedAt) }
 }
 
-/** @param {string} name @param {{ limit: number, remaining: number, reset: number }} window */
+/** How long it is until then. @param {number} at in Unix seconds */
+function timeUntil(at) {
+  const seconds = Math.max(0, Math.floor(at - Date.now() / 1000))
+  return seconds < 120
+    ? `${seconds} s`
+    : seconds < 7200
+      ? `${Math.round(seconds / 60)} min`
+      : seconds < 172_800
+        ? `${Math.round(seconds / 3600)} h`
+        : `${Math.round(seconds / 86_400)} days`
+}
+
+/** @param {string} name @param {QuotaWindow} window */
 function windowBar(name, { limit, remaining, reset }) {
-  const seconds = Math.max(0, Math.floor(reset - Date.now() / 1000))
-  const time =
-    seconds < 120
-      ? `${seconds} s`
-      : seconds < 7200
-        ? `${Math.round(seconds / 60)} min`
-        : `${Math.round(seconds / 3600)} h`
   const label = `${remaining.toLocaleString('en')} of ${limit.toLocaleString('en')} left this ${name}`
   const meter = element('meter', { max: limit, value: remaining, low: limit / 10 })
   meter.setAttribute('aria-label', label)
@@ -99,7 +126,7 @@ function windowBar(name, { limit, remaining, reset }) {
     'p',
     { className: 'window' },
     element('span', null, label),
-    element('span', { className: 'soft' }, `resets in ${time}`),
+    element('span', { className: 'soft' }, `resets in ${timeUntil(reset)}`),
     meter,
   )
 }
@@ -109,46 +136,63 @@ function sayOfKey(text, bad = false) {
   byId('key-message').textContent = text
   byId('key-message').classList.toggle('bad', bad)
   byId('key-text').setAttribute('aria-invalid', String(bad))
+  tellPage({ text, bad })
 }
 
+/** Shows whether there is a key; of one that was in use before, nothing stays. */
 function showKey() {
+  known = {}
   root.classList.toggle('keyed', key !== null)
   byId('key-remove').hidden = key === null
-  if (key) return
   byId('key-summary').textContent = 'API key'
   byId('key-quota').replaceChildren()
+  tellPage()
 }
 
-/** Asks for the plan of the key and for what is left, which costs nothing. */
-async function readQuota() {
-  let answer
+/** Asks for the plan of a key and for what is left, which costs nothing. @param {string} asked @returns {Promise<typeof known>} */
+async function askQuota(asked) {
   try {
-    answer = await send(`${server()}/quota`)
-  } catch {
-    sayOfKey('The key could not be checked: the API does not answer. Try again.', true)
-    return false
-  }
-  const { response, text } = answer
-  if (!response.ok) {
-    const reason =
-      response.status === 401
-        ? 'This key is not valid. It may be mistyped, revoked or expired. Check that you copied all of it.'
-        : response.status === 429
+    const { response, text } = await send(`${server()}/quota`, { headers: { Authorization: `Bearer ${asked}` } })
+    if (response.ok) return { quota: JSON.parse(text) }
+    if (response.status === 401)
+      return {
+        quota: null,
+        problem: 'This key is not valid. It may be mistyped, revoked or expired. Check that you copied all of it.',
+      }
+    return {
+      problem:
+        response.status === 429
           ? `Too many requests without a valid key. Try again in ${response.headers.get('Retry-After') ?? 60} seconds.`
-          : `The key could not be checked: the API returned ${response.status}. Try again.`
-    sayOfKey(reason, true)
-    byId('key-quota').replaceChildren()
-    return false
+          : `The key could not be checked: the API returned ${response.status}. Try again.`,
+    }
+  } catch {
+    return { problem: 'The key could not be checked: the API does not answer. Try again.' }
   }
-  const { plan, minute, day } = JSON.parse(text)
-  sayOfKey('Requests from this page use your key and count against its quota.')
-  byId('key-summary').textContent = `${plan} · ${Math.min(minute.remaining, day.remaining).toLocaleString('en')} left`
-  byId('key-quota').replaceChildren(
-    element('p', { className: 'plan' }, element('strong', null, plan), ' plan'),
-    windowBar('minute', minute),
-    windowBar('day', day),
-  )
-  return true
+}
+
+/** @param {typeof known} found */
+function showQuota({ quota, problem }) {
+  known = { quota: quota === undefined ? known.quota : quota, problem }
+  if (quota) {
+    const { plan, minute, day } = quota
+    byId('key-summary').textContent = `${plan} · ${Math.min(minute.remaining, day.remaining).toLocaleString('en')} left`
+    byId('key-quota').replaceChildren(
+      element('p', { className: 'plan' }, element('strong', null, plan), ' plan'),
+      windowBar('minute', minute),
+      windowBar('day', day),
+    )
+  } else {
+    if (!known.quota) byId('key-summary').textContent = 'Check key'
+    byId('key-quota').replaceChildren()
+  }
+  sayOfKey(problem ?? 'Requests from this page use your key and count against its quota.', problem !== undefined)
+}
+
+/** Reads the quota of the key in use. */
+async function readQuota() {
+  const asked = key
+  const found = await askQuota(asked ?? '')
+  if (asked === key) showQuota(found)
 }
 
 /** @param {string} pasted */
@@ -158,14 +202,17 @@ async function useKey(pasted) {
   if (!/^petstore_[!-~]+$/.test(text))
     return sayOfKey('This is not a key of this API: a key starts with petstore_ and has no spaces.', true)
   sayOfKey('Checking …')
-  const before = key
+  const found = await askQuota(text)
+  if (!found.quota) {
+    byId('key-quota').replaceChildren()
+    return sayOfKey(found.problem ?? '', true)
+  }
   key = text
-  if (await readQuota()) {
-    storage.set('key', key)
-    const field = /** @type {HTMLInputElement} */ (byId('key-text'))
-    field.value = ''
-  } else key = before
+  storage.set('key', key)
+  const field = /** @type {HTMLInputElement} */ (byId('key-text'))
+  field.value = ''
   showKey()
+  showQuota(found)
 }
 
 function startKey() {
@@ -193,9 +240,9 @@ function startKey() {
   checkKey()
 }
 
-async function checkKey() {
+function checkKey() {
   showKey()
-  if (key && !(await readQuota())) byId('key-summary').textContent = 'Check key'
+  if (key) readQuota()
 }
 
 document.addEventListener('DOMContentLoaded', () => {

@@ -19,6 +19,7 @@ export const createGraphiqlPage = ({ baseUrl, base, style, shared, script, icon 
     title: 'Pet Store GraphiQL',
     description: 'Explore the GraphQL schema of the Pet Store API, and run queries and mutations.',
     address: `${baseUrl}/graphql`,
+    base,
     icon,
     assets: html`<link rel="stylesheet" href="${style}">
 <script src="${shared}"></script>

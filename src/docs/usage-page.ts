@@ -1,0 +1,65 @@
+import { html } from './html.js'
+import { shell } from './shell.js'
+
+/** The address of the service, and those of what the page loads. */
+export interface UsageAddresses {
+  baseUrl: string
+  /** The path of the base URL. */
+  base: string
+  style: string
+  script: string
+  icon: string
+}
+
+/** A frame without figures: the script of the page reads those of the key in use. */
+export const createUsagePage = ({ baseUrl, base, style, script, icon }: UsageAddresses): string =>
+  shell({
+    title: 'Pet Store usage',
+    description:
+      'The plan of an API key of the Pet Store API, what is left of it, and what the key has used on each day.',
+    address: `${baseUrl}/usage`,
+    base,
+    icon,
+    assets: html`<link rel="stylesheet" href="${style}">
+<script src="${script}"></script>`,
+    bar: html`<a class="brand" href="${base}/docs"><img src="${icon}" alt="" width="24" height="24">Pet Store</a>
+<a class="to-reference" href="${base}/docs">Reference</a>`,
+    content: html`<main id="content" tabindex="-1" data-server="${baseUrl}">
+<h1>Usage</h1>
+<p class="soft">The plan of your API key, what is left of it, and what it has used on each day. Programs read the same from
+<a href="${base}/docs#operation-getQuota">GET /quota</a> and <a href="${base}/docs#operation-listUsage">GET /quota/usage</a>.</p>
+<noscript><p class="note">This page needs JavaScript. Without it, ask the API:
+<code>curl -H "Authorization: Bearer $PETSTORE_KEY" ${baseUrl}/quota</code></p></noscript>
+<form id="ask" class="card" hidden>
+<label for="ask-text">Your API key</label>
+<div><input id="ask-text" type="password" autocomplete="off" spellcheck="false" placeholder="petstore_…" aria-describedby="ask-message">
+<button type="submit">Show usage</button></div>
+<p id="ask-message" role="status">It stays in this browser until you remove it, and is sent only to this API.</p>
+</form>
+<div id="problem" class="note" role="status" hidden><p></p><button type="button">Try again</button></div>
+<div id="usage" tabindex="-1" hidden>
+<section class="card" aria-labelledby="key-name">
+<div class="head"><h2 id="key-name"></h2><span id="key-plan" class="badge"></span><button type="button" id="refresh">Refresh</button></div>
+<p id="ban" class="note banned" hidden></p>
+<div id="windows"></div>
+<dl id="facts"></dl>
+</section>
+<section class="card" aria-labelledby="days-title">
+<div class="head"><h2 id="days-title">Per day</h2>
+<div id="ranges" role="group" aria-label="Days">${[7, 30, 90].map(
+      (days) => html`<button type="button" data-days="${days}">${days} days</button>`,
+    )}</div></div>
+<p id="days-note" role="status"></p>
+<div id="days" hidden>
+<p id="legend-title"></p>
+<dl id="legend"></dl>
+<div id="plot"></div>
+<details><summary>The same figures as a table</summary><table><caption class="unseen">Usage per day, the latest day first</caption>
+<thead><tr><th scope="col">Day</th><th scope="col">Requests</th><th scope="col">Refused</th><th scope="col">Cost</th></tr></thead>
+<tbody id="rows"></tbody></table></details>
+</div>
+<p class="soft small">Days are those of UTC. The figures are at most a minute old, and reading them costs 1 of the quota.</p>
+</section>
+</div>
+</main>`,
+  })

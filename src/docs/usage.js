@@ -1,0 +1,305 @@
+// @ts-check
+// What the page of a key's usage shows. shared.js, which is loaded before it, has the key and reads its quota, which is free.
+// Like the reference, it never makes markup of text.
+
+/** @typedef {{ date: string, requests: number, refused: number, cost: number }} DayOfUsage */
+
+/** Days that are read at once, so that a choice between them costs nothing. */
+const READ_DAYS = 90
+/** How often the quota is read again at most, in milliseconds, however wrong the clock of this machine is. */
+const PAUSE_MS = 10_000
+/** Before a key expires, its owner needs time to get another. */
+const SOON_MS = 14 * 86_400_000
+
+/**
+ * What a key has used, latest day first, and why there is no more. It is read once for each key, and when the reader asks.
+ *
+ * @type {{ of: string | null, days?: DayOfUsage[], note?: string, waits?: boolean }}
+ */
+let past = { of: null }
+let daysShown = 30
+let readAt = 0
+
+const dates = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short' })
+const dayNames = new Intl.DateTimeFormat('en-GB', { timeZone: 'UTC', day: 'numeric', month: 'short' })
+const longDayNames = new Intl.DateTimeFormat('en-GB', { timeZone: 'UTC', dateStyle: 'full' })
+const shortNumbers = new Intl.NumberFormat('en', { notation: 'compact' })
+
+/** @param {string} date @param {boolean} [withTime] */
+function moment(date, withTime) {
+  const rest = withTime ? ` (in\u00a0${timeUntil(Date.parse(date) / 1000).replace(' ', '\u00a0')})` : ''
+  return element('time', { dateTime: date }, dates.format(new Date(date)) + rest)
+}
+
+/** What refuses every request that costs something. @param {Quota} quota */
+const obstacle = ({ minute, day, key: { bannedUntil } }) =>
+  bannedUntil
+    ? 'The key is banned. What it has used can be read when the ban is over.'
+    : day.remaining === 0
+      ? 'Nothing is left of this day. What the key has used can be read after the reset.'
+      : minute.remaining === 0
+        ? 'Nothing is left of this minute. What the key has used can be read after the reset.'
+        : undefined
+
+/** Reads what the key in use has used, unless that would be refused: a refusal counts towards a ban. */
+async function readPast() {
+  const { quota } = known
+  if (!quota) return
+  const note = obstacle(quota)
+  const { days } = past
+  past = { of: key, days, note: note ?? (days ? undefined : 'Reading …'), waits: note !== undefined }
+  const reading = past
+  showPast()
+  if (note) return
+  try {
+    const { response, text } = await send(`${server()}/quota/usage?days=${READ_DAYS}`)
+    if (reading !== past) return
+    if (response.ok) past = { of: key, days: JSON.parse(text) }
+    else if (response.status === 429)
+      reading.note = `The API refused to say what the key has used: ${JSON.parse(text).message}`
+    else reading.note = `What the key has used could not be read: the API returned ${response.status}. Press Refresh.`
+  } catch {
+    reading.note = 'What the key has used could not be read: the API does not answer. Press Refresh.'
+  }
+  // That cost 1.
+  if (reading.of === key) await readQuota()
+}
+
+/** Shows what is known. Nothing stays of a key that is not in use, or not valid. */
+function showUsage() {
+  const { quota, problem } = known
+  const asks = key === null || quota === null
+  if (past.of !== key || asks) past = { of: null }
+  const hadFocus = byId('ask').contains(document.activeElement)
+  byId('ask').hidden = !asks
+  byId('usage').hidden = !quota
+  const [problemText] = byId('problem').children
+  byId('problem').hidden = asks || (quota !== undefined && !problem)
+  byId('problem').classList.toggle('waiting', !problem)
+  if (problemText)
+    problemText.textContent = problem ? `${problem}${quota ? ' Below is what was known before.' : ''}` : 'Reading …'
+  if (!asks) {
+    const field = /** @type {HTMLInputElement} */ (byId('ask-text'))
+    field.value = ''
+  }
+  if (hadFocus && !asks) byId('usage').focus()
+  showFacts(quota)
+  showPast()
+  if (quota && !problem && (past.of !== key || (past.waits && !obstacle(quota)))) readPast()
+}
+
+/** @param {Quota | null | undefined} quota */
+function showFacts(quota) {
+  byId('ban').hidden = !quota?.key.bannedUntil
+  for (const id of ['key-name', 'key-plan', 'windows', 'facts', 'ban']) byId(id).replaceChildren()
+  if (!quota) return
+  const { plan, minute, day } = quota
+  const { name, prefix, access, createdAt, expiresAt, bannedUntil } = quota.key
+  byId('key-name').textContent = name
+  byId('key-plan').textContent = `${plan} plan`
+  if (bannedUntil)
+    byId('ban').append(
+      element('strong', null, 'This key is banned until ', moment(bannedUntil, true), '.'),
+      ' Every request that costs something is refused until then. ',
+      element('a', { href: 'docs#bans' }, 'Why keys are banned'),
+    )
+  byId('windows').append(windowBar('minute', minute), windowBar('day', day))
+  const expires = expiresAt ? moment(expiresAt, true) : 'never'
+  if (expiresAt && Date.parse(expiresAt) < Date.now() + SOON_MS) Object.assign(expires, { className: 'soon' })
+  /** @type {[string, Node | string][]} */
+  const facts = [
+    ['Begins with', element('code', null, prefix)],
+    ['Access', access === 'read' ? 'only read' : 'read and change'],
+    ['Created', moment(createdAt)],
+    ['Expires', expires],
+  ]
+  byId('facts').append(
+    ...facts.map(([term, fact]) => element('div', null, element('dt', null, term), element('dd', null, fact))),
+  )
+}
+
+function showPast() {
+  const { note = '' } = past
+  const days = past.days?.slice(0, daysShown)
+  const isEmpty = days?.every(({ requests }) => requests === 0) ?? true
+  byId('days-note').replaceChildren(note)
+  if (!note && days && isEmpty)
+    byId('days-note').append(
+      `No request was counted in the last ${daysShown} days. `,
+      element('a', { href: 'docs' }, 'The reference'),
+      ' has samples to start with.',
+    )
+  byId('days').hidden = isEmpty
+  for (const button of byId('ranges').children)
+    button.setAttribute('aria-pressed', String(button.getAttribute('data-days') === String(daysShown)))
+  for (const id of ['rows', 'plot', 'legend', 'legend-title']) byId(id).replaceChildren()
+  if (!days || isEmpty) return
+  byId('rows').append(
+    ...days.map(({ date, requests, refused, cost }) => {
+      const row = element('tr', null, element('th', { scope: 'row' }, date))
+      for (const figure of [requests, refused, cost]) row.append(element('td', null, figure.toLocaleString('en')))
+      return row
+    }),
+  )
+  showLegend(days)
+  drawPlot(days)
+}
+
+/** The figures of a day, or the sums of all days, beside what each looks like. @param {DayOfUsage[]} days @param {DayOfUsage} [day] */
+function showLegend(days, day) {
+  /** @param {'requests' | 'refused' | 'cost'} figure */
+  const sum = (figure) => (day ? [day] : days).reduce((total, one) => total + one[figure], 0)
+  const [requests, refused, cost] = [sum('requests'), sum('refused'), sum('cost')]
+  byId('legend-title').textContent = day ? longDayNames.format(new Date(day.date)) : `Last ${days.length} days`
+  const share = ((100 * refused) / requests).toLocaleString('en', { maximumFractionDigits: 1 })
+  /** @param {string} className @param {string} term @param {number} figure @param {string} [more] */
+  const entry = (className, term, figure, more = '') =>
+    element(
+      'div',
+      { className },
+      element('dt', null, term),
+      element('dd', null, figure.toLocaleString('en'), element('small', null, more)),
+    )
+  byId('legend').replaceChildren(
+    entry('requests', 'Requests', requests),
+    entry('refused', 'Refused', refused, refused ? `${share} %` : ''),
+    entry('cost', 'Cost', cost),
+  )
+}
+
+/** @param {string} name @param {Record<string, string | number>} attributes @param {...string} text */
+function drawn(name, attributes, ...text) {
+  const made = document.createElementNS('http://www.w3.org/2000/svg', name)
+  for (const [attribute, value] of Object.entries(attributes)) made.setAttribute(attribute, String(value))
+  made.append(...text)
+  return made
+}
+
+/** The distance of the lines of a scale to `most`, which has at most five of them: 1, 2 or 5, and zeros. @param {number} most */
+function stepOf(most) {
+  const power = 10 ** Math.floor(Math.log10(Math.max(1, most / 5)))
+  return [1, 2, 5, 10].map((factor) => factor * power).find((step) => most / step <= 5) ?? most
+}
+
+/** Bars of requests with refusals at their top, and a line of costs, level for a day. @param {DayOfUsage[]} latestFirst */
+function drawPlot(latestFirst) {
+  const days = latestFirst.toReversed()
+  const [width, height, left, top, bottom] = [byId('plot').clientWidth, 240, 44, 12, 28]
+  // What is hidden has no room.
+  if (width === 0) return
+  const most = Math.max(...days.flatMap(({ requests, cost }) => [requests, cost]))
+  const step = stepOf(most)
+  const lines = Math.ceil(most / step)
+  const slot = (width - left) / days.length
+  const middle = (/** @type {number} */ index) => left + slot * (index + 0.5)
+  const y = (/** @type {number} */ value) => top + (height - top - bottom) * (1 - value / (lines * step))
+  const svg = drawn('svg', {
+    viewBox: `0 0 ${width} ${height}`,
+    width,
+    height,
+    role: 'img',
+    'aria-label': `Requests, refusals and cost on each of the last ${days.length} days. The table has the same figures.`,
+  })
+  const chosen = drawn('rect', {
+    class: 'chosen',
+    y: top,
+    width: slot,
+    height: height - top - bottom,
+    visibility: 'hidden',
+  })
+  svg.append(chosen)
+  for (let line = 0; line <= lines; line++)
+    svg.append(
+      drawn('path', { class: 'line', d: `M${left} ${y(line * step)}H${width}` }),
+      drawn('text', { x: left - 8, y: y(line * step) + 4, 'text-anchor': 'end' }, shortNumbers.format(line * step)),
+    )
+  const bar = Math.max(1, Math.min(slot * 0.7, 36))
+  const labelled = Math.ceil(72 / slot)
+  for (const [index, { date, requests, refused }] of days.entries()) {
+    const x = middle(index) - bar / 2
+    const accepted = requests - refused
+    svg.append(
+      drawn('rect', { class: 'requests', x, y: y(accepted), width: bar, height: y(0) - y(accepted) }),
+      drawn('rect', {
+        class: 'refused',
+        x,
+        y: y(requests),
+        width: bar,
+        height: refused && Math.max(2, y(accepted) - y(requests)),
+      }),
+    )
+    if ((days.length - 1 - index) % labelled > 0) continue
+    const place = slot < 48 && index === days.length - 1 ? { x: width, 'text-anchor': 'end' } : { x: middle(index) }
+    svg.append(drawn('text', { 'text-anchor': 'middle', ...place, y: height - 8 }, dayNames.format(new Date(date))))
+  }
+  const d = `M${left} ${y(days[0]?.cost ?? 0)}${days.map(({ cost }, index) => `V${y(cost)}H${left + slot * (index + 1)}`).join('')}`
+  // Where bars are thin, the halo of the line would hide them.
+  if (slot > 6) svg.append(drawn('path', { class: 'halo', d }))
+  svg.append(drawn('path', { class: 'cost', d, 'stroke-width': slot > 6 ? 2 : 1 }))
+  /** @param {PointerEvent | undefined} event */
+  const point = (event) => {
+    const index = event ? Math.floor((event.offsetX - left) / slot) : -1
+    chosen.setAttribute('x', String(left + slot * index))
+    chosen.setAttribute('visibility', days[index] ? 'visible' : 'hidden')
+    showLegend(latestFirst, days[index])
+  }
+  svg.addEventListener('pointermove', point)
+  svg.addEventListener('pointerdown', point)
+  svg.addEventListener('pointerleave', () => point(undefined))
+  byId('plot').replaceChildren(svg)
+}
+
+/** Counts down, and reads the quota again when a window, a ban or the key is over. */
+function tick() {
+  const { quota } = known
+  if (!quota || document.hidden) return
+  const windows = [quota.minute, quota.day]
+  for (const [index, text] of byId('windows').querySelectorAll('.soft').entries()) {
+    const { reset = 0 } = windows[index] ?? {}
+    text.textContent = reset * 1000 > Date.now() ? `resets in ${timeUntil(reset)}` : ''
+  }
+  const { bannedUntil, expiresAt } = quota.key
+  const ends = [
+    // A reset adds nothing to a full window, and each read is a request of the day.
+    ...windows.filter(({ limit, remaining }) => remaining < limit).map(({ reset }) => reset * 1000),
+    ...[bannedUntil, expiresAt].map((at) => Date.parse(at ?? '')),
+  ]
+  if (Date.now() - readAt < PAUSE_MS || !ends.some((end) => end <= Date.now())) return
+  readAt = Date.now()
+  readQuota()
+}
+
+document.addEventListener('key', (event) => {
+  const { detail: said } = /** @type {CustomEvent<{ text: string, bad: boolean } | undefined>} */ (event)
+  if (said) {
+    byId('ask-message').textContent = said.text
+    byId('ask-message').classList.toggle('bad', said.bad)
+    byId('ask-text').setAttribute('aria-invalid', String(said.bad))
+  }
+  showUsage()
+})
+
+document.addEventListener('DOMContentLoaded', () => {
+  byId('ask').addEventListener('submit', (event) => {
+    event.preventDefault()
+    useKey(/** @type {HTMLInputElement} */ (byId('ask-text')).value)
+  })
+  byId('problem').querySelector('button')?.addEventListener('click', readQuota)
+  byId('refresh').addEventListener('click', async () => {
+    await readQuota()
+    if (!known.problem) await readPast()
+  })
+  byId('ranges').addEventListener('click', ({ target }) => {
+    const { days } = /** @type {HTMLElement} */ (target).dataset
+    if (!days) return
+    daysShown = Number(days)
+    showPast()
+  })
+  let width = 0
+  new ResizeObserver(() => {
+    if (byId('plot').clientWidth === width) return
+    width = byId('plot').clientWidth
+    showPast()
+  }).observe(byId('plot'))
+  setInterval(tick, 1000)
+})
