@@ -114,6 +114,15 @@ const pictures: Record<string, Picture> = {
       await page.getByText('Bubbles').first().waitFor()
     },
   },
+  usage: {
+    width: 1100,
+    height: 980,
+    async take(page) {
+      await page.addInitScript((text) => localStorage.setItem('petstore-key', text), key)
+      await page.goto(`${base}/usage`)
+      await page.locator('#plot svg').waitFor()
+    },
+  },
   'keys-usage': {
     width: 1280,
     height: 400,
