@@ -472,7 +472,9 @@ describe.skipIf(!chromiumPath)('the page of the usage of a key', () => {
     expect(await plain.locator('button:visible, input:visible').count()).toBe(0)
   })
 
-  test('loads at most 30 KB: itself, one style sheet, one script and the icon', async () => {
+  test('loads at most 30 KB with the figures of a key: itself, one style sheet, one script and the icon', async () => {
+    const { key } = await createUsed({}, 90)
+    await remembers(key)
     const session = await context.newCDPSession(page)
     await session.send('Network.enable')
     let bytes = 0
@@ -480,11 +482,18 @@ describe.skipIf(!chromiumPath)('the page of the usage of a key', () => {
       bytes += encodedDataLength
     })
     await page.goto(`${baseUrl}/usage`, { waitUntil: 'networkidle' })
+    await isRead()
     expect(bytes).toBeGreaterThan(5_000)
     expect(bytes).toBeLessThanOrEqual(30_000)
     const loaded = await page.evaluate(() =>
       performance.getEntriesByType('resource').map(({ name }) => new URL(name).pathname),
     )
-    expect([...new Set(loaded)].sort()).toEqual(['/v1/docs/favicon.svg', '/v1/docs/usage.css', '/v1/docs/usage.js'])
+    expect([...new Set(loaded)].sort()).toEqual([
+      '/v1/docs/favicon.svg',
+      '/v1/docs/usage.css',
+      '/v1/docs/usage.js',
+      '/v1/quota',
+      '/v1/quota/usage',
+    ])
   })
 })
