@@ -50,7 +50,7 @@ const assets = {
   'graphiql.css': ['text/css; charset=utf-8', 'src/docs/shared.css', 'dist/graphiql/graphiql.css'],
   'graphiql.js': ['text/javascript; charset=utf-8', 'dist/graphiql/graphiql.js'],
   'usage.css': ['text/css; charset=utf-8', 'src/docs/shared.css', 'src/docs/usage.css'],
-  'usage.js': ['text/javascript; charset=utf-8', 'src/docs/shared.js', 'src/docs/usage.js'],
+  'usage.js': ['text/javascript; charset=utf-8', 'src/docs/shared.js', 'src/docs/plot.js', 'src/docs/usage.js'],
   'shared.js': ['text/javascript; charset=utf-8', 'src/docs/shared.js'],
   'favicon.svg': ['image/svg+xml', 'src/docs/favicon.svg'],
 } satisfies Record<string, [type: string, ...files: string[]]>

@@ -1,8 +1,6 @@
 // @ts-check
-// What the page of a key's usage shows. shared.js, which is loaded before it, has the key and reads its quota, which is free.
-// Like the reference, it never makes markup of text.
-
-/** @typedef {{ date: string, requests: number, refused: number, cost: number }} DayOfUsage */
+// What the page of a key's usage shows. shared.js, which is loaded before it, has the key and reads its quota, which is free;
+// plot.js draws. Like the reference, it never makes markup of text.
 
 /** Days that are read at once, so that a choice between them costs nothing. */
 const READ_DAYS = 90
@@ -21,9 +19,7 @@ let daysShown = 30
 let readAt = 0
 
 const dates = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short' })
-const dayNames = new Intl.DateTimeFormat('en-GB', { timeZone: 'UTC', day: 'numeric', month: 'short' })
 const longDayNames = new Intl.DateTimeFormat('en-GB', { timeZone: 'UTC', dateStyle: 'full' })
-const shortNumbers = new Intl.NumberFormat('en', { notation: 'compact' })
 
 /** @param {string} date @param {boolean} [withTime] */
 function moment(date, withTime) {
@@ -142,7 +138,7 @@ function showPast() {
     }),
   )
   showLegend(days)
-  drawPlot(days)
+  drawPlot(byId('plot'), days, (day) => showLegend(days, day))
 }
 
 /** The figures of a day, or the sums of all days, beside what each looks like. @param {DayOfUsage[]} days @param {DayOfUsage} [day] */
@@ -165,88 +161,6 @@ function showLegend(days, day) {
     entry('refused', 'Refused', refused, refused ? `${share} %` : ''),
     entry('cost', 'Cost', cost),
   )
-}
-
-/** @param {string} name @param {Record<string, string | number>} attributes @param {...string} text */
-function drawn(name, attributes, ...text) {
-  const made = document.createElementNS('http://www.w3.org/2000/svg', name)
-  for (const [attribute, value] of Object.entries(attributes)) made.setAttribute(attribute, String(value))
-  made.append(...text)
-  return made
-}
-
-/** The distance of the lines of a scale to `most`, which has at most five of them: 1, 2 or 5, and zeros. @param {number} most */
-function stepOf(most) {
-  const power = 10 ** Math.floor(Math.log10(Math.max(1, most / 5)))
-  return [1, 2, 5, 10].map((factor) => factor * power).find((step) => most / step <= 5) ?? most
-}
-
-/** Bars of requests with refusals at their top, and a line of costs, level for a day. @param {DayOfUsage[]} latestFirst */
-function drawPlot(latestFirst) {
-  const days = latestFirst.toReversed()
-  const [width, height, left, top, bottom] = [byId('plot').clientWidth, 240, 44, 12, 28]
-  // What is hidden has no room.
-  if (width === 0) return
-  const most = Math.max(...days.flatMap(({ requests, cost }) => [requests, cost]))
-  const step = stepOf(most)
-  const lines = Math.ceil(most / step)
-  const slot = (width - left) / days.length
-  const middle = (/** @type {number} */ index) => left + slot * (index + 0.5)
-  const y = (/** @type {number} */ value) => top + (height - top - bottom) * (1 - value / (lines * step))
-  const svg = drawn('svg', {
-    viewBox: `0 0 ${width} ${height}`,
-    width,
-    height,
-    role: 'img',
-    'aria-label': `Requests, refusals and cost on each of the last ${days.length} days. The table has the same figures.`,
-  })
-  const chosen = drawn('rect', {
-    class: 'chosen',
-    y: top,
-    width: slot,
-    height: height - top - bottom,
-    visibility: 'hidden',
-  })
-  svg.append(chosen)
-  for (let line = 0; line <= lines; line++)
-    svg.append(
-      drawn('path', { class: 'line', d: `M${left} ${y(line * step)}H${width}` }),
-      drawn('text', { x: left - 8, y: y(line * step) + 4, 'text-anchor': 'end' }, shortNumbers.format(line * step)),
-    )
-  const bar = Math.max(1, Math.min(slot * 0.7, 36))
-  const labelled = Math.ceil(72 / slot)
-  for (const [index, { date, requests, refused }] of days.entries()) {
-    const x = middle(index) - bar / 2
-    const accepted = requests - refused
-    svg.append(
-      drawn('rect', { class: 'requests', x, y: y(accepted), width: bar, height: y(0) - y(accepted) }),
-      drawn('rect', {
-        class: 'refused',
-        x,
-        y: y(requests),
-        width: bar,
-        height: refused && Math.max(2, y(accepted) - y(requests)),
-      }),
-    )
-    if ((days.length - 1 - index) % labelled > 0) continue
-    const place = slot < 48 && index === days.length - 1 ? { x: width, 'text-anchor': 'end' } : { x: middle(index) }
-    svg.append(drawn('text', { 'text-anchor': 'middle', ...place, y: height - 8 }, dayNames.format(new Date(date))))
-  }
-  const d = `M${left} ${y(days[0]?.cost ?? 0)}${days.map(({ cost }, index) => `V${y(cost)}H${left + slot * (index + 1)}`).join('')}`
-  // Where bars are thin, the halo of the line would hide them.
-  if (slot > 6) svg.append(drawn('path', { class: 'halo', d }))
-  svg.append(drawn('path', { class: 'cost', d, 'stroke-width': slot > 6 ? 2 : 1 }))
-  /** @param {PointerEvent | undefined} event */
-  const point = (event) => {
-    const index = event ? Math.floor((event.offsetX - left) / slot) : -1
-    chosen.setAttribute('x', String(left + slot * index))
-    chosen.setAttribute('visibility', days[index] ? 'visible' : 'hidden')
-    showLegend(latestFirst, days[index])
-  }
-  svg.addEventListener('pointermove', point)
-  svg.addEventListener('pointerdown', point)
-  svg.addEventListener('pointerleave', () => point(undefined))
-  byId('plot').replaceChildren(svg)
 }
 
 /** Counts down, and reads the quota again when a window, a ban or the key is over. */
