@@ -27,6 +27,7 @@ function stepOf(most) {
  * @param {DayOfUsage[]} latestFirst
  * @param {(day: DayOfUsage | undefined) => void} show is told the day under the pointer
  */
+// biome-ignore lint/correctness/noUnusedVariables: usage.js calls it
 function drawPlot(place, latestFirst, show) {
   const days = latestFirst.toReversed()
   const [width, height, left, top, bottom] = [place.clientWidth, 240, 44, 12, 28]

@@ -149,16 +149,14 @@ function showKey() {
   tellPage()
 }
 
+const NOT_VALID = 'This key is not valid. It may be mistyped, revoked or expired. Check that you copied all of it.'
+
 /** Asks for the plan of a key and for what is left, which costs nothing. @param {string} asked @returns {Promise<typeof known>} */
 async function askQuota(asked) {
   try {
     const { response, text } = await send(`${server()}/quota`, { headers: { Authorization: `Bearer ${asked}` } })
     if (response.ok) return { quota: JSON.parse(text) }
-    if (response.status === 401)
-      return {
-        quota: null,
-        problem: 'This key is not valid. It may be mistyped, revoked or expired. Check that you copied all of it.',
-      }
+    if (response.status === 401) return { quota: null, problem: NOT_VALID }
     return {
       problem:
         response.status === 429
