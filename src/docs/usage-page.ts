@@ -1,5 +1,5 @@
 import { html } from './html.js'
-import { shell } from './shell.js'
+import { shell } from './layout.js'
 
 /** The address of the service, and those of what the page loads. */
 export interface UsageAddresses {
