@@ -180,8 +180,9 @@ describe.skipIf(!testDatabaseUrl)('PostgreSQL', () => {
     const { gateway, admin, pet, states } = await useGateway({ timeoutMs: 8_000 })
     await admin.query('BEGIN; LOCK TABLE "Order"')
     const order = { petId: Number(pet.id) }
+    // Fewer than one key may have at work: on a busy machine, the others would wait for them.
     const stuck = Promise.all(
-      Array.from({ length: 12 }, (_, i) => [
+      Array.from({ length: 5 }, (_, i) => [
         expectUnavailable(gateway.get(`/store/orders?limit=${i + 1}`)),
         expectUnavailable(gateway.get(`/store/orders/${i + 1}`)),
         expectUnavailable(gateway.post('/store/orders', order)),

@@ -87,16 +87,14 @@ describe('reads that arrive together', () => {
 describe('totals that are asked for together', () => {
   const total = (search: string) => `petsConnection(search: "${search}") { totalCount }`
 
-  test('are not counted again for each that asks', async () => {
+  test('are counted once each, however many ask', async () => {
     const statements = await counted(async () => {
-      const aliases = Array.from({ length: 50 }, (_, i) => `a${i}: ${total(i % 2 ? 'x' : 'y')}`)
       const answers = await Promise.all(
-        [`{ ${aliases.join(' ')} }`, `{ ${total('x')} }`].map((query) => gateway.graphql(query)),
+        Array.from({ length: 8 }, (_, i) => gateway.graphql(`{ ${total(i % 2 ? 'x' : 'y')} }`)),
       )
       for (const { body } of answers) expect(body.errors).toBeUndefined()
     })
-    // Two, and two more for each time that a long execution has let others go first.
-    expect(statements).toBeLessThan(12)
+    expect(statements).toBe(2)
   })
 
   test('do not fail with another one', async () => {

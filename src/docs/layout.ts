@@ -27,7 +27,7 @@ interface Shell {
 }
 
 /** What the pages share: a bar at the top, the theme, and the key. */
-export const shell = ({ title, description, address, base, icon: favicon, assets, bar, content }: Shell): string =>
+export const layout = ({ title, description, address, base, icon: favicon, assets, bar, content }: Shell): string =>
   html`<!doctype html>
 <html lang="en">
 <head>

@@ -2,7 +2,7 @@ import type { Header, ResponseObject } from '../openapi/index.js'
 import { type OpenApiDocument, slug } from '../openapi/index.js'
 import { exampleOf, headerFields, pretty, resolve, schemaFields, typeOf, type View } from './fields.js'
 import { type Content, html, type Markup } from './html.js'
-import { icon, shell } from './layout.js'
+import { icon, layout } from './layout.js'
 import { codeBlock, createMarkdown } from './markdown.js'
 import { address, badge, type Described, marks, operationSection, row } from './operation.js'
 
@@ -204,7 +204,7 @@ ${names.map((name) => schemaSection(view, name))}
 </section>
 </main>`
 
-  return shell({
+  return layout({
     title: `${title} reference`,
     description: `The reference of the ${title}: guides, every operation with code samples, every schema and error.`,
     address: `${server}/docs`,

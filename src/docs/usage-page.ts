@@ -1,5 +1,5 @@
 import { html } from './html.js'
-import { shell } from './layout.js'
+import { layout } from './layout.js'
 
 /** The address of the service, and those of what the page loads. */
 export interface UsageAddresses {
@@ -13,7 +13,7 @@ export interface UsageAddresses {
 
 /** A frame without figures: the script of the page reads those of the key in use. */
 export const createUsagePage = ({ baseUrl, base, style, script, icon }: UsageAddresses): string =>
-  shell({
+  layout({
     title: 'Pet Store usage',
     description:
       'The plan of an API key of the Pet Store API, what is left of it, and what the key has used on each day.',

@@ -1,5 +1,5 @@
 import { html } from '../html.js'
-import { shell } from '../layout.js'
+import { layout } from '../layout.js'
 
 /** The address of the service, and those of what the page loads. */
 export interface GraphiqlAddresses {
@@ -15,7 +15,7 @@ export interface GraphiqlAddresses {
 
 /** GraphiQL, whose schema is the published one: it can be explored without a key. */
 export const createGraphiqlPage = ({ baseUrl, base, style, shared, script, icon }: GraphiqlAddresses): string =>
-  shell({
+  layout({
     title: 'Pet Store GraphiQL',
     description: 'Explore the GraphQL schema of the Pet Store API, and run queries and mutations.',
     address: `${baseUrl}/graphql`,
