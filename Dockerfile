@@ -10,6 +10,7 @@ RUN npm ci --ignore-scripts
 COPY tsconfig.json prisma.config.ts ./
 COPY prisma prisma
 COPY docs/guides docs/guides
+COPY docs/examples docs/examples
 COPY schema schema
 COPY src src
 # Metrics name it: docker build --build-arg COMMIT=$(git rev-parse HEAD) .

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
@@ -22,7 +23,8 @@ const assets = {
   'reference.js': 'text/javascript; charset=utf-8',
   'favicon.svg': 'image/svg+xml',
 }
-const parts = [...Object.keys(assets), 'graphiql.css', 'graphiql.js', 'shared.js', 'usage.css', 'usage.js']
+const examples = ['examples/import.mjs', 'examples/export.mjs', 'examples/petstore.mjs']
+const parts = ['', ...Object.keys(assets), 'graphiql.css', 'graphiql.js', 'shared.js', 'usage.css', 'usage.js', ...examples]
 const get = (path: string, headers = {}) => fetch(`http://127.0.0.1:${port}/v1${path}`, { headers })
 const page = async () => (await get('/docs')).text()
 
@@ -197,6 +199,14 @@ describe('the reference', () => {
       }
     },
   )
+
+  test.each(examples)('has %s as it is in the repository, for readers of the guide without a key', async (path) => {
+    const response = await get(`/docs/${path}`)
+    expect([response.headers.get('content-type'), await response.text()]).toEqual([
+      'text/javascript; charset=utf-8',
+      readFileSync(`docs/${path}`, 'utf8'),
+    ])
+  })
 
   test('an address below it that names nothing says where the reference is', async () => {
     const response = await get('/docs/nothing')

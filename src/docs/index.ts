@@ -53,6 +53,9 @@ const assets = {
   'usage.js': ['text/javascript; charset=utf-8', 'src/docs/shared.js', 'src/docs/plot.js', 'src/docs/usage.js'],
   'shared.js': ['text/javascript; charset=utf-8', 'src/docs/shared.js'],
   'favicon.svg': ['image/svg+xml', 'src/docs/favicon.svg'],
+  'examples/import.mjs': ['text/javascript; charset=utf-8', 'docs/examples/import.mjs'],
+  'examples/export.mjs': ['text/javascript; charset=utf-8', 'docs/examples/export.mjs'],
+  'examples/petstore.mjs': ['text/javascript; charset=utf-8', 'docs/examples/petstore.mjs'],
 } satisfies Record<string, [type: string, ...files: string[]]>
 
 type AssetName = keyof typeof assets

@@ -1,0 +1,285 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { buffer } from 'node:stream/consumers'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { seed } from '../../prisma/seed.js'
+import { type Gateway, openGateway } from '../support/gateway.js'
+import { freePort } from '../support/ports.js'
+import { runNode, temporaryFolder } from '../support/process.js'
+
+// The examples that import and export CSV, as a shop's staff runs them.
+
+let gateway: Gateway
+let url: string
+/** An import that nothing answers: it gives up after half a minute. */
+let unanswered: ReturnType<typeof runNode>
+beforeAll(async () => {
+  const port = await freePort()
+  url = `http://127.0.0.1:${port}/v1`
+  gateway = await openGateway({ env: { BASE_URL: url }, seconds: { minute: 10, day: 600, address: 60 } })
+  await gateway.listen(port)
+  const env = { PETSTORE_URL: `http://127.0.0.1:${await freePort()}`, PETSTORE_KEY: 'any' }
+  unanswered = runNode(['docs/examples/export.mjs', 'pets', 'unwritten.csv'], undefined, env)
+})
+afterAll(() => gateway.close())
+
+let folder: string
+beforeEach(async () => {
+  await gateway.prisma.$executeRaw`TRUNCATE "Order", "InventoryItem", "Pet", "Category" RESTART IDENTITY`
+  await seed(gateway.prisma)
+  await gateway.prisma.$executeRaw`TRUNCATE "Order", "InventoryItem", "Pet", "IdempotentAnswer" RESTART IDENTITY`
+  folder = await temporaryFolder()
+})
+
+const file = (name = 'pets.csv') => join(folder, name)
+const write = (text: string | Buffer, name?: string) => {
+  writeFileSync(file(name), text)
+  return file(name)
+}
+const environment = () => ({ PETSTORE_URL: url, PETSTORE_KEY: gateway.key })
+const run = (script: 'import' | 'export', args: string[], env: Record<string, string> = {}) =>
+  runNode([`docs/examples/${script}.mjs`, ...args], undefined, { ...environment(), ...env })
+
+/** All pets by id, with the names of their categories. */
+const stored = async () =>
+  (await gateway.prisma.pet.findMany({ orderBy: { id: 'asc' }, include: { category: true, inventory: true } })).map(
+    ({ name, status, category, inventory }) => ({
+      name,
+      status,
+      category: category.name,
+      quantity: inventory?.quantity,
+    }),
+  )
+const names = async () => (await stored()).map(({ name }) => name)
+
+const pets = (count: number) => Array.from({ length: count }, (_, i) => `Pet ${i},Cats,pending\r\n`)
+const HEADER = 'name,category,status\r\n'
+
+test('an import of 5,000 pets that is killed again and again creates each of them once', async () => {
+  const path = write(HEADER + pets(5_000).join(''))
+  let killed = 0
+  for (const rows of [700, 2_300, 4_100]) {
+    const child = spawn(process.execPath, ['docs/examples/import.mjs', 'pets', path], { env: environment() })
+    child.stderr.on('data', (text) => {
+      const [, done] = /(\d+) of 5000/.exec(String(text)) ?? []
+      if (Number(done) >= rows) child.kill('SIGKILL')
+    })
+    const [, signal] = await once(child, 'exit')
+    if (signal === 'SIGKILL') killed++
+  }
+  expect(killed).toBe(3)
+  const { code, stderr } = await run('import', ['pets', path])
+  expect([code, stderr]).toEqual([0, expect.stringMatching(/^5000 of 5000 rows are imported$/m)])
+  expect(stderr).toContain('4000 of 5000 rows are imported (these were created in an earlier run)')
+  const found = await names()
+  expect([found.length, new Set(found).size]).toEqual([5_000, 5_000])
+})
+
+describe('a wrong line', () => {
+  test('is named, nothing of its hundred is imported, and the corrected file continues there', async () => {
+    // The name on two lines moves all others down by one.
+    const rows = ['"Two\r\nlines",Cats,pending\r\n', ...pets(249)]
+    const wrong = rows.with(149, 'Pet 148,Cats,solt\r\n').with(170, ',Cats,sold\r\n')
+    const { code, stderr } = await run('import', ['pets', write(HEADER + wrong.join(''))])
+    expect([code, stderr]).toEqual([1, expect.stringContaining('line 152: status is "solt"; it must be available')])
+    expect(stderr).toContain('line 173: name is required')
+    expect(stderr).toContain('100 of 250 rows are imported, none of those on lines 103 to 202.')
+    expect(await names()).toHaveLength(100)
+    expect(await run('import', ['pets', write(HEADER + rows.join(''))])).toMatchObject({ code: 0 })
+    const found = await names()
+    expect([found.length, new Set(found).size]).toEqual([250, 250])
+  })
+
+  test('that changes a pet which does not exist is named', async () => {
+    const { code, stderr } = await run('import', ['stock', write('petId,quantity\n999,1\n')])
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringContaining('There is no inventory entry for pet 999, which line 2 names.'),
+    ])
+  })
+
+  test.each([
+    [
+      'a category that does not exist',
+      `${HEADER}A,Cats,\r\nB,Dragons,\r\nC,99,\r\n`,
+      /Line 3: there is no category Dragons.\nLine 4: there is no category 99./,
+    ],
+    ['a cell too many', `${HEADER}A,Cats,sold,\r\n`, /Line 2 has 4 cells; the first line has 3/],
+    ['an open quotation mark', `${HEADER}\r\n"A,Cats,sold\r\n`, /Line 3: a quotation mark is missing/],
+    [
+      'a column with another name',
+      'name,category,stauts\r\nA,Cats,sold',
+      /Unknown columns: stauts. Known are id, name, category, status/,
+    ],
+    ['a column that is missing', 'name;status\r\nA;sold', /There is no column category/],
+    ['no rows', HEADER, /There are no rows/],
+    ['no content', '', /There are no rows/],
+    ['another encoding', Buffer.from(`${HEADER}Žofie,Cats,sold`, 'latin1').fill(0xe8, 22, 23), /is not UTF-8/],
+  ])('of a file with %s is named before anything is imported', async (_, text, message) => {
+    const { code, stderr } = await run('import', ['pets', write(text)])
+    expect([code, stderr]).toEqual([1, expect.stringMatching(message)])
+    expect(stderr).not.toMatch(/^\s+at /m)
+    expect(await names()).toEqual([])
+  })
+
+  test('with a category of which there are two asks for the id', async () => {
+    await gateway.prisma.category.create({ data: { name: 'Cats' } })
+    const { code, stderr } = await run('import', ['pets', write('name,category\nA,Cats\n')])
+    expect([code, stderr]).toEqual([1, expect.stringContaining('Line 2: 2 categories are called Cats; write the id.')])
+  })
+})
+
+test.each([
+  ['of Excel in Europe', '\uFEFFName;Category;Status\r\nŽofie 🐈;cats;sold\r\n"A;B";Dogs;\r\n;;\r\n'],
+  ['of a Unix program', 'status,category,name\nsold,Cats,Žofie 🐈\n\n,Dogs,"A;B"'],
+  ['with tabs', 'category\tname\tstatus\n"Cats"\tŽofie 🐈 \tsold\nDogs\tA;B\t\n'],
+  ['with ids of categories', 'category,name,status\n2,Žofie 🐈,sold\n1,A;B,\n'],
+])('a file %s can be imported', async (_, text) => {
+  expect(await run('import', ['pets', write(text)])).toMatchObject({ code: 0 })
+  expect(await stored()).toMatchObject([
+    { name: 'Žofie 🐈', category: 'Cats', status: 'sold' },
+    { name: 'A;B', category: 'Dogs', status: 'available' },
+  ])
+})
+
+const hostile = [
+  '"',
+  'Rex "the dog"',
+  'a, b; c\td',
+  'two\nlines',
+  'two\r\nlines',
+  '🐶👩‍👩‍👧',
+  '=1+1',
+  "'=1+1",
+  "'a'",
+  '-5',
+  '+',
+  '@x',
+  '42',
+  ',',
+  ';',
+]
+
+test.each([',', ';', '\t'])(
+  'what is exported with %j between cells restores every pet, whatever its name',
+  async (separator) => {
+    const category = await gateway.prisma.category.create({ data: { name: 'Birds, "big"' } })
+    await gateway.post(
+      '/pets/batch',
+      hostile.map((name) => ({ name, categoryId: Number(category.id), status: 'sold' })),
+    )
+    const before = await stored()
+    expect(before.map(({ name }) => name)).toEqual(hostile)
+    expect(await run('export', ['pets', file(), separator])).toMatchObject({ code: 0, stdout: '' })
+    await gateway.prisma.pet.updateMany({ data: { name: 'x', categoryId: 1, status: 'pending' } })
+    expect(await run('import', ['pets', file()])).toMatchObject({ code: 0 })
+    expect(await stored()).toEqual(before)
+    // Nothing that a spreadsheet would run.
+    expect(readFileSync(file(), 'utf8')).not.toMatch(/(^|[,;\t\n]"?)[=+@-]/m)
+  },
+)
+
+test('a stock-take of 500 pets: exported, counted, imported; all pages are read', async () => {
+  await run('import', ['pets', write(HEADER + pets(500).join(''))])
+  expect(await run('export', ['stock', file('stock.csv'), ';'])).toMatchObject({ code: 0 })
+  const text = readFileSync(file('stock.csv'), 'utf8')
+  expect(text).toMatch(/^\uFEFF/)
+  const [header, ...rows] = text.trim().split('\r\n')
+  expect([header, rows.length, rows[499]]).toEqual(['petId;name;status;quantity', 500, '500;Pet 499;pending;0'])
+  const counted = rows.map((row, i) => row.replace(/0$/, String(i * 7)))
+  expect(await run('import', ['stock', write([header, ...counted].join('\r\n'), 'stock.csv')])).toMatchObject({
+    code: 0,
+  })
+  expect((await stored()).map(({ quantity }) => quantity)).toEqual(rows.map((_, i) => i * 7))
+})
+
+test('limits, 503 and lost answers are waited out, and no pet is created twice', async () => {
+  const sent: string[] = []
+  const front = createServer(async (request, response) => {
+    const body = await buffer(request)
+    const id = String(request.headers['idempotency-key'])
+    const times = sent.filter((key) => key === id).length
+    if (request.method === 'POST') sent.push(id)
+    if (request.method === 'POST' && times === 0)
+      return void response.writeHead(503, { 'retry-after': '1' }).end('Busy')
+    const headers = {
+      authorization: String(request.headers.authorization),
+      'content-type': 'application/json',
+      'idempotency-key': id,
+    }
+    const answer = await fetch(new URL(request.url ?? '', url), {
+      method: request.method,
+      headers,
+      body: request.method === 'GET' ? undefined : body,
+    })
+    const text = await answer.text()
+    // The pets are created, and the client does not know it.
+    if (answer.status === 201 && times === 1) return void request.socket.destroy()
+    response
+      .writeHead(answer.status, {
+        'content-type': 'application/json',
+        'retry-after': answer.headers.get('retry-after') ?? '',
+        'idempotency-replayed': '',
+      })
+      .end(text)
+  })
+  await once(front.listen(0, '127.0.0.1'), 'listening')
+  onTestFinished(() => void front.close())
+  const { key, row } = await gateway.createKey({ plan: 'Enterprise', minuteLimit: 21, dayLimit: 1_000 })
+  const env = { PETSTORE_URL: `http://127.0.0.1:${(front.address() as AddressInfo).port}/v1`, PETSTORE_KEY: key }
+  const { code, stderr } = await run('import', ['pets', write(HEADER + pets(250).join(''))], env)
+  expect([code, stderr]).toEqual([0, expect.stringContaining('250 of 250')])
+  expect(stderr).toMatch(/returned 503\. The next attempt is in \d s/)
+  expect(stderr).toMatch(/of 21 requests per 10 seconds.* The next attempt is in \d s/)
+  expect(stderr).toMatch(/No answer from .*: \w+\. The next attempt is in \d s/)
+  const found = await names()
+  expect([found.length, new Set(found).size]).toEqual([250, 250])
+  expect(await gateway.prisma.apiKey.findUnique({ where: { id: row.id } })).toMatchObject({ bannedUntil: null })
+})
+
+describe('the exit code is', () => {
+  test('0 of --help, which needs no key and names the columns, the environment and all codes', async () => {
+    for (const script of ['import', 'export'] as const) {
+      const { code, stdout } = await run(script, ['--help'], { PETSTORE_URL: '', PETSTORE_KEY: '' })
+      expect(code).toBe(0)
+      for (const word of ['name, category', 'quantity', 'PETSTORE_URL', 'PETSTORE_KEY', '3 no answer'])
+        expect(stdout).toContain(word)
+    }
+  })
+
+  test.each([
+    ['without the address', ['pets', 'x.csv'], { PETSTORE_URL: '' }, 'Set PETSTORE_URL'],
+    ['without a key', ['pets', 'x.csv'], { PETSTORE_KEY: '' }, 'PETSTORE_KEY'],
+    ['without a file', ['pets'], {}, 'Usage: node'],
+    ['for something else than pets and stock', ['toString', 'x.csv'], {}, 'Usage: node'],
+  ])('2 %s', async (_, args, env, message) => {
+    for (const script of ['import', 'export'] as const)
+      expect(await run(script, args, env)).toMatchObject({
+        code: 2,
+        stdout: '',
+        stderr: expect.stringContaining(message),
+      })
+  })
+
+  test('1 of what the service refuses', async () => {
+    const { code, stderr } = await run('export', ['pets', file()], { PETSTORE_KEY: 'petstore_wrong' })
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/^The API key .*\n$/)])
+  })
+
+  test('1 of a file that is not there', async () => {
+    expect(await run('import', ['pets', file('none.csv')])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('none.csv'),
+    })
+  })
+
+  test('3 where nothing answers, after six attempts', async () => {
+    const { code, stderr } = await unanswered
+    expect([code, stderr.match(/No answer from/g)?.length]).toEqual([3, 6])
+    expect(stderr).toContain('ECONNREFUSED. Start the script again later.')
+  })
+})
