@@ -61,9 +61,9 @@ export const operations: Operation[] = [restSchema.getQueryType(), restSchema.ge
   }),
 )
 
-/** What a batch costs, by its items; 1 if it is no list. */
-export function batchUnits({ extensions: { batch } }: GraphQLArgument, items: unknown): number {
-  const count = Array.isArray(items) ? Math.min(items.length, MAX_BATCH) : 1
+/** What a batch costs, by its items, of which at most `cap` count; 1 if it is no list. */
+export function batchUnits({ extensions: { batch } }: GraphQLArgument, items: unknown, cap = MAX_BATCH): number {
+  const count = Array.isArray(items) ? Math.min(items.length, cap) : 1
   return Math.max(1, Math.ceil(count / (batch?.itemsPerUnit ?? 1)))
 }
 

@@ -23,6 +23,7 @@ const defaultStatus = { GET: 200, POST: 201, PATCH: 200, DELETE: 204 } as const
 export interface ListCost {
   /** The argument with the ids of its items, or with the items. */
   ids?: string
+  isBatch?: true
   /** It is a connection: `first` or `last` is its limit. */
   isConnection?: true
   /** What limits it, if that is not `limit`. */
@@ -154,7 +155,7 @@ class GatewayPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
   override onOutputFieldConfig(config: PothosOutputFieldConfig<Types>) {
     const { rest, weight, example, ...options } = config.pothosOptions as OutputOptions
     const items = Object.entries(config.args).find(([, { pothosOptions }]) => pothosOptions.batch)?.[0]
-    const list = options.list ?? (items === undefined ? undefined : { ids: items })
+    const list = options.list ?? (items === undefined ? undefined : { ids: items, isBatch: true })
     const args = rest ? { ...config.args, ...conditionArgs(this.builder, config, rest.method) } : config.args
     const { argMappers, extensions, kind, name, parentType, type } = config
     const judgeNulls = (values: Values, _context: object, info: object) => {

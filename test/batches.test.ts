@@ -433,3 +433,22 @@ test('batches in opposite order, beside single changes, never fail each other', 
   )
   expect(new Set(statuses).size).toBe(1)
 })
+
+test('a batch that costs more than a whole window is refused, and the number of items that the message names fits', async () => {
+  const query = `mutation ($input: [NewPet!]!) {
+    createPets(input: $input) { id name status categoryId etag category { id name description etag } }
+  }`
+  for (const [limit, sendItems, advised] of [
+    [3, (count: number, key: string) => gateway.post('/pets/batch', newPets(count), { key }), 30],
+    [3, (count: number, key: string) => gateway.graphql(query, { input: newPets(count) }, { key }), 30],
+    [1, (count: number, key: string) => gateway.graphql(query, { input: newPets(count) }, { key }), 10],
+  ] as const) {
+    const create = () => gateway.createKey({ plan: 'Enterprise', minuteLimit: limit, dayLimit: 100 })
+    const { status, text } = await sendItems(100, (await create()).key)
+    expect([status, text]).toEqual([400, expect.stringContaining(`It would fit with at most ${advised} items`)])
+    expect((await sendItems(advised, (await create()).key)).text).not.toContain('cost')
+    expect((await sendItems(advised + 1, (await create()).key)).status).toBe(400)
+  }
+  const { key } = await gateway.createKey({ plan: 'Enterprise', minuteLimit: 1, dayLimit: 100 })
+  expect((await gateway.get('/pets?count=true', { key })).body.message).toMatch(/It would fit without count\.$/)
+})

@@ -38,21 +38,28 @@ function shown(value: unknown): string {
 /** A name that the caller has written, in quotes unless it has the form of a name. */
 export const shownName = (name: string) => (/^[\w.$-]{1,40}$/.test(name) ? name : shownText(name))
 
-/** What other APIs call something that has another name here. */
-const ELSEWHERE = new Map(
-  Object.entries({
-    direction: ['order', 'dir'],
-    sort: ['orderBy', 'order_by', 'sortBy', 'sort_by'],
-    search: ['q', 'query', 'name'],
-    limit: ['per_page', 'perPage', 'page_size', 'pageSize', 'size'],
-    after: ['starting_after', 'since_id'],
-  }).flatMap(([here, names]) => names.map((name) => [name, here] as const)),
-)
+/** What other APIs call something that has other names here. */
+const ELSEWHERE: [there: RegExp, here: string[]][] = [
+  [/^(order|sort)_?by$/i, ['sort', 'direction']],
+  [/^(order|dir)$/, ['direction']],
+  [/^(q|query|name)$/, ['search']],
+  [/^(per_?page|page_?size|size|limit|first|take)$/i, ['limit', 'first']],
+  [/^(starting_after|since_id)$/, ['after']],
+]
+/** Here each filter of a list is a name of its own, beside these. */
+const NO_FILTERS = ['limit', 'after', 'first', 'last', 'before', 'cursor', 'count', 'sort', 'direction']
 
-/** The known names that the caller could have meant, as a question; undefined if there are none. */
+/** The known names that the caller could have meant. */
+export function likelyNames(name: string, known: readonly string[]): string[] {
+  const isFilter = known.includes('direction') && /^(where|filters?)$/i.test(name)
+  const here = ELSEWHERE.find(([there]) => there.test(name))?.[1] ?? []
+  const called = known.filter((one) => (isFilter ? !NO_FILTERS.includes(one) : here.includes(one)))
+  return called.length > 0 ? called : suggestionList(name.slice(0, 100), known).slice(0, 2)
+}
+
+/** The same as a question; undefined if there are none. */
 export function didYouMean(name: string, known: readonly string[]): string | undefined {
-  const here = ELSEWHERE.get(name) ?? ''
-  const likely = known.includes(here) ? [here] : suggestionList(name.slice(0, 100), known).slice(0, 2)
+  const likely = likelyNames(name, known)
   return likely.length > 0 ? `did you mean ${anyOf(likely)}?` : undefined
 }
 

@@ -116,7 +116,7 @@ function times(size: number, { scalars, computed, objects, weight, totals, compl
  * The document need not be valid, but within the limits (see limits.ts). Of the variables only those count that skip
  * fields or size lists. They are read as their types would coerce them; what is wrong with them shows at execution.
  *
- * @param cap the most that any `limit` counts for, to find limits that would fit
+ * @param cap the most that any `limit` and any batch count for, to find what would fit
  * @throws ApiError invalid_request (its fragments make too much of it)
  */
 export function costOf(
@@ -164,9 +164,9 @@ export function costOf(
     )
 
   /** How many items a list may return. */
-  function pageSize(node: FieldNode, { ids: name, isConnection, limit = PAGE }: ListCost) {
+  function pageSize(node: FieldNode, { ids: name, isBatch, isConnection, limit = PAGE }: ListCost) {
     const ids = name === undefined ? undefined : argument(node, name)
-    if (ids !== undefined) return Array.isArray(ids) ? ids.length : 1
+    if (ids !== undefined) return Math.min(Array.isArray(ids) ? ids.length : 1, isBatch ? cap : Infinity)
     const given = isConnection ? (argument(node, 'first') ?? argument(node, 'last')) : argument(node, limit.argument)
     const size = given === undefined ? limit.default : isLimit(given, limit.most) ? given : limit.most
     return Math.min(size, cap)
@@ -232,7 +232,7 @@ export function costOf(
   function baseUnits([field]: SelectedField[]): number {
     const { node } = field as SelectedField
     const batch = selections.definitionOf(field as SelectedField)?.args.find(({ extensions }) => extensions.batch)
-    return batch ? batchUnits(batch, argument(node, batch.name)) : 1
+    return batch ? batchUnits(batch, argument(node, batch.name), cap) : 1
   }
 
   const measure = (fields: Iterable<SelectedField[]>) => sum(Array.from(fields, measureField))

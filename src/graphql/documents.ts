@@ -169,10 +169,11 @@ export class KnownOperation {
     return typeof value === 'number' ? String(value) : undefined
   }
 
-  /** Which `limit` in every list makes the operation fit, as a sentence. */
+  /** What makes the operation fit, as a sentence. */
   fittingLimit(variables: Variables, fits: (cost: Cost) => boolean): string {
     const { selections } = this.#document
-    return fittingLimit((limit) => fits(costOf(selections, this.definition, variables, limit)))
+    const { operation } = this.definition
+    return fittingLimit(operation, (limit) => fits(costOf(selections, this.definition, variables, limit)))
   }
 
   /** Executes it with the variables that the client sent. */

@@ -1,8 +1,32 @@
-import { GraphQLError, specifiedRules, validate } from 'graphql'
+import {
+  type ASTVisitor,
+  GraphQLError,
+  KnownArgumentNamesRule,
+  specifiedRules,
+  type ValidationContext,
+  validate,
+} from 'graphql'
+import { didYouMean } from 'graphql/jsutils/didYouMean.js'
+import { likelyNames } from '../../schema/input/problems.js'
 import type { Selections } from '../execute/selections.js'
 
 /** The most errors in a response. Each may cost a search for what the client could have meant. */
 const MAX_ERRORS = 10
+
+/** The rule of graphql-js, which does not know what other APIs call an argument. */
+const knownArgumentNames = (context: ValidationContext): ASTVisitor => ({
+  ...KnownArgumentNamesRule(context),
+  Argument(node) {
+    const field = context.getFieldDef()
+    if (!field || context.getArgument()) return
+    const known = field.args.map(({ name }) => name)
+    const what = `"${node.name.value}" on field "${context.getParentType()?.name}.${field.name}"`
+    const hint = didYouMean(likelyNames(node.name.value, known))
+    context.reportError(new GraphQLError(`Unknown argument ${what}.${hint}`, { nodes: node }))
+  },
+})
+
+const rules = specifiedRules.map((rule) => (rule === KnownArgumentNamesRule ? knownArgumentNames : rule))
 
 export interface Validation {
   errors: readonly GraphQLError[]
@@ -13,7 +37,7 @@ export interface Validation {
 /** Validates a document that is within the limits. */
 export function validateDocument(selections: Selections): Validation {
   const { schema, document } = selections
-  const errors = validate(schema, document, specifiedRules, { maxErrors: MAX_ERRORS })
+  const errors = validate(schema, document, rules, { maxErrors: MAX_ERRORS })
   if (errors.length > 0) return { errors, expanded: 0 }
   try {
     return { errors, expanded: selections.count() }

@@ -67,6 +67,13 @@ function unitsOf({ rest, body, queryArguments }: Operation, { query }: HttpReque
   return (rest.cost ?? 1) + dear.length
 }
 
+/** What a request would have to leave out to cost no more than the given units. */
+function adviceOf({ body, queryArguments }: Operation, units: number): string {
+  const { batch } = body?.extensions ?? {}
+  if (batch) return `It would fit with at most ${units * batch.itemsPerUnit} items.`
+  return `It would fit without ${queryArguments.flatMap(({ name, extensions }) => (extensions.units ? name : []))}.`
+}
+
 /** The REST surface: an operation's arguments are read, its prepared document is executed, its result is written. */
 export async function createRest({ createContext, idempotency, baseUrl, sunset, hasPage }: RestOptions) {
   const routes = createRoutes(hasPage)
@@ -134,6 +141,7 @@ export async function createRest({ createContext, idempotency, baseUrl, sunset, 
       const parsed = itemsOf(operation, body)
       return {
         units: unitsOf(operation, request, parsed),
+        advice: (most) => adviceOf(operation, most),
         isRead: operation.type === 'Query',
         run: (caller, quota) => run({ request, params, body, parsed }, operation, caller, quota),
       }
