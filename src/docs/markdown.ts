@@ -13,11 +13,17 @@ import { escapeText, html, Markup } from './html.js'
 for (const [name, grammar] of Object.entries({ bash, graphql, http, javascript, json, python, typescript }))
   hljs.registerLanguage(name, grammar)
 
+/** Browsers would break words such as -H after the hyphen. One of more characters could be wider than a phone. */
+const unbroken = (markup: string) =>
+  markup.replace(/<[^>]*>|[\w-]*-[\w-]+/g, (text) =>
+    /^<|.{31}/.test(text) ? text : `<span class="word">${text}</span>`,
+  )
+
 /** A code block, highlighted. */
 export function codeBlock(code: string, language = ''): Markup {
   const known = hljs.getLanguage(language)
-  const content = known ? new Markup(hljs.highlight(code, { language }).value) : code
-  return html`<div class="code"><pre><code>${content}</code></pre></div>`
+  const content = known ? hljs.highlight(code, { language }).value : escapeText(code)
+  return html`<div class="code"><pre><code>${new Markup(unbroken(content))}</code></pre></div>`
 }
 
 /**

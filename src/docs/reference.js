@@ -58,7 +58,7 @@ function addCopyButton(block) {
   button.addEventListener('click', async () => {
     const [text, spoken] = await copy(block.querySelector('pre')?.textContent ?? '').then(
       () => ['Copied', 'Copied'],
-      () => ['Not copied', 'Your browser does not allow copying. Select the text instead.'],
+      () => ['Failed', 'Your browser does not allow copying. Select the text instead.'],
     )
     button.textContent = text ?? ''
     answer.textContent = spoken ?? ''
@@ -275,9 +275,16 @@ function highlight(text) {
   return code
 }
 
+/** Text whose words break nowhere, like those of the other code blocks. @param {string} text */
+const unbroken = (text) =>
+  text
+    .split(/([\w-]*-[\w-]+)/)
+    .map((part, i) => (i % 2 && part.length <= 30 ? element('span', { className: 'word' }, part) : part))
+
 /** @param {string} title @param {string | Node} content */
 function codeBlock(title, content) {
-  const block = element('div', { className: 'code' }, element('pre', null, content))
+  const code = typeof content === 'string' ? unbroken(content) : [content]
+  const block = element('div', { className: 'code' }, element('pre', null, ...code))
   addCopyButton(block)
   return element('div', null, element('p', { className: 'label' }, title), block)
 }

@@ -321,6 +321,69 @@ inChromium('the reference', () => {
     })
   })
 
+  describe.each([
+    ['a desktop', { viewport: { width: 1440, height: 900 } }],
+    ['a tablet', { viewport: { width: 1024, height: 800 }, hasTouch: true }],
+    ['a phone', { viewport: { width: 375, height: 800 }, hasTouch: true, isMobile: true }],
+  ])('its code blocks on %s', (_, options) => {
+    test('break no word such as -H or Retry-After, and their buttons cover no character of them', async () => {
+      const on = await open(options)
+      await on.goto(`${baseUrl}/docs`)
+      // One that the script of the page makes.
+      const form = on.locator('#operation-createPet .try')
+      await form.getByText('Try it').click()
+      await form.getByLabel('Idempotency-Key').fill('a-key-with-hyphens')
+      await form.getByRole('button', { name: 'Send POST' }).click()
+      await form.locator('.answer .code').first().waitFor()
+      const found = await on.evaluate(() => {
+        /** Where the words of a text are that match a pattern: a box for each line. */
+        const boxesOf = (pre: Element, pattern: RegExp) => {
+          const walker = document.createTreeWalker(pre, NodeFilter.SHOW_TEXT)
+          const nodes: Text[] = []
+          while (walker.nextNode()) nodes.push(walker.currentNode as Text)
+          const place = (offset: number): [Text, number] => {
+            let rest = offset
+            for (const node of nodes) {
+              if (rest <= node.length) return [node, rest]
+              rest -= node.length
+            }
+            throw new Error('beyond the end')
+          }
+          return Array.from((pre.textContent ?? '').matchAll(pattern), ({ 0: word, index }) => {
+            const range = document.createRange()
+            range.setStart(...place(index))
+            range.setEnd(...place(index + word.length))
+            // A range that begins at the end of a node has an empty box there.
+            return { word, boxes: [...range.getClientRects()].filter(({ width }) => width > 0) }
+          })
+        }
+        const shown = [...document.querySelectorAll('.code:has(.copy) > pre')].filter(
+          (pre) => pre.getClientRects().length > 0,
+        )
+        const broken = shown.flatMap((pre) =>
+          boxesOf(pre, /[\w-]*-[\w-]+/g).flatMap(({ word, boxes }) =>
+            word.length <= 30 && new Set(boxes.map(({ top }) => Math.round(top))).size > 1 ? word : [],
+          ),
+        )
+        const covered = shown.flatMap((pre) => {
+          const button = pre.parentElement?.querySelector('.copy') as HTMLElement
+          return ['Copy', 'Copied', 'Failed'].flatMap((label) => {
+            button.textContent = label
+            const { left, right, top, bottom } = button.getBoundingClientRect()
+            return boxesOf(pre, /\S+/g).flatMap(({ word, boxes }) =>
+              boxes.some((box) => box.right > left && box.left < right && box.bottom > top && box.top < bottom)
+                ? `${word} by ${label}`
+                : [],
+            )
+          })
+        })
+        return { broken, covered, many: shown.length > 100, wide: document.documentElement.scrollWidth > innerWidth }
+      })
+      expect(found).toEqual({ broken: [], covered: [], many: true, wide: false })
+      await on.close()
+    })
+  })
+
   test('shows one example of an error, and folds the others', async () => {
     for (const { operationId } of operations()) {
       const examples = operation(operationId).locator('.aside > details:not(.try)')
