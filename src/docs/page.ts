@@ -1,3 +1,4 @@
+import type { Token } from 'marked'
 import type { Header, ResponseObject } from '../openapi/index.js'
 import { type OpenApiDocument, slug } from '../openapi/index.js'
 import { exampleOf, headerFields, pretty, resolve, schemaFields, typeOf, type View } from './fields.js'
@@ -48,23 +49,29 @@ function commonHeaders(view: View, operations: Described[]): Record<string, Head
 interface Section {
   title: string
   id: string
+  words: string
   content: Content
 }
 
+/** Words by which search finds a part of a guide, besides its heading: a comment that follows the heading. */
+const searchWords = (token?: Token) => (/^<!-- search: (.+) -->\s*$/.exec(token?.raw ?? '') ?? [])[1] ?? ''
+
 /** Each guide is a section of the text with a heading of the second level. */
 function guides(text: string, { markdown }: View): { introduction: Content; sections: Section[] } {
-  const tokens = markdown.parse(text)
+  const tokens = markdown.parse(text).filter(({ type }) => type !== 'space')
   const starts = tokens.flatMap((token, index) => (token.type === 'heading' && token.depth === 2 ? [index] : []))
   const sections = starts.map((start, index) => {
     const [heading, ...rest] = tokens.slice(start, starts[index + 1])
     const title = String(heading && 'text' in heading && heading.text)
     const id = slug(title)
-    const content = rest.map((token) => {
+    const content = rest.map((token, index) => {
+      if (searchWords(token)) return false
       if (token.type !== 'heading') return markdown.render([token])
       const part = `${id}-${slug(token.text)}`
-      return html`<h3 id="${part}" data-find="Guide" data-title="${token.text}" data-hint="${title}"><a href="#${part}">${token.text}</a></h3>`
+      const words = searchWords(rest[index + 1])
+      return html`<h3 id="${part}" data-find="Guide" data-title="${token.text}" data-words="${words}" data-hint="${title}"><a href="#${part}">${token.text}</a></h3>`
     })
-    return { title, id, content }
+    return { title, id, words: searchWords(rest[0]), content }
   })
   return { introduction: markdown.render(tokens.slice(0, starts[0])), sections }
 }
@@ -161,7 +168,12 @@ ${row(
 )}
 </section>
 ${sections.map(
-  ({ id, title, content }) => html`<section id="${id}" class="guide" data-find="Guide" data-title="${title}">
+  ({
+    id,
+    title,
+    words,
+    content,
+  }) => html`<section id="${id}" class="guide" data-find="Guide" data-title="${title}" data-words="${words}">
 <h2><a href="#${id}">${title}</a></h2>
 ${content}
 </section>

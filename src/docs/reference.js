@@ -142,6 +142,7 @@ function startAddress() {
  * @property {string} kind
  * @property {string} title
  * @property {string} hint
+ * @property {string[]} words
  * @property {string} text
  */
 
@@ -151,7 +152,7 @@ let entries
 /** Everything on the page that can be found. */
 function readEntries() {
   return all('[data-find]').map((found) => {
-    const { find: kind = '', title = '', hint } = found.dataset
+    const { find: kind = '', title = '', hint, words = '' } = found.dataset
     const described =
       found.querySelector('p ~ p')?.textContent ?? found.querySelector('td:last-child')?.textContent ?? ''
     const section = found.tagName === 'SECTION' ? found : found.closest('.row')
@@ -161,17 +162,22 @@ function readEntries() {
       kind,
       title,
       hint: hint ?? (kind === 'Guide' ? '' : described),
+      words: words.split(', '),
       text: (text ?? '').toLowerCase(),
     }
   })
 }
 
-/** How well an entry answers a word; 0 where it does not. @param {Entry} entry @param {string} word @returns {number} */
-function score({ title, hint, kind, text }, word) {
-  const name = title.toLowerCase()
-  if (name === word) return 100
+/** How well an entry answers what is typed; 0 where it does not. @param {Entry} entry @param {string} typed @returns {number} */
+function score({ title, hint, kind, words, text }, typed) {
+  const [name, word] = [title.toLowerCase(), typed.toLowerCase()]
+  // Who types `Key` may mean the schema; who types `key` or `sort` wants to know how that works.
+  if (title === typed && !kind.startsWith('Parameter')) return 100
+  if (words.includes(word)) return 90
+  if (name === word) return 80
   if (name.startsWith(word)) return 60
   if (name.split(/[^a-z0-9]+/).some((part) => part === word)) return 50
+  if (words.some((one) => one.startsWith(word))) return 40
   if (name.includes(word)) return 30
   if (`${hint} ${kind}`.toLowerCase().includes(word)) return 10
   return text.includes(word) ? 2 : 0
@@ -180,10 +186,10 @@ function score({ title, hint, kind, text }, word) {
 /** @param {string} query */
 function search(query) {
   entries ??= readEntries()
-  const words = query.toLowerCase().split(/\s+/).filter(Boolean)
+  const words = query.split(/\s+/).filter(Boolean)
   return entries
-    .map((entry) => ({ entry, scores: [query.trim().toLowerCase(), ...words].map((word) => score(entry, word)) }))
-    .filter(({ scores }) => scores.slice(1).every(Boolean))
+    .map((entry) => ({ entry, scores: [query.trim(), ...words].map((word) => score(entry, word)) }))
+    .filter(({ scores: [all, ...each] }) => all || each.every(Boolean))
     .map(({ entry, scores }) => ({ entry, total: scores.reduce((sum, one) => sum + one, 0) }))
     .sort((a, b) => b.total - a.total)
     .slice(0, 50)

@@ -253,6 +253,43 @@ inChromium('the reference', () => {
       expect(await titles('jitter')).toContain('backing-off')
     })
 
+    const [batches, lists] = ['batches-import-and-export', 'lists-filters-order-paging-totals']
+    test.each([
+      ['short-answers-which-languages-can-i-use', 'python, TypeScript, sdk, swagger, openapi, Postman'],
+      ['short-answers-can-a-web-page-call-the-api', 'cors, browser'],
+      ['short-answers-are-there-webhooks', 'webhook, Webhooks, events, polling, subscription'],
+      ['short-answers-how-much-have-i-used', 'usage, billing'],
+      ['short-answers-is-there-a-user-interface', 'studio, prisma studio, graphiql'],
+      ['authentication', 'key, api key, token, bearer, login, 401'],
+      ['limits-by-plan', 'rate limit, limit, quota, plan, pricing'],
+      ['backing-off', '429, too many requests, throttling'],
+      ['bans', 'ban, banned'],
+      ['errors', 'error, error codes, 404'],
+      [`${lists}-pages`, 'pagination, paging, cursor, offset, next page'],
+      [`${lists}-filters-and-order`, 'filter, sort, order by, where, search'],
+      [`${lists}-totals`, 'total, count'],
+      ['caching-and-lost-updates', 'etag, cache, 304'],
+      ['versions-and-deprecation', 'version, versioning, breaking change'],
+      ['rest-and-graphql', 'graphql'],
+      ['rest-and-graphql-what-a-document-costs', 'cost, complexity'],
+      ['safe-retries', 'retry, retries, idempotency, idempotent, timeout'],
+      ['graphql-clients-apollo-client', 'apollo'],
+      ['admin-interfaces', 'admin, dashboard'],
+      [batches, 'batch, bulk'],
+      [`${batches}-import-and-export-csv-files`, 'import, export, csv, excel, stock-take'],
+      [`${batches}-several-mutations-all-or-none`, 'transaction, atomic'],
+      ['operation-deleteCategory', 'delete'],
+      ['operation-deletePet', 'delete pet'],
+      ['operation-listUsage', 'GET /quota/usage'],
+      ['schema-Key', 'Key'],
+    ])('finds %s first for: %s', async (id, queries) => {
+      for (const query of queries.split(', ')) expect((await titles(query))[0], query).toBe(id)
+    })
+
+    test('shows no words that are only there for it', async () => {
+      expect(await page.locator('main').textContent()).not.toMatch(/<!--|prisma studio, /)
+    })
+
     test('says when nothing matches', async () => {
       expect(await titles('zebra')).toEqual([])
       expect(await page.locator('#search-state').textContent()).toBe('Nothing on this page matches “zebra”.')
