@@ -24,16 +24,7 @@ const assets = {
   'favicon.svg': 'image/svg+xml',
 }
 const examples = ['examples/import.mjs', 'examples/export.mjs', 'examples/petstore.mjs']
-const parts = [
-  '',
-  ...Object.keys(assets),
-  'graphiql.css',
-  'graphiql.js',
-  'shared.js',
-  'usage.css',
-  'usage.js',
-  ...examples,
-]
+const parts = [...Object.keys(assets), 'graphiql.css', 'graphiql.js', 'shared.js', 'usage.css', 'usage.js', ...examples]
 const get = (path: string, headers = {}) => fetch(`http://127.0.0.1:${port}/v1${path}`, { headers })
 const page = async () => (await get('/docs')).text()
 
