@@ -121,7 +121,6 @@ export async function openFailover(
         return memory.consume(subject, cost)
       }
     },
-    left: (subject) => (away ? 0 : memory.left(subject)),
     observeCommands(listener) {
       observe = listener
     },
