@@ -166,7 +166,7 @@ export async function createApp(dependencies: Dependencies) {
   }
 
   /** The last step: what every response has, refusals included. */
-  async function complete(request: HttpRequest, reply: Reply): Promise<HttpResponse> {
+  async function finish(request: HttpRequest, reply: Reply): Promise<HttpResponse> {
     const { caller, response, decision, refusal, route, isOperational } = reply
     setHeaders(request, reply, decision ?? (await readWindows(request, reply)))
     if (caller) usage.count(caller, decision?.cost ?? 0, refusal !== undefined)
@@ -210,7 +210,7 @@ export async function createApp(dependencies: Dependencies) {
       async handle(req: IncomingMessage, res: ServerResponse): Promise<void> {
         const request = read(req)
         const reply = await inTrace(request.trace, () => replyTo(request))
-        const sending = send(res, await complete(request, reply))
+        const sending = send(res, await finish(request, reply))
         if (sending) await sending
         // Nearly all have left the process by then.
         if (res.writableLength > 0)
@@ -220,7 +220,7 @@ export async function createApp(dependencies: Dependencies) {
       malformed(remoteAddress, reason) {
         const request = read({ headers: {}, rawHeaders: [], socket: { remoteAddress } })
         const isOperational = below === undefined
-        return complete(request, { isOperational, ...refuse(notHttp(reason), request) })
+        return finish(request, { isOperational, ...refuse(notHttp(reason), request) })
       },
       connected: admissions.connected,
     }

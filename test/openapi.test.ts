@@ -5,8 +5,8 @@ import { catalogue } from '../schema/errors.js'
 import { restSchema } from '../schema/index.js'
 import { fill, operations } from '../schema/operations.js'
 import type { ResponseObject, Schema } from '../src/openapi/document.js'
+import { exampleParams } from '../src/openapi/examples.js'
 import { createGuide, createOpenApi, type OperationObject } from '../src/openapi/index.js'
-import { sampleParams } from '../src/openapi/samples.js'
 
 const options = { baseUrl: 'https://api.test/v1', sunset: new Date('2031-02-03T00:00:00Z') }
 const document = createOpenApi(options)
@@ -357,7 +357,7 @@ describe.each(operations)('$name', (described) => {
       ['Python', 'Python'],
     ])
     for (const { source } of samples) {
-      expect(source).toContain(options.baseUrl + fill(rest.path, sampleParams(described)))
+      expect(source).toContain(options.baseUrl + fill(rest.path, exampleParams(described)))
       expect(source).toContain('PETSTORE_KEY')
     }
   })

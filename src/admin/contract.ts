@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { printSchema } from 'graphql'
 import { schema } from '../../schema/index.js'
-import { createOpenApi, toYaml, WRITTEN } from '../openapi/index.js'
+import { createOpenApi, PUBLISHED_DEFAULTS, toYaml } from '../openapi/index.js'
 import { settings } from '../settings.js'
 
 // `npm run contract`: writes the contract of both surfaces into a folder. The committed files are what API reviews read
@@ -10,7 +10,7 @@ import { settings } from '../settings.js'
 
 const folder = process.argv[2] ?? '.'
 const openapi = createOpenApi({
-  ...WRITTEN,
+  ...PUBLISHED_DEFAULTS,
   sunset: settings.shape.PET_BY_ID_SUNSET.parse(undefined),
 })
 await writeFile(join(folder, 'openapi.yaml'), toYaml(openapi))

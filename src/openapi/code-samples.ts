@@ -1,7 +1,7 @@
 import { inspect } from 'node:util'
 import { getNamedType } from 'graphql'
 import { fill, type Operation } from '../../schema/operations.js'
-import { sampleBody, sampleParams } from './samples.js'
+import { exampleBody, exampleParams } from './examples.js'
 
 type Call = ReturnType<typeof sampleCall>
 
@@ -14,11 +14,11 @@ function sampleCall(operation: Operation, baseUrl: string) {
     if (example !== undefined && !subGraphs && getNamedType(arg.type).name !== 'Int64')
       query.append(arg.name, String(example))
   }
-  const path = fill(rest.path, sampleParams(operation))
+  const path = fill(rest.path, exampleParams(operation))
   return {
     method: rest.method,
     url: `${baseUrl}${path}${query.size > 0 ? `?${query}` : ''}`,
-    body: sampleBody(operation),
+    body: exampleBody(operation),
     hasResult: rest.status !== 204,
   }
 }

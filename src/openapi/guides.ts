@@ -5,7 +5,7 @@ import type { Options } from './document.js'
 
 // The guides name the address and the date of the committed contract, so that they can be read in their folder. Where the
 // service has others, these take their place.
-export const WRITTEN: Options = { baseUrl: 'https://petstore.example/v1', sunset: new Date('2030-12-05') }
+export const PUBLISHED_DEFAULTS: Options = { baseUrl: 'https://petstore.example/v1', sunset: new Date('2030-12-05') }
 
 /** Headings one level deeper, so that a guide is a section of a larger text. What is in a code block is no heading. */
 const nested = (guide: string) =>
@@ -30,9 +30,9 @@ export function readGuides({ baseUrl, sunset }: Options): string {
     .sort((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10))
     .map((file) => nested(readFileSync(join(folder, file), 'utf8')).trim())
     .join('\n\n')
-    .replaceAll(WRITTEN.baseUrl, () => baseUrl)
-    .replaceAll(isoDate(WRITTEN.sunset), isoDate(sunset))
-    .replaceAll(WRITTEN.sunset.toUTCString(), sunset.toUTCString())
+    .replaceAll(PUBLISHED_DEFAULTS.baseUrl, () => baseUrl)
+    .replaceAll(isoDate(PUBLISHED_DEFAULTS.sunset), isoDate(sunset))
+    .replaceAll(PUBLISHED_DEFAULTS.sunset.toUTCString(), sunset.toUTCString())
 }
 
 /** Links to the guides in the reference, as a list. */

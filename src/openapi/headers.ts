@@ -6,7 +6,7 @@ import { EXPOSED } from '../http/cors.js'
 import { setRateLimitHeaders } from '../rate-limit/index.js'
 import { setDeprecationHeaders } from '../rest/index.js'
 import type { Header, Options, ResponseObject, Schema } from './document.js'
-import { sampleParams } from './samples.js'
+import { exampleParams } from './examples.js'
 
 /** Node's limit for the head of a request: text that is copied from one cannot be longer. */
 export const MAX_HEAD = 16_384
@@ -126,7 +126,7 @@ export function idempotencyHeaders({ rest }: Operation, status: number): Record<
 export function deprecationHeaders(operation: Operation, options: Options): Record<string, Header> {
   if (!operation.rest.deprecation) return {}
   const examples: Record<string, string> = {}
-  setDeprecationHeaders(examples, operation, sampleParams(operation), options)
+  setDeprecationHeaders(examples, operation, exampleParams(operation), options)
   return {
     Deprecation: text('When the operation was deprecated, in Unix seconds (RFC 9745).', examples.deprecation, {
       pattern: '^@\\d+$',

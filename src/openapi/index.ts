@@ -10,7 +10,7 @@ import { createResponses, createSharedResponses } from './responses.js'
 import { createSchemas } from './schemas.js'
 
 export type { Header, Options, ResponseObject, Schema } from './document.js'
-export { slug, WRITTEN } from './guides.js'
+export { PUBLISHED_DEFAULTS, slug } from './guides.js'
 
 export type OperationObject = ReturnType<typeof createOperation> & { responses: ReturnType<typeof createResponses> }
 export type OpenApiDocument = ReturnType<typeof createOpenApi>

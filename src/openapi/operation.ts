@@ -5,8 +5,8 @@ import { MEDIA_TYPES } from '../http/body.js'
 import { MAX_KEY } from '../idempotency/index.js'
 import { codeSamples } from './code-samples.js'
 import { type Generated, type Options, schemaRef } from './document.js'
+import { exampleArgument, exampleBody, exampleResult, inputOf } from './examples.js'
 import { MAX_HEAD } from './headers.js'
-import { inputOf, sampleArgument, sampleBody, sampleResult } from './samples.js'
 import { bounds } from './schemas.js'
 
 type GeneratedOperation = Generated['paths'][string][string]
@@ -30,7 +30,7 @@ const parameters = ({ field, pathArguments, queryArguments }: Operation, generat
       required: parameter.in === 'path',
       ...(isListType(type) && { style: 'form', explode: true }),
       schema: { ...schema, ...bounds(arg), default: arg.defaultValue },
-      example: sampleArgument(arg, field),
+      example: exampleArgument(arg, field),
     }
   })
 
@@ -57,7 +57,7 @@ function requestHeaders({ rest, field, isConditional, hasEtag }: Operation) {
   }
   const list = 'the `ETag` is in this list, separated by commas. `*` matches any.'
   if (isConditional) {
-    const etag = createEtag(JSON.stringify(sampleResult(field)))
+    const etag = createEtag(JSON.stringify(exampleResult(field)))
     return [requestHeader('If-Match', `Changes nothing and returns 412 unless ${list}`, MAX_HEAD, ETAG_LIST, etag)]
   }
   if (rest.method !== 'GET' || !hasEtag) return []
@@ -92,7 +92,7 @@ export function createOperation(operation: Operation, generated: Generated, { ba
   const item = input && schemaRef(input.name)
   const { body } = operation
   const schema = body?.extensions.batch ? { type: 'array', ...bounds(body), items: item } : item
-  const media = schema && { schema, example: sampleBody(operation) }
+  const media = schema && { schema, example: exampleBody(operation) }
   const end = sunset.toISOString().slice(0, 10)
   return {
     operationId: operation.operationId,

@@ -6,8 +6,8 @@ import { type Operation, operations } from '../../schema/operations.js'
 import { EXAMPLE_TIME, exampleWindows } from '../../schema/quota.js'
 import { type RateLimitResult, refusalMessage } from '../rate-limit/index.js'
 import { type Options, type ResponseObject, schemaRef } from './document.js'
+import { exampleOf, inputOf, resultOf } from './examples.js'
 import { deprecationHeaders, headerRefs, idempotencyHeaders, locationHeader, nextPageHeader } from './headers.js'
-import { inputOf, resultOf, sample } from './samples.js'
 import { listName } from './schemas.js'
 
 type Response = [status: number, response: ResponseObject]
@@ -88,7 +88,7 @@ function success(operation: Operation, baseUrl: string): ResponseObject {
   if (rest.status === 204) return { description: 'Deleted. There is no body.', headers: {} }
   const list = listName(operation)
   const { name } = resultOf(operation)
-  const example = sample(field.type) as Record<string, unknown>
+  const example = exampleOf(field.type) as Record<string, unknown>
   const headers = headerRefs(...(hasEtag ? ['ETag'] : []), ...countHeaders(operation))
   if (rest.location) headers.Location = locationHeader(rest.location, baseUrl, example)
   const isPage = operation.field.args.some(({ name }) => name === 'limit')

@@ -18,7 +18,7 @@ import { MAX_INT } from '../../schema/input/rules.js'
 import { rulesOf } from '../../schema/input/values.js'
 import { type Operation, operations } from '../../schema/operations.js'
 import { type Schema, schemaRef } from './document.js'
-import { inputOf, resultOf, sample } from './samples.js'
+import { exampleOf, inputOf, resultOf } from './examples.js'
 
 const KEYWORDS = new Set(['minimum', 'maximum', 'minLength', 'maxLength', 'pattern', 'minItems', 'maxItems'])
 
@@ -74,7 +74,7 @@ function completeObject(type: GraphQLObjectType | GraphQLInputObjectType, genera
   const isInput = isInputObjectType(type)
   // What an input creates or changes: the two share examples.
   const created = operations.find((operation) => inputOf(operation) === type)
-  const example = sample(type, created && resultOf(created)) as Record<string, unknown>
+  const example = exampleOf(type, created && resultOf(created)) as Record<string, unknown>
   const required = generated.required?.filter((name) => !optionalFields[type.name]?.includes(name)) ?? []
   const property = (field: GraphQLField<unknown, unknown> | GraphQLInputField): Schema => {
     const { name } = field
@@ -144,7 +144,11 @@ export function createSchemas(generated: Record<string, Schema>): Record<string,
     if (isObjectType(type) || isInputObjectType(type)) schemas[name] = completeObject(type, schema)
     if (isEnumType(type)) {
       const values = type.getValues().map((value) => `- \`${value.name}\`: ${value.description}`)
-      schemas[name] = { ...schema, description: [`${type.description}\n`, ...values].join('\n'), example: sample(type) }
+      schemas[name] = {
+        ...schema,
+        description: [`${type.description}\n`, ...values].join('\n'),
+        example: exampleOf(type),
+      }
     }
   }
   for (const operation of operations) {

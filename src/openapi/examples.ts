@@ -31,36 +31,37 @@ export const inputOf = ({ body }: Operation) => body && (getNamedType(body.type)
 export const resultOf = ({ field }: Operation) => getNamedType(field.type) as GraphQLObjectType
 
 /** @param like the type whose examples serve, where `type` is an input that creates or changes one */
-export function sample(type: GraphQLType, like?: GraphQLObjectType): unknown {
+export function exampleOf(type: GraphQLType, like?: GraphQLObjectType): unknown {
   const bare = getNullableType(type)
-  if (isListType(bare)) return [sample(bare.ofType, like)]
+  if (isListType(bare)) return [exampleOf(bare.ofType, like)]
   if (isEnumType(bare)) return bare.getValues()[0]?.name
   if (!isObjectType(bare) && !isInputObjectType(bare)) return scalars[bare.name]
   const examples = like?.getFields() ?? {}
   return Object.fromEntries(
     Object.values(bare.getFields()).map((field) => [
       field.name,
-      field.extensions.example ?? examples[field.name]?.extensions.example ?? sample(field.type),
+      field.extensions.example ?? examples[field.name]?.extensions.example ?? exampleOf(field.type),
     ]),
   )
 }
 
 /** What an operation returns, or deletes. */
-export const sampleResult = ({ type, extensions }: GraphQLField<unknown, unknown>) => extensions.example ?? sample(type)
+export const exampleResult = ({ type, extensions }: GraphQLField<unknown, unknown>) =>
+  extensions.example ?? exampleOf(type)
 
 /** @param field the operation of the argument: a required argument names what it returns */
-export function sampleArgument({ name, type, extensions }: GraphQLArgument, field: GraphQLField<unknown, unknown>) {
+export function exampleArgument({ name, type, extensions }: GraphQLArgument, field: GraphQLField<unknown, unknown>) {
   if (extensions.example !== undefined) return extensions.example
-  const result = isNonNullType(type) ? (sampleResult(field) as Record<string, unknown>) : {}
-  return result[name] ?? result.id ?? sample(type)
+  const result = isNonNullType(type) ? (exampleResult(field) as Record<string, unknown>) : {}
+  return result[name] ?? result.id ?? exampleOf(type)
 }
 
 /** An example of each value in the path. */
-export const sampleParams = ({ pathArguments, field }: Operation) =>
-  Object.fromEntries(pathArguments.map((arg) => [arg.name, String(sampleArgument(arg, field))]))
+export const exampleParams = ({ pathArguments, field }: Operation) =>
+  Object.fromEntries(pathArguments.map((arg) => [arg.name, String(exampleArgument(arg, field))]))
 
 /** Undefined if the operation has no body. */
-export function sampleBody(operation: Operation) {
+export function exampleBody(operation: Operation) {
   const { body } = operation
-  return body && sample(body.type, resultOf(operation))
+  return body && exampleOf(body.type, resultOf(operation))
 }
