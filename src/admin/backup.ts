@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { backUp, inspect, restore, type Summary } from '../database/index.js'
+import { backUp, inspect, restore, STREAM, type Summary } from '../database/index.js'
 import { reasonOf } from '../observe/stack.js'
 import { readSettings } from '../settings.js'
 import { StartupError } from '../startup-error.js'
@@ -15,7 +15,9 @@ function dataDirectory(): string {
   return DATA_DIR
 }
 
-const say = (message: string) => process.stdout.write(`${message}\n`)
+/** With a backup on standard output, nothing else may be on it. */
+const sayFor = (file: string) => (message: string) =>
+  void (file === STREAM ? process.stderr : process.stdout).write(`${message}\n`)
 const rows = ({ rows: { _prisma_migrations, ...tables } }: Summary) =>
   Object.entries(tables)
     .map(([table, count]) => `${table}: ${count}`)
@@ -24,23 +26,26 @@ const rows = ({ rows: { _prisma_migrations, ...tables } }: Summary) =>
 const program = new Command('backup').description('Backs up and restores the embedded database in DATA_DIR.')
 program
   .command('create <file>')
-  .description('write a backup into a new file')
+  .description('write a backup into a new file, or to standard output: -')
   .action(async (file: string) => {
     const dataDir = dataDirectory()
     const summary = await backUp(dataDir, file, (message) => void process.stderr.write(`${message}\n`))
-    say(
-      `Wrote ${file} from ${dataDir} (${rows(summary)}). Keep it as safe as ${dataDir}: it has all keys' hashes${summary.demoKeys ? ' and the demo keys' : ''}.`,
+    const name = file === STREAM ? 'a backup' : file
+    sayFor(file)(
+      `Wrote ${name} from ${dataDir} (${rows(summary)}). Keep it as safe as ${dataDir}: it has all keys' hashes${summary.demoKeys ? ' and the demo keys' : ''}.`,
     )
   })
 program
   .command('restore <file>')
-  .description('restore a backup into DATA_DIR, which must be empty or not exist')
+  .description('restore a backup, from standard input with -, into DATA_DIR, which must be empty or not exist')
   .action(async (file: string) => {
     const dataDir = dataDirectory()
-    const summary = await inspect(file)
-    say(`Restoring ${file}, made at ${summary.createdAt}, into ${dataDir} (${rows(summary)}) …`)
-    await restore(file, summary, dataDir)
-    say(`Restored. Start the service with DATA_DIR=${dataDir}.`)
+    const say = sayFor(file)
+    // A stream can be read only once.
+    const checked = file === STREAM ? undefined : await inspect(file)
+    if (checked) say(`Restoring ${file}, made at ${checked.createdAt}, into ${dataDir} (${rows(checked)}) …`)
+    const restored = await restore(file, dataDir)
+    say(`Restored (${rows(restored)}). Start the service with DATA_DIR=${dataDir}.`)
   })
 
 program.parseAsync().catch((error) => {

@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { setFlagsFromString } from 'node:v8'
 import { PrismaPg } from '@prisma/adapter-pg'
 import type pg from 'pg'
 import { PrismaClient } from '../../prisma/generated/client/client.js'
@@ -8,6 +7,7 @@ import type { Logger } from '../observe/log.js'
 import type { Settings } from '../settings.js'
 import { StartupError } from '../startup-error.js'
 import { type Embedded, openEmbedded } from './embedded/open.js'
+import { optimizeWasmLater } from './embedded/wasm.js'
 import { hasTables, migrate } from './migrations.js'
 import type { OnStatement } from './pool/lease.js'
 import { ConnectionPool } from './pool/pool.js'
@@ -16,7 +16,7 @@ import { valuesOfPrisma } from './pool/values.js'
 import type { Query } from './query.js'
 import { databaseError, readServerUrl, type ServerUrl, SHARED } from './server-url.js'
 
-export { backUp, inspect, restore, type Summary } from './embedded/backup.js'
+export { backUp, inspect, restore, STREAM, type Summary } from './embedded/backup.js'
 export { createTables } from './model.js'
 export {
   conflictDelay,
@@ -88,9 +88,7 @@ type DatabaseSettings = Pick<Settings, 'DATABASE_URL' | 'DIRECT_URL' | 'DATA_DIR
 export async function openDatabase(config: DatabaseSettings, options: DatabaseOptions = {}): Promise<Database> {
   const { DATABASE_URL: url, DIRECT_URL, DATA_DIR: dataDir, EMBEDDED_DB_PORT } = config
   const { mustExist, onLost, onNotice } = options
-  // V8 would optimize WebAssembly that runs for a few milliseconds, which took a third of a start. What runs longer is still
-  // optimized: a function that has taken about 0.2 instead of 0.002 seconds.
-  setFlagsFromString('--wasm-tiering-budget=180000000')
+  optimizeWasmLater()
   if (url) return openServer(url, DIRECT_URL, options)
   if (mustExist && !existsSync(join(dataDir, 'db')))
     throw new StartupError(

@@ -132,6 +132,52 @@ describe('a backup', () => {
     expect((await call(gateway, key, '/pets')).status).toBe(200)
   })
 
+  const lines = () => gunzipSync(readFileSync(running)).toString().split('\n')
+  const edited = (edit: (lines: string[]) => string[]) => gzipSync(edit(lines()).join('\n'))
+
+  test('passes through pipes: nothing else is on standard output, and the other end gets every row', async () => {
+    const target = join(folder, 'from-pipe')
+    const file = join(folder, 'piped.gz.gz')
+    const env = { PATH: process.env.PATH, DATA_DIR, file, target }
+    const bash = (script: string) => promisify(execFile)('bash', ['--norc', '-euo', 'pipefail', '-c', script], { env })
+    const written = await bash('npm run --silent backup -- - | gzip > "$file"')
+    expect(written.stderr).toMatch(/^Wrote a backup from .*store \(ApiKey: 5,.*\)\. Keep it as safe/)
+    const restored = await bash('gunzip < "$file" | DATA_DIR=$target npm run --silent restore -- -')
+    expect(restored.stderr).toMatch(/^Restored \(ApiKey: 5,.*\)\. Start the service with DATA_DIR=.*from-pipe\.\n$/)
+    expect([written.stdout, restored.stdout]).toEqual(['', ''])
+    expect(await contents(target)).toEqual(await contents(DATA_DIR))
+    // A reader that ends early.
+    await expect(bash('npm run --silent backup -- - | head -c 10')).rejects.toThrow(
+      /standard output cannot be written: write EPIPE/,
+    )
+    expect(existsSync('-')).toBe(false)
+  })
+
+  test('that does not arrive whole is refused, and the folder is as it was', async () => {
+    const newer = edited(([header = '', ...rest]) => [
+      header.replace('"migrations":[', '"migrations":["2099_new",'),
+      ...rest,
+    ])
+    const inputs: [Buffer, RegExp][] = [
+      [Buffer.alloc(0), /^standard input is not a backup, or is damaged: (it is incomplete|unexpected end of file)\n$/],
+      [
+        readFileSync(running).subarray(0, -20),
+        /^standard input is not a backup, or is damaged: unexpected end of file\n$/,
+      ],
+      [newer, /^standard input is from a newer version, with the migrations 2099_new; restore it with that version\n$/],
+    ]
+    for (const [input, message] of inputs) {
+      const place = await temporaryFolder()
+      const { status, stdout, stderr } = spawnSync(
+        process.execPath,
+        ['--liftoff-only', 'dist/src/admin/backup.js', 'restore', '-'],
+        { input, encoding: 'utf8', env: { PATH: process.env.PATH, DATA_DIR: join(place, 'new/store') } },
+      )
+      expect([status, stdout, stderr]).toEqual([1, '', expect.stringMatching(message)])
+      expect(readdirSync(place)).toEqual([])
+    }
+  })
+
   test('is not restored into a folder that is not empty, which stays as it is', async () => {
     const list = () => readdirSync(DATA_DIR, { recursive: true }).sort()
     const before = list()
@@ -144,8 +190,6 @@ describe('a backup', () => {
     expect(readdirSync(other)).toEqual(['photo.jpg'])
   })
 
-  const lines = () => gunzipSync(readFileSync(running)).toString().split('\n')
-  const edited = (edit: (lines: string[]) => string[]) => gzipSync(edit(lines()).join('\n'))
   test.each([
     ['does not exist', () => undefined, /ENOENT/],
     ['is empty', () => Buffer.alloc(0), /not a backup, or is damaged: it is incomplete|unexpected end/],
@@ -176,7 +220,7 @@ describe('a backup', () => {
     const data = make()
     if (data) writeFileSync(file, data)
     const before = readdirSync(place)
-    const refusal = inspect(file).then((summary) => restore(file, summary, join(place, 'new/store')))
+    const refusal = inspect(file).then(() => restore(file, join(place, 'new/store')))
     await expect(refusal).rejects.toThrow(StartupError)
     await expect(refusal).rejects.toThrow(message)
     expect(readdirSync(place)).toEqual(before)

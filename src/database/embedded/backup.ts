@@ -8,7 +8,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { Readable } from 'node:stream'
+import { pipeline as connect, Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
 import pg from 'pg'
@@ -18,6 +18,7 @@ import { readMigrations } from '../history.js'
 import { migrate } from '../migrations.js'
 import { withSession } from '../session.js'
 import { openEmbedded } from './open.js'
+import { optimizeWasmLater } from './wasm.js'
 
 // Backups of the embedded database: gzip of JSON lines. The first line is the header, the last one the footer, and each
 // line between them is a row as PostgreSQL's row_to_json writes it, with its table: ["Pet",{"id":1,…}]. Rows never pass
@@ -39,8 +40,13 @@ interface Footer {
 
 export type Summary = Header & Footer
 
+/** Instead of the name of a file: standard output for a backup, standard input for a restore. */
+export const STREAM = '-'
+
 const VERSION = 1
 const BATCH = 1000
+/** The embedded database receives a statement in time that grows with the square of its length. */
+const BATCH_LENGTH = 1 << 18
 const HISTORY = '_prisma_migrations'
 
 const names = async (client: pg.Client, sql: string): Promise<string[]> =>
@@ -56,7 +62,10 @@ const known = () => readMigrations().map(({ name }) => name)
  * @throws StartupError; there is no file then
  */
 export async function backUp(dataDir: string, file: string, onNotice: (message: string) => void): Promise<Summary> {
-  if (existsSync(file)) throw new StartupError(`${file} exists; choose another name`)
+  const isStream = file === STREAM
+  if (isStream && process.stdout.isTTY)
+    throw new StartupError('- is standard output, which is a terminal; redirect it to a file or into a pipe')
+  if (!isStream && existsSync(file)) throw new StartupError(`${file} exists; choose another name`)
   if (!existsSync(join(dataDir, 'db/PG_VERSION')) || existsSync(join(dataDir, 'db.incomplete')))
     throw new StartupError(`DATA_DIR ${dataDir} holds no database; set DATA_DIR to the folder of the service`)
   const draft = `${file}.new`
@@ -69,14 +78,16 @@ export async function backUp(dataDir: string, file: string, onNotice: (message: 
       await pipeline(
         Readable.from(lines(client, summary, tables)),
         createGzip(),
-        createWriteStream(draft, { mode: 0o600 }),
+        isStream ? process.stdout : createWriteStream(draft, { mode: 0o600 }),
       )
-      renameSync(draft, file)
+      if (!isStream) renameSync(draft, file)
       return summary
     })
   } catch (error) {
-    rmSync(draft, { force: true })
-    throw new StartupError(`${file} cannot be written: ${(error as Error).message}`, { cause: error })
+    if (!isStream) rmSync(draft, { force: true })
+    throw new StartupError(`${isStream ? 'standard output' : file} cannot be written: ${(error as Error).message}`, {
+      cause: error,
+    })
   } finally {
     await database.close()
   }
@@ -136,8 +147,17 @@ async function* lines(client: pg.Client, { rows, sequences, ...header }: Summary
   yield `${JSON.stringify({ rows, sequences } satisfies Footer)}\n`
 }
 
-/** Reads a whole backup. The rows go to `onRow` one by one. */
-async function read(file: string, onRow: (table: string, row: string) => unknown): Promise<Summary> {
+/**
+ * Reads a whole backup. The header goes to `onHeader`, then the rows one by one to `onRow`. Without both, it is only checked.
+ *
+ * @throws StartupError if it cannot be restored
+ */
+export async function inspect(
+  file: string,
+  onHeader: (header: Header) => unknown = () => {},
+  onRow: (table: string, row: string) => unknown = () => {},
+): Promise<Summary> {
+  const source = file === STREAM ? 'standard input' : file
   const rows: Record<string, number> = {}
   let header: Header | undefined
   let footer: Footer | undefined
@@ -147,6 +167,12 @@ async function read(file: string, onRow: (table: string, row: string) => unknown
       header = JSON.parse(line) as Header
       if (header.format !== 'petstore-backup') throw new Error('it has no header')
       if (header.version !== VERSION) throw new Error('a newer version made it')
+      const unknown = header.migrations.filter((name) => !known().includes(name))
+      if (unknown.length > 0)
+        throw new StartupError(
+          `${source} is from a newer version, with the migrations ${unknown.join(', ')}; restore it with that version`,
+        )
+      await onHeader(header)
     } else if (table && row) {
       const name: string = JSON.parse(table)
       rows[name] = (rows[name] ?? 0) + 1
@@ -154,67 +180,67 @@ async function read(file: string, onRow: (table: string, row: string) => unknown
     } else footer = JSON.parse(line)
   }
   try {
-    await pipeline(createReadStream(file), createGunzip().setEncoding('utf8'), async (text: AsyncIterable<string>) => {
-      let rest = ''
-      for await (const part of text) {
-        const lines = (rest + part).split('\n')
-        rest = lines.pop() ?? ''
-        for (const line of lines) await take(line)
-      }
-    })
+    const input = file === STREAM ? process.stdin : createReadStream(file)
+    // Its errors are those of the text too.
+    const text = connect(input, createGunzip().setEncoding('utf8'), () => {})
+    let rest = ''
+    for await (const part of text) {
+      const lines = (rest + part).split('\n')
+      rest = lines.pop() ?? ''
+      for (const line of lines) await take(line)
+    }
     if (!header || !footer || Object.entries(footer.rows).some(([name, count]) => (rows[name] ?? 0) !== count))
       throw new Error('it is incomplete')
   } catch (error) {
-    throw new StartupError(`${file} is not a backup, or is damaged: ${(error as Error).message}`, { cause: error })
+    if (error instanceof StartupError) throw error
+    throw new StartupError(`${source} is not a backup, or is damaged: ${(error as Error).message}`, { cause: error })
   }
   return { ...header, ...footer }
 }
 
-/** Reads a whole backup without using it. @throws StartupError if it cannot be restored */
-export async function inspect(file: string): Promise<Summary> {
-  const summary = await read(file, () => {})
-  const unknown = summary.migrations.filter((name) => !known().includes(name))
-  if (unknown.length > 0)
-    throw new StartupError(
-      `${file} is from a newer version, with the migrations ${unknown.join(', ')}; restore it with that version`,
-    )
-  return summary
-}
-
 /**
- * Restores a backup into a data directory that is empty or does not exist, and applies the migrations that it lacks.
+ * Restores a backup, which it reads once, into a data directory that is empty or does not exist, and applies the migrations
+ * that it lacks.
  *
  * @throws StartupError; the data directory is as it was then
  */
-export async function restore(file: string, { migrations, demoKeys, sequences }: Summary, dataDir: string) {
-  async function fill(url: string): Promise<void> {
-    const known = readMigrations().filter(({ name }) => migrations.includes(name))
-    await migrate(url, { migrations: known, isEmbedded: true })
-    await withSession({ connectionString: url }, async (client) => {
-      await client.query('BEGIN')
-      // Rows come back as they were, in any order: no trigger adds others, and foreign keys held when they were read.
-      await client.query('SET LOCAL session_replication_role = replica')
-      await client.query(`DELETE FROM "${HISTORY}"`)
+export async function restore(file: string, dataDir: string): Promise<Summary> {
+  let summary!: Summary
+  optimizeWasmLater()
+  const fill = (url: string) =>
+    withSession({ connectionString: url }, async (client) => {
       let batch: string[] = []
+      let length = 0
       let table = ''
       const flush = async () => {
         const name = pg.escapeIdentifier(table)
         const insert = `INSERT INTO ${name} SELECT * FROM json_populate_recordset(NULL::${name}, $1::json)`
         if (batch.length > 0) await client.query(insert, [`[${batch.join(',')}]`])
         batch = []
+        length = 0
       }
-      await read(file, async (name, row) => {
-        if (name !== table || batch.length === BATCH) await flush()
+      async function begin({ migrations }: Header): Promise<void> {
+        const had = readMigrations().filter(({ name }) => migrations.includes(name))
+        await migrate(url, { migrations: had, isEmbedded: true })
+        await client.query('BEGIN')
+        // Rows come back as they were, in any order: no trigger adds others, and foreign keys held when they were read.
+        await client.query('SET LOCAL session_replication_role = replica')
+        await client.query(`DELETE FROM "${HISTORY}"`)
+      }
+      summary = await inspect(file, begin, async (name, row) => {
+        if (name !== table || batch.length === BATCH || length > BATCH_LENGTH) await flush()
         table = name
         batch.push(row)
+        length += row.length
       })
       await flush()
-      for (const sequence of sequences)
+      for (const sequence of summary.sequences)
         await client.query('SELECT setval(quote_ident($1)::regclass, $2::bigint, $3)', sequence)
       await client.query('COMMIT')
+      await migrate(url, { isEmbedded: true })
+      const { demoKeys } = summary
+      if (demoKeys) writeFileSync(join(dataDir, 'demo-keys.json'), demoKeys, { mode: 0o600 })
     })
-    await migrate(url, { isEmbedded: true })
-    if (demoKeys) writeFileSync(join(dataDir, 'demo-keys.json'), demoKeys, { mode: 0o600 })
-  }
   await (await openEmbedded({ dataDir, port: 0, fill })).close()
+  return summary
 }
