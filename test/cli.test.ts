@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { runKeys } from '../src/admin/command-line.js'
 import { type Gateway, openGateway } from './support/gateway.js'
 
@@ -264,6 +264,29 @@ describe('npm run keys', () => {
     const { stdout } = await keys('usage')
     expect(stdout).toMatch(/unlimited.*Enterprise/)
     if (process.env.TEST_REDIS_URL) expect(stdout).toMatch(/[█░]{10} \d+\/300/)
+  })
+
+  test('without Redis, usage says why there are no counters, and shows what the database has about today', async () => {
+    const withRedis = env
+    env = gateway.database.env
+    onTestFinished(() => {
+      env = withRedis
+    })
+    const { row } = await gateway.createKey({ name: 'Counted', plan: 'Pro' })
+    await gateway.prisma.$executeRaw`
+      INSERT INTO "ApiKeyUsage" SELECT ${row.id}, 'x', (now() AT TIME ZONE 'UTC')::date - ago, 5 * (ago + 1), 2, 7
+      FROM unnest(ARRAY[0, 1]) AS ago`
+    const { stdout, stderr } = await keys('usage', String(row.id))
+    expect(stderr).toMatch(/Without REDIS_URL each gateway counts in its own memory.* Shown: .* about today \(UTC\)/)
+    expect(stdout).toMatch(/requests today │ refused │ cost │$/m)
+    expect(stdout).toMatch(/ Counted .* active │ 5 +│ 2 +│ 7 /)
+    // Neither here nor in a list is a column without a value in any row.
+    expect(stdout).not.toMatch(/ minute | day |–/)
+    const [{ minute, day, today }] = JSON.parse((await keys('usage', String(row.id), '--json')).stdout)
+    expect([minute, day, today]).toEqual([null, null, { requests: 5, refusals: 2, cost: 7 }])
+    await json('create', '--name', 'Never used', '--plan', 'Free')
+    expect((await keys('list', '--name', 'never used')).stdout).not.toMatch(/–|expiresAt|replacedById/)
+    expect(await json('list', '--name', 'never used')).toMatchObject([{ expiresAt: null, replacedById: null }])
   })
 
   test.each([

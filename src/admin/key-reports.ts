@@ -23,25 +23,31 @@ async function renderWindows({ database, settings, options: { json }, warn }: Ca
     ? await openRateLimiter({ redisUrl, banAfter: 1, banSeconds: 1, log: createLog('silent') })
     : undefined
   const counted = limiter?.state === 'redis' ? limiter : undefined
-  const keys = of ? [of] : await database.prisma.apiKey.findMany({ orderBy: { id: 'asc' } })
+  const used = await readUsage(database, Math.floor(Date.now() / DAY_MS) * DAY_MS, of)
   const rows = await Promise.all(
-    keys.map(async (key) => {
+    used.map(async ({ key, requests, refusals, cost }) => {
       const result = await counted?.consume(keySubject(key), 0)
       const counters: Record<string, unknown> = { minute: null, day: null }
       for (const { name, limit, remaining } of result?.windows ?? [])
         counters[name] = json ? { limit, used: limit - remaining } : bar(limit - remaining, limit)
+      const today = json
+        ? { today: { requests, refusals, cost } }
+        : { 'requests today': requests, refused: refusals, cost }
+      if (!counted) Object.assign(counters, today)
       const { id, name, plan, prefix, lastUsedAt } = key
       return { id, name, plan, prefix, state: state(key), ...counters, bannedUntil: bannedUntil(key), lastUsedAt }
     }),
   )
+  const why = limiter
+    ? 'Redis is unreachable, so the counters are unknown (check REDIS_URL)'
+    : 'Without REDIS_URL each gateway counts in its own memory, so the counters are unknown here'
   if (!counted)
-    warn(
-      limiter
-        ? 'Redis is unreachable: the counters are unknown. Check REDIS_URL.'
-        : 'Without REDIS_URL each gateway counts in its own memory: the counters are unknown here.',
-    )
+    warn(`${why}. Shown: what gateways have written about today (UTC). Other days: npm run keys -- usage --days 30`)
   await limiter?.close()
-  return render(rows, json)
+  return render(
+    rows.sort((a, b) => a.id - b.id),
+    json,
+  )
 }
 
 interface Figures {

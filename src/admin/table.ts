@@ -24,7 +24,9 @@ export function render(rows: Fields | Fields[], json: boolean | undefined, colum
   if (json) return `${visible(JSON.stringify(rows))}\n`
   if (Array.isArray(rows) && rows.length === 0)
     return 'There are no keys. Create one: npm run keys -- create --name <name> --plan <plan>\n'
-  const head = Array.isArray(rows) ? (columns ?? Object.keys(rows[0] ?? {})) : []
+  const all = Array.isArray(rows) ? (columns ?? Object.keys(rows[0] ?? {})) : []
+  // A column in which no key has a value says nothing.
+  const head = all.filter((column) => (rows as Fields[]).some((row) => row[column] != null))
   const lines = Array.isArray(rows) ? rows.map((row) => head.map((column) => row[column])) : Object.entries(rows)
   const table = new Table({ ...plain, head })
   table.push(...lines.map((line) => line.map(text)))
