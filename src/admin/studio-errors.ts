@@ -9,3 +9,21 @@ Object.defineProperty(Error.prototype, 'toJSON', {
     return { ...fields, name, message }
   },
 })
+
+// Studio opens on the first table that it is told, which is that of the migrations, with a button to insert a row. It has no
+// setting for it. Here pets come first, and that table is left out.
+
+interface Row {
+  name?: unknown
+  columns?: unknown
+}
+const isTable = (row: Row | null, name: string) => row?.name === name && Array.isArray(row.columns)
+
+const { json } = Response
+Response.json = (data: unknown, init?: ResponseInit) => {
+  const [error, rows] = Array.isArray(data) ? data : []
+  if (!Array.isArray(rows)) return json.call(Response, data, init)
+  const shown = rows.filter((row) => !isTable(row, '_prisma_migrations'))
+  shown.sort((a, b) => Number(isTable(b, 'Pet')) - Number(isTable(a, 'Pet')))
+  return json.call(Response, [error, shown], init)
+}

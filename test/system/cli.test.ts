@@ -1,10 +1,12 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { chromiumPath } from '../support/chromium.js'
 import { openTestDatabase, type TestDatabase } from '../support/database.js'
 import { freePort } from '../support/ports.js'
 import { scratchDatabase, testDatabaseUrl } from '../support/postgres.js'
 import { dataFolder, runCommand, spawnNode, temporaryFolder } from '../support/process.js'
+import { launch } from './browser.js'
 
 // The processes behind `npm run keys` and `npm run studio`. What the commands do is in test/cli.test.ts.
 
@@ -57,7 +59,7 @@ describe('the database that a command works on', () => {
   })
 })
 
-test('Prisma Studio gets the reason when the database refuses an edit', async () => {
+test('Prisma Studio gets the reason when the database refuses an edit, and opens on pets without the table of migrations', async () => {
   const port = await freePort()
   const studio = spawnNode(['dist/src/admin/studio.js', '--port', String(port), '--browser', 'none'], database.env)
   const ask = () =>
@@ -78,4 +80,15 @@ test('Prisma Studio gets the reason when the database refuses an edit', async ()
       { message: expect.stringContaining('violates check constraint "name must not begin or end with white space"') },
     ])
   expect(studio.exitCode).toBeNull()
+
+  if (!chromiumPath) return
+  const browser = await launch(port)
+  onTestFinished(() => browser.close())
+  const page = await browser.newPage()
+  await page.goto(`http://localhost:${port}`)
+  // Its rows have a column that only pets have.
+  await page.getByText('categoryId', { exact: true }).first().waitFor()
+  const text = await page.locator('body').innerText()
+  expect(text).toContain('InventoryItem')
+  expect(text).not.toContain('_prisma_migrations')
 })
