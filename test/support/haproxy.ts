@@ -29,7 +29,7 @@ function configuration(port: number, gateways: string[]) {
   )
 }
 
-const isListening = async (port: number) => {
+export const isListening = async (port: number) => {
   const socket = connect(port, '127.0.0.1')
   try {
     await once(socket, 'connect')

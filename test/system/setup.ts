@@ -8,6 +8,7 @@ import { canGeneratePython, has } from '../support/programs.js'
 import { redisBinary } from '../support/redis.js'
 import { refuse, requireServers } from '../support/setup.js'
 import setupProcesses from '../support/setup-processes.js'
+import { hasCaddy, hasNginx } from '../support/tls-proxies.js'
 
 const runs = (program: string, ...args: string[]) => spawnSync(program, args).status === 0
 
@@ -18,6 +19,10 @@ const needs: [name: string, isThere: boolean, skipped: string][] = [
   ['PgBouncer', hasPgbouncer, 'poolers'],
   ['redis-server', redisBinary, 'a Redis that fails, clusters and Sentinels'],
   ['HAProxy', hasHaproxy, 'docs/haproxy.cfg'],
+  ['nginx', hasNginx, 'docs/one-machine'],
+  ['Caddy', hasCaddy, 'docs/one-machine'],
+  ['systemd-analyze', runs('systemd-analyze', '--version'), 'docs/one-machine/petstore.service'],
+  ['logrotate', runs('logrotate', '--version'), 'docs/one-machine/logrotate'],
   ['promtool', runs('promtool', '--version'), 'docs/alerts.yml'],
   ['Chromium (CHROMIUM_PATH, or on PATH)', chromiumPath !== undefined, 'pages'],
   ['curl', has('Shell'), 'code samples in a shell'],
