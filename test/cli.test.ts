@@ -278,12 +278,12 @@ describe('npm run keys', () => {
       FROM unnest(ARRAY[0, 1]) AS ago`
     const { stdout, stderr } = await keys('usage', String(row.id))
     expect(stderr).toMatch(/Without REDIS_URL each gateway counts in its own memory.* Shown: .* about today \(UTC\)/)
-    expect(stdout).toMatch(/requests today │ refused │ cost │$/m)
-    expect(stdout).toMatch(/ Counted .* active │ 5 +│ 2 +│ 7 /)
+    expect(stdout).toMatch(/requestsToday │ refusedToday │ costToday │$/m)
+    expect(stdout).toMatch(/ Counted .* active │ 5 +│ 2 +│ 7 +│/)
     // Neither here nor in a list is a column without a value in any row.
     expect(stdout).not.toMatch(/ minute | day |–/)
-    const [{ minute, day, today }] = JSON.parse((await keys('usage', String(row.id), '--json')).stdout)
-    expect([minute, day, today]).toEqual([null, null, { requests: 5, refusals: 2, cost: 7 }])
+    const [{ minute, day, ...today }] = JSON.parse((await keys('usage', String(row.id), '--json')).stdout)
+    expect([minute, day, today]).toMatchObject([null, null, { requestsToday: 5, refusedToday: 2, costToday: 7 }])
     await json('create', '--name', 'Never used', '--plan', 'Free')
     expect((await keys('list', '--name', 'never used')).stdout).not.toMatch(/–|expiresAt|replacedById/)
     expect(await json('list', '--name', 'never used')).toMatchObject([{ expiresAt: null, replacedById: null }])

@@ -30,9 +30,8 @@ program
   .action(async (file: string) => {
     const dataDir = dataDirectory()
     const summary = await backUp(dataDir, file, (message) => void process.stderr.write(`${message}\n`))
-    const name = file === STREAM ? 'a backup' : file
     sayFor(file)(
-      `Wrote ${name} from ${dataDir} (${rows(summary)}). Keep it as safe as ${dataDir}: it has all keys' hashes${summary.demoKeys ? ' and the demo keys' : ''}.`,
+      `Wrote ${file === STREAM ? 'a backup' : file} from ${dataDir} (${rows(summary)}). Keep it as safe as ${dataDir}: it has all keys' hashes${summary.demoKeys ? ' and the demo keys' : ''}.`,
     )
   })
 program

@@ -30,10 +30,7 @@ async function renderWindows({ database, settings, options: { json }, warn }: Ca
       const counters: Record<string, unknown> = { minute: null, day: null }
       for (const { name, limit, remaining } of result?.windows ?? [])
         counters[name] = json ? { limit, used: limit - remaining } : bar(limit - remaining, limit)
-      const today = json
-        ? { today: { requests, refusals, cost } }
-        : { 'requests today': requests, refused: refusals, cost }
-      if (!counted) Object.assign(counters, today)
+      if (!counted) Object.assign(counters, { requestsToday: requests, refusedToday: refusals, costToday: cost })
       const { id, name, plan, prefix, lastUsedAt } = key
       return { id, name, plan, prefix, state: state(key), ...counters, bannedUntil: bannedUntil(key), lastUsedAt }
     }),
@@ -42,12 +39,11 @@ async function renderWindows({ database, settings, options: { json }, warn }: Ca
     ? 'Redis is unreachable, so the counters are unknown (check REDIS_URL)'
     : 'Without REDIS_URL each gateway counts in its own memory, so the counters are unknown here'
   if (!counted)
-    warn(`${why}. Shown: what gateways have written about today (UTC). Other days: npm run keys -- usage --days 30`)
+    warn(
+      `${why}. Shown: what gateways have written about today (UTC), the busiest key first. Other days: npm run keys -- usage --days 30`,
+    )
   await limiter?.close()
-  return render(
-    rows.sort((a, b) => a.id - b.id),
-    json,
-  )
+  return render(rows, json)
 }
 
 interface Figures {

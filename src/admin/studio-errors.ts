@@ -13,11 +13,8 @@ Object.defineProperty(Error.prototype, 'toJSON', {
 // Studio opens on the first table that it is told, which is that of the migrations, with a button to insert a row. It has no
 // setting for it. Here pets come first, and that table is left out.
 
-interface Row {
-  name?: unknown
-  columns?: unknown
-}
-const isTable = (row: Row | null, name: string) => row?.name === name && Array.isArray(row.columns)
+const isTable = (row: { name?: unknown; columns?: unknown } | null, name: string) =>
+  row?.name === name && Array.isArray(row.columns)
 
 const { json } = Response
 Response.json = (data: unknown, init?: ResponseInit) => {

@@ -85,9 +85,8 @@ export async function backUp(dataDir: string, file: string, onNotice: (message: 
     })
   } catch (error) {
     if (!isStream) rmSync(draft, { force: true })
-    throw new StartupError(`${isStream ? 'standard output' : file} cannot be written: ${(error as Error).message}`, {
-      cause: error,
-    })
+    const target = isStream ? 'standard output' : file
+    throw new StartupError(`${target} cannot be written: ${(error as Error).message}`, { cause: error })
   } finally {
     await database.close()
   }
@@ -147,11 +146,7 @@ async function* lines(client: pg.Client, { rows, sequences, ...header }: Summary
   yield `${JSON.stringify({ rows, sequences } satisfies Footer)}\n`
 }
 
-/**
- * Reads a whole backup. The header goes to `onHeader`, then the rows one by one to `onRow`. Without both, it is only checked.
- *
- * @throws StartupError if it cannot be restored
- */
+/** Reads a whole backup; without functions that take its parts, only to check it. @throws StartupError if it is refused */
 export async function inspect(
   file: string,
   onHeader: (header: Header) => unknown = () => {},
@@ -209,37 +204,31 @@ export async function restore(file: string, dataDir: string): Promise<Summary> {
   optimizeWasmLater()
   const fill = (url: string) =>
     withSession({ connectionString: url }, async (client) => {
-      let batch: string[] = []
-      let length = 0
+      let batch = ''
       let table = ''
       const flush = async () => {
         const name = pg.escapeIdentifier(table)
         const insert = `INSERT INTO ${name} SELECT * FROM json_populate_recordset(NULL::${name}, $1::json)`
-        if (batch.length > 0) await client.query(insert, [`[${batch.join(',')}]`])
-        batch = []
-        length = 0
+        if (batch) await client.query(insert, [`[${batch}]`])
+        batch = ''
       }
       async function begin({ migrations }: Header): Promise<void> {
         const had = readMigrations().filter(({ name }) => migrations.includes(name))
         await migrate(url, { migrations: had, isEmbedded: true })
-        await client.query('BEGIN')
         // Rows come back as they were, in any order: no trigger adds others, and foreign keys held when they were read.
-        await client.query('SET LOCAL session_replication_role = replica')
-        await client.query(`DELETE FROM "${HISTORY}"`)
+        await client.query(`BEGIN; SET LOCAL session_replication_role = replica; DELETE FROM "${HISTORY}"`)
       }
       summary = await inspect(file, begin, async (name, row) => {
-        if (name !== table || batch.length === BATCH || length > BATCH_LENGTH) await flush()
+        if (name !== table || batch.length > BATCH_LENGTH) await flush()
         table = name
-        batch.push(row)
-        length += row.length
+        batch += batch ? `,${row}` : row
       })
       await flush()
       for (const sequence of summary.sequences)
         await client.query('SELECT setval(quote_ident($1)::regclass, $2::bigint, $3)', sequence)
       await client.query('COMMIT')
       await migrate(url, { isEmbedded: true })
-      const { demoKeys } = summary
-      if (demoKeys) writeFileSync(join(dataDir, 'demo-keys.json'), demoKeys, { mode: 0o600 })
+      if (summary.demoKeys) writeFileSync(join(dataDir, 'demo-keys.json'), summary.demoKeys, { mode: 0o600 })
     })
   await (await openEmbedded({ dataDir, port: 0, fill })).close()
   return summary
