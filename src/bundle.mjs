@@ -7,7 +7,7 @@ import { build } from 'esbuild'
 const commit = process.env.COMMIT || spawnSync('git', ['rev-parse', 'HEAD'], { encoding: 'utf8' }).stdout?.trim() || ''
 
 await build({
-  entryPoints: ['main', 'admin/keys', 'admin/backup', 'admin/studio', 'admin/studio-errors'].map(
+  entryPoints: ['main', 'admin/keys', 'admin/backup', 'admin/studio', 'admin/studio-preload'].map(
     (name) => `src/${name}.ts`,
   ),
   outbase: '.',

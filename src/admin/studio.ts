@@ -16,7 +16,7 @@ async function studio() {
   process.stderr.write(`Prisma Studio on the database: ${database.name}\n`)
   const require = createRequire(import.meta.url)
   const prisma = join(dirname(require.resolve('prisma/package.json')), 'build/index.js')
-  const preload = ['--import', new URL('./studio-errors.js', import.meta.url).href]
+  const preload = ['--import', new URL('./studio-preload.js', import.meta.url).href]
   const child = spawn(process.execPath, [...preload, prisma, 'studio', ...process.argv.slice(2)], {
     stdio: 'inherit',
     cwd: dirname(require.resolve('#package.json')),
