@@ -1,6 +1,6 @@
 // Imports pets or stock counts from a CSV file. Needs petstore.mjs beside it.
 import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { fail, readAll, readArguments, say, send } from './petstore.mjs'
 
 const HELP = `Usage: node import.mjs pets|stock FILE
@@ -11,8 +11,9 @@ const HELP = `Usage: node import.mjs pets|stock FILE
 
 The first line names the columns, in any order. Commas, semicolons or tabs separate them. The text is UTF-8.
 
-Rows are imported by the hundred: all of them, or none. If an import was interrupted, or a line is wrong, start it again
-with the same file within 24 hours. Nothing is created twice, if the lines before the corrected one stay as they are.
+Rows are imported by the hundred: all of them, or none. If an import was interrupted, or a line was wrong, start it again
+with the same file. FILE.progress says which of its rows were created: they are not created again. Rows after them may be
+corrected, and added.
 
 Environment: PETSTORE_URL, such as https://petstore.example/v1, and PETSTORE_KEY.
 Exit codes: 0 all is imported, 1 something is wrong with the file, or refused, 2 wrong call, 3 no answer from the service.`
@@ -58,11 +59,24 @@ function readRows(text) {
   return rows
 }
 
+const hashOf = (value) => createHash('sha256').update(JSON.stringify(value)).digest('hex')
+
+/** How many rows of the file were created, and what they were. */
+function readProgress() {
+  try {
+    return JSON.parse(readFileSync(`${file}.progress`, 'utf8'))
+  } catch (error) {
+    return error.code === 'ENOENT' ? { created: 0, hash: hashOf([]) } : fail(1, `${file}.progress: ${error.message}`)
+  }
+}
+
 const problems = []
 const [header = { cells: [] }, ...rows] = readRows(readText())
 const names = header.cells.map((name) => columns.find((known) => known.toLowerCase() === name.toLowerCase()))
 const unknown = header.cells.filter((_, place) => !names[place])
 const needed = kind === 'stock' ? ['petId', 'quantity'] : names.includes('id') ? [] : ['name', 'category']
+const repeated = names.find((name, place) => name && names.indexOf(name) < place)
+if (repeated) problems.push(`There are two columns ${repeated}.`)
 if (unknown.length > 0) problems.push(`Unknown columns: ${unknown.join(', ')}. Known are ${columns.join(', ')}.`)
 for (const name of needed) if (!names.includes(name)) problems.push(`There is no column ${name}.`)
 if (rows.length === 0) problems.push('There are no rows.')
@@ -97,20 +111,31 @@ const entries = problems.length === 0 ? rows.map((row) => ({ line: row.line, ite
 if (problems.length > 0) fail(1, `${problems.slice(0, 10).join('\n')}\nNothing is imported.`)
 
 const isNew = ({ item }) => kind === 'pets' && item.id === undefined
+const created = entries.filter(isNew)
+const itemsOf = (some) => some.map(({ item }) => item)
+const progress = readProgress()
+if (hashOf(itemsOf(created.slice(0, progress.created))) !== progress.hash)
+  fail(
+    1,
+    `${file} has changed in its first ${progress.created} new pets, which were created already. Put other pets into another file.`,
+  )
+
 const requests = [
-  ['POST', entries.filter(isNew)],
+  ['POST', created.slice(progress.created)],
   ['PATCH', entries.filter((entry) => !isNew(entry))],
 ].flatMap(([method, some]) =>
-  Array.from({ length: Math.ceil(some.length / BATCH) }, (_, i) => [method, some.slice(i * BATCH, (i + 1) * BATCH), i]),
+  Array.from({ length: Math.ceil(some.length / BATCH) }, (_, i) => [method, some.slice(i * BATCH, (i + 1) * BATCH)]),
 )
-let done = 0
-for (const [method, batch, place] of requests) {
-  const body = JSON.stringify(batch.map(({ item }) => item))
-  const { headers } = await send(path, {
+let done = progress.created
+if (done > 0) say(`${done} of ${entries.length} rows were created in an earlier run`)
+for (const [method, batch] of requests) {
+  const items = itemsOf(batch)
+  const isPost = method === 'POST'
+  await send(path, {
     method,
-    body,
-    // Equal for equal rows at the same place, so that they are created once. Changes can be repeated without it.
-    headers: { 'Idempotency-Key': createHash('sha256').update(`${place} ${body}`).digest('hex') },
+    body: JSON.stringify(items),
+    // If the answer is lost, or the script ends before it has noted it, the same rows have the same key. Changes need none.
+    headers: isPost ? { 'Idempotency-Key': hashOf([done, items]) } : {},
     refused(message) {
       // The service names a row by its place in the batch, such as [3].
       const text = message.replace(/\[(\d+)\](\.?)/g, (all, i, dot) =>
@@ -121,6 +146,8 @@ for (const [method, batch, place] of requests) {
     },
   })
   done += batch.length
-  const before = headers.has('idempotency-replayed') ? ' (these were created in an earlier run)' : ''
-  say(`${done} of ${entries.length} rows are imported${before}`)
+  if (isPost)
+    writeFileSync(`${file}.progress`, JSON.stringify({ created: done, hash: hashOf(itemsOf(created.slice(0, done))) }))
+  say(`${done} of ${entries.length} rows are imported`)
 }
+if (requests.length === 0) say('There is nothing left to import.')

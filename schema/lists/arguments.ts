@@ -75,7 +75,7 @@ const commonArgs = (arg: ArgBuilder, list: List, parent?: string) => ({
   }),
   ...Object.fromEntries(
     Object.entries(list.filters)
-      // A list below a row has one order, which plans no other range.
+      // A list below a row has one order, and its index serves no other range.
       .filter(([, { column, operator }]) => !parent || (column !== parent && operator === '='))
       .map(([name, filter]) => {
         const needs = isRange(filter) ? ` Needs \`sort\` = ${filter.column}, unless \`${list.key}\` is given.` : ''

@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { backUp, inspect, restore, STREAM, type Summary } from '../database/index.js'
+import { backUp, restore, STREAM, type Summary } from '../database/index.js'
 import { reasonOf } from '../observe/stack.js'
 import { readSettings } from '../settings.js'
 import { StartupError } from '../startup-error.js'
@@ -39,12 +39,10 @@ program
   .description('restore a backup, from standard input with -, into DATA_DIR, which must be empty or not exist')
   .action(async (file: string) => {
     const dataDir = dataDirectory()
-    const say = sayFor(file)
-    // A stream can be read only once.
-    const checked = file === STREAM ? undefined : await inspect(file)
-    if (checked) say(`Restoring ${file}, made at ${checked.createdAt}, into ${dataDir} (${rows(checked)}) …`)
-    const restored = await restore(file, dataDir)
-    say(`Restored (${rows(restored)}). Start the service with DATA_DIR=${dataDir}.`)
+    const summary = await restore(file, dataDir)
+    sayFor(file)(
+      `Restored what was backed up at ${summary.createdAt} (${rows(summary)}). Start the service with DATA_DIR=${dataDir}.`,
+    )
   })
 
 program.parseAsync().catch((error) => {

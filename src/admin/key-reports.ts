@@ -24,6 +24,7 @@ async function renderWindows({ database, settings, options: { json }, warn }: Ca
     : undefined
   const counted = limiter?.state === 'redis' ? limiter : undefined
   const used = await readUsage(database, Math.floor(Date.now() / DAY_MS) * DAY_MS, of)
+  if (counted) used.sort((a, b) => a.key.id - b.key.id)
   const rows = await Promise.all(
     used.map(async ({ key, requests, refusals, cost }) => {
       const result = await counted?.consume(keySubject(key), 0)

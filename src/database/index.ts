@@ -16,7 +16,7 @@ import { valuesOfPrisma } from './pool/values.js'
 import type { Query } from './query.js'
 import { databaseError, readServerUrl, type ServerUrl, SHARED } from './server-url.js'
 
-export { backUp, inspect, restore, STREAM, type Summary } from './embedded/backup.js'
+export { backUp, restore, STREAM, type Summary } from './embedded/backup.js'
 export { createTables } from './model.js'
 export {
   conflictDelay,

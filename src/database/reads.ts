@@ -16,16 +16,16 @@ const MAX_TOGETHER = 100
 
 /** Collects what is asked until the end of the event loop's turn. */
 function gather<Subject, Question, Answer>(ask: (subject: Subject, questions: Question[]) => Promise<Answer[]>) {
-  const open = new Map<Subject, { questions: Question[]; askers: LinkedSpans; answers: Promise<Answer[]> }>()
+  const open = new Map<Subject, { questions: Question[]; spans: LinkedSpans; answers: Promise<Answer[]> }>()
 
   function begin(subject: Subject) {
     const questions: Question[] = []
-    const askers = new LinkedSpans()
+    const spans = new LinkedSpans()
     const answers = new Promise((resolve) => setImmediate(resolve)).then(() => {
       if (open.get(subject) === batch) open.delete(subject)
-      return askers.run(() => ask(subject, questions))
+      return spans.run(() => ask(subject, questions))
     })
-    const batch = { questions, askers, answers }
+    const batch = { questions, spans, answers }
     open.set(subject, batch)
     return batch
   }
@@ -33,8 +33,8 @@ function gather<Subject, Question, Answer>(ask: (subject: Subject, questions: Qu
   function join(subject: Subject, asked: readonly Question[]): Promise<Answer[]> {
     const waiting = open.get(subject)
     const fits = waiting && waiting.questions.length + asked.length <= MAX_TOGETHER
-    const { questions, askers, answers } = fits ? waiting : begin(subject)
-    askers.add()
+    const { questions, spans, answers } = fits ? waiting : begin(subject)
+    spans.add()
     const at = questions.length
     questions.push(...asked)
     return answers.then((all) => all.slice(at, at + asked.length))

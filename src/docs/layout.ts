@@ -10,7 +10,7 @@ const icons = {
 export const icon = (name: keyof typeof icons) =>
   html`<svg viewBox="0 0 16 16" aria-hidden="true"><path d="${icons[name]}"/></svg>`
 
-interface Shell {
+interface Layout {
   title: string
   description: string
   /** Where the page is. */
@@ -27,7 +27,7 @@ interface Shell {
 }
 
 /** What the pages share: a bar at the top, the theme, and the key. */
-export const layout = ({ title, description, address, base, icon: favicon, assets, bar, content }: Shell): string =>
+export const layout = ({ title, description, address, base, icon: favicon, assets, bar, content }: Layout): string =>
   html`<!doctype html>
 <html lang="en">
 <head>

@@ -200,8 +200,10 @@ document.addEventListener('DOMContentLoaded', () => {
   })
   byId('problem').querySelector('button')?.addEventListener('click', readQuota)
   byId('refresh').addEventListener('click', async () => {
+    const before = past
     await readQuota()
-    if (!known.problem) await readPast()
+    // What had to wait may have been read by now.
+    if (!known.problem && past === before) await readPast()
   })
   byId('ranges').addEventListener('click', ({ target }) => {
     const { days } = /** @type {HTMLElement} */ (target).dataset

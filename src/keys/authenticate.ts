@@ -49,7 +49,7 @@ export type Authentication =
 export function createAuthentication(options: AuthenticationOptions) {
   const { apiKeys, rateLimiter, timeoutMs, seconds = windowSeconds } = options
   const look = (address: string) => rateLimiter.consume(addressSubject(address, seconds), 0)
-  const lookups = new Throttle<Found>(
+  const throttle = new Throttle<Found>(
     async (address) => (await look(address)).windows.some(({ remaining }) => remaining === 0),
     async (address) => {
       throw new ApiError('rate_limited', refusalMessage(await look(address)))
@@ -68,7 +68,7 @@ export function createAuthentication(options: AuthenticationOptions) {
     const secrets = readSecrets(request.head)
     const [secret = ''] = secrets
     let key =
-      secrets.length === 1 ? apiKeys.find(secret, (hash, read) => lookups.run(request.address, hash, read)) : undefined
+      secrets.length === 1 ? apiKeys.find(secret, (hash, read) => throttle.run(request.address, hash, read)) : undefined
     let waitedMs = 0
     if (key instanceof Promise) {
       const startedAt = performance.now()

@@ -74,7 +74,7 @@ export interface RateLimiter {
 export type ObserveCommand = (seconds: number, result: 'answered' | 'failed') => void
 
 export interface RateLimiterOptions {
-  /** Without it counters live in memory. For its forms see redis-url.ts. */
+  /** Without it counters live in memory. For its forms see url.ts. */
   redisUrl?: string
   /** Strikes within a minute that ban a subject (0: never), and the length of its first ban. */
   banAfter: number

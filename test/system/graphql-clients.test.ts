@@ -97,7 +97,7 @@ const [zoe, yara] = [await create('Zoe'), await create('Yara')]
 const change = (provider: typeof one, name: string) => status(provider.update({ resource: 'pets', id: zoe, variables: { name } }))
 await other.getOne({ resource: 'pets', id: zoe })
 const read = await one.getOne({ resource: 'pets', id: zoe })
-const updates = [await change(one, 'Zora'), await change(one, 'Zelda'), await change(other, 'Zita')]
+const updates = [await change(one, 'Zora'), await change(one, 'Zelda'), await change(other, 'Zita'), await change(other, 'Zita')]
 
 const set = (resource: string, ids: any[], variables: object) => one.updateMany!({ resource, ids, variables })
 await one.getOne({ resource: 'pets', id: yara })
@@ -136,7 +136,7 @@ console.log(JSON.stringify({ lists, refusals, read: read.data.name, updates, bat
         },
         refusals: [400, true],
         read: 'Zoe',
-        updates: [200, 200, 412],
+        updates: [200, 200, 412, 412],
         batches: {
           sold: [
             [true, 'sold'],

@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { parseEnv } from 'node:util'
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest'
-import { inspect } from '../../src/database/embedded/backup.js'
+import { restore } from '../../src/database/embedded/backup.js'
 import { freePort } from '../support/ports.js'
 import { dataFolder, type Started, startGateway, temporaryFolder } from '../support/process.js'
 import { TcpProxy } from '../support/proxy.js'
@@ -170,7 +170,7 @@ test('the commands of docs/one-machine.md have the settings of the service', asy
   expect([run.status, run.stdout]).toEqual([0, expect.stringContaining('There are no keys.')])
   expect(run.stderr).toContain(`Database: embedded, in ${folder}`)
   const [name = ''] = readdirSync(folder).filter((name) => name.startsWith('petstore-'))
-  expect((await inspect(join(folder, name))).rows).toMatchObject({ Pet: 0 })
+  expect((await restore(join(folder, name), join(folder, 'restored'))).rows).toMatchObject({ Pet: 0 })
 })
 
 test.runIf(spawnSync('systemd-analyze', ['--version']).status === 0)(

@@ -146,11 +146,11 @@ async function* lines(client: pg.Client, { rows, sequences, ...header }: Summary
   yield `${JSON.stringify({ rows, sequences } satisfies Footer)}\n`
 }
 
-/** Reads a whole backup; without functions that take its parts, only to check it. @throws StartupError if it is refused */
-export async function inspect(
+/** Reads a whole backup. @throws StartupError if it cannot be restored */
+async function read(
   file: string,
-  onHeader: (header: Header) => unknown = () => {},
-  onRow: (table: string, row: string) => unknown = () => {},
+  onHeader: (header: Header) => unknown,
+  onRow: (table: string, row: string) => unknown,
 ): Promise<Summary> {
   const source = file === STREAM ? 'standard input' : file
   const rows: Record<string, number> = {}
@@ -218,7 +218,7 @@ export async function restore(file: string, dataDir: string): Promise<Summary> {
         // Rows come back as they were, in any order: no trigger adds others, and foreign keys held when they were read.
         await client.query(`BEGIN; SET LOCAL session_replication_role = replica; DELETE FROM "${HISTORY}"`)
       }
-      summary = await inspect(file, begin, async (name, row) => {
+      summary = await read(file, begin, async (name, row) => {
         if (name !== table || batch.length > BATCH_LENGTH) await flush()
         table = name
         batch += batch ? `,${row}` : row
