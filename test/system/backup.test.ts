@@ -143,7 +143,9 @@ describe('a backup', () => {
     const written = await bash('npm run --silent backup -- - | gzip > "$file"')
     expect(written.stderr).toMatch(/^Wrote a backup from .*store \(ApiKey: 5,.*\)\. Keep it as safe/m)
     const restored = await bash('gunzip < "$file" | DATA_DIR=$target npm run --silent restore -- -')
-    expect(restored.stderr).toMatch(/^Restored what was backed up at 2\S+ \(ApiKey: 5,.*\)\. Start the service with DATA_DIR=.*from-pipe\.\n$/m)
+    expect(restored.stderr).toMatch(
+      /^Restored what was backed up at 2\S+ \(ApiKey: 5,.*\)\. Start the service with DATA_DIR=.*from-pipe\.\n$/m,
+    )
     expect([written.stdout, restored.stdout]).toEqual(['', ''])
     expect(await contents(target)).toEqual(await contents(DATA_DIR))
     // A reader that ends early.
