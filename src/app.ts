@@ -118,6 +118,7 @@ export async function createApp(dependencies: Dependencies) {
     let slot: Slot | undefined
     let read: ReadRequest | undefined
     let decision: RateLimitResult | undefined
+    let early: Promise<Reply> | undefined
     try {
       const isParsed = isGraphql(request) || route?.operation.body !== undefined
       const isUsedUp = !received && isParsed && admissions.isRefused(caller) && (await quota.isUsedUp(caller))
@@ -127,18 +128,25 @@ export async function createApp(dependencies: Dependencies) {
       const asked = isGraphql(request) ? graphql.read(request, body, most) : rest.read(request, route, body)
       read = asked
       slot = await inSpan('room', () => admissions.work.enter(caller.subject.id, asked.units, request.head.socket))
-      const decided = await inSpan('quota', () => quota.take(caller, asked))
+      const isEarly = asked.isRead && quota.isForeseen(caller, asked)
+      const deciding = inSpan('quota', () => quota.take(caller, asked))
+      // A read does not wait for Redis. Its result, or error, is neither seen nor counted before the decision allows it.
+      if (isEarly) early = asked.run(caller, deciding)
+      early?.catch(() => {})
+      const decided = await deciding
       decision = decided.decision
       if (decided.refusal && !(asked.isRefusedFirst && decided.refusal.status === 429)) throw decided.refusal
       // A window has begun, or a ban has ended, since the request was not read: it is read now.
       if (isUsedUp && asked.units > 0 && !decided.refusal)
         return await serve(request, caller, route, route ? await receive(request, caller, route) : body)
-      const result = await asked.run(caller, decision)
+      const result = await (early ?? asked.run(caller, deciding))
       return { caller, decision, operationName: asked.operationName, ...result }
     } catch (error) {
       return { caller, decision, operationName: read?.operationName, ...refuse(error, request) }
     } finally {
-      slot?.leave()
+      // A refused read that has begun holds its slot until it ends.
+      const leave = () => slot?.leave()
+      early ? early.then(leave, leave) : leave()
     }
   }
 

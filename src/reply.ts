@@ -1,7 +1,7 @@
 import type { ErrorCode } from '../schema/errors.js'
 import type { Operation } from '../schema/operations.js'
 import type { HttpResponse } from './http/response.js'
-import type { Caller, Cost } from './keys/index.js'
+import type { Caller, Cost, QuotaDecision } from './keys/index.js'
 import type { RateLimitResult } from './rate-limit/index.js'
 
 /** The operation that path and method name, and the text in the path's parameters. */
@@ -16,8 +16,10 @@ export interface ReadRequest extends Cost {
   operationName?: string
   /** Its refusal is returned even if the quota is used up. */
   isRefusedFirst?: boolean
+  /** Whether it changes nothing, so that it may begin before its cost is taken from the quota. */
+  isRead?: boolean
   /** Runs it. A refused request throws its refusal. */
-  run(caller: Caller, decision: RateLimitResult): Promise<Reply>
+  run(caller: Caller, quota: Promise<QuotaDecision>): Promise<Reply>
 }
 
 /** What is returned to a request: its response, and what the headers, the log, the metrics and the usage of keys say of it. */

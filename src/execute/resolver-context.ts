@@ -1,12 +1,11 @@
 import { initContextCache } from '@pothos/core'
 import type { Context, Reads } from '../../schema/context.js'
 import { createReads, createTables, createWrites, type Database, type Query } from '../database/index.js'
-import { type Caller, readQuota, readUsage } from '../keys/index.js'
-import type { RateLimitResult } from '../rate-limit/index.js'
+import { type Caller, type QuotaDecision, readQuota, readUsage } from '../keys/index.js'
 import { createDeadline } from './request-deadline.js'
 
 /** Creates what the resolvers of one request share; with `query`, all they do is part of one transaction. */
-export type CreateResolverContext = (caller: Caller, decision: RateLimitResult, query?: Query) => Context
+export type CreateResolverContext = (caller: Caller, quota: Promise<QuotaDecision>, query?: Query) => Context
 
 /** Runs the work of a request in one transaction, which is repeated if another one is in its way. */
 export type RequestTransaction = <T>(caller: Caller, work: (query: Query) => Promise<T>) => Promise<T>
@@ -24,9 +23,9 @@ export function createAccess(database: Pick<Database, 'prisma' | 'query' | 'tran
   }
   const reads = readsBy(database.query)
 
-  const createContext: CreateResolverContext = (caller, decision, query) => {
+  const createContext: CreateResolverContext = (caller, deciding, query) => {
     const usage = (days: number) => readUsage(database.query, caller, days)
-    const quota = async () => readQuota(caller, decision)
+    const quota = async () => readQuota(caller, (await deciding).decision)
     if (query) {
       // A transaction has a deadline of its own.
       const inside = insideOf(query)

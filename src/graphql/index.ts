@@ -12,10 +12,9 @@ import type { Body } from '../http/body.js'
 import { unavailable } from '../http/errors.js'
 import type { HttpRequest } from '../http/request.js'
 import { type Idempotency, readIdempotencyKey, undoing } from '../idempotency/index.js'
-import { type Caller, requireWriteAccess } from '../keys/index.js'
+import { type Caller, type QuotaDecision, requireWriteAccess } from '../keys/index.js'
 import type { Logger } from '../observe/log.js'
 import { inSpan } from '../observe/tracing.js'
-import type { RateLimitResult } from '../rate-limit/index.js'
 import type { ReadRequest, Reply } from '../reply.js'
 import { LIMITS, type Variables } from './cost.js'
 import { createDocumentCache, KnownDocument, type KnownOperation } from './documents.js'
@@ -52,10 +51,10 @@ interface Call {
   operation: KnownOperation
 }
 
-/** Who calls, and what the quota has decided. */
+/** Who calls, and what the quota decides. */
 interface Admitted {
   caller: Caller
-  decision: RateLimitResult
+  quota: Promise<QuotaDecision>
 }
 
 /** An error that is not about the values of a request, but about the request itself: it comes before the quota. */
@@ -143,12 +142,13 @@ export function createGraphql(options: GraphqlOptions) {
         operationName,
         units: isFree ? 0 : Math.max(1, cost.units),
         advice: (most) => operation.fittingLimit(variables, (cost) => cost.units <= most),
-        run(caller, decision) {
+        isRead: !isMutation(call),
+        run(caller, quota) {
           const { query } = parameters
           const isValid = inSpan('validate', () => document.errors.length === 0)
           if (isValid) documents.keep(query, document, isFree)
           if (isValid && hash !== undefined) documents.persist(hash, query, isFree)
-          return run(call, { caller, decision })
+          return run(call, { caller, quota })
         },
       }
     } catch (error) {
@@ -206,7 +206,7 @@ export function createGraphql(options: GraphqlOptions) {
   }
 
   /** Executes until the deadline, or until the client disconnects. */
-  async function execute(call: Call, { caller, decision }: Admitted, query?: Query) {
+  async function execute(call: Call, { caller, quota }: Admitted, query?: Query) {
     const end = performance.now() + deadlineMs
     const cancelled: Cancelled = () =>
       call.request.head.socket.destroyed
@@ -219,7 +219,7 @@ export function createGraphql(options: GraphqlOptions) {
     const result = await yoga.getResultForParams(
       // No plugin in use reads Yoga's own request.
       { params: call.parameters, request: undefined as unknown as Request },
-      Object.assign(createContext(caller, decision, query), { call, cancelled }),
+      Object.assign(createContext(caller, quota, query), { call, cancelled }),
     )
     return result as Executed
   }

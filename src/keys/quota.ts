@@ -23,20 +23,41 @@ export interface Cost {
 }
 
 /** The decision on a request, and why it is refused, if it is. */
-interface QuotaDecision {
+export interface QuotaDecision {
   decision: RateLimitResult
   refusal?: ApiError
 }
 
+/** The share of its smallest window that a key must have left for a decision to be foreseen: other gateways take from it. */
+const PLENTY = 0.1
+
 /** The step that takes the cost of a request from the quota of its key. */
 export function createQuota({ apiKeys, rateLimiter }: { apiKeys: ApiKeyCache; rateLimiter: RateLimiter }) {
   const freeRequests = createMemoryRateLimiter()
+  /** By subject: what the decisions that are on their way will take. */
+  const deciding = new Map<string, number>()
 
   /** Whether the next decision will refuse everything that costs something: the key is banned, or has nothing left. */
   async function isUsedUp({ key, subject }: Caller): Promise<boolean> {
     if (bannedUntil(key) > Date.now()) return true
     const { outcome, windows } = await rateLimiter.consume(subject, 0)
     return outcome === 'banned' || windows.some(({ remaining }) => remaining === 0)
+  }
+
+  /** Whether the next decision will allow a request as far as this gateway knows, whatever those before it take. */
+  function isForeseen({ key, subject }: Caller, { units }: Cost): boolean {
+    if (units === 0 || bannedUntil(key) > Date.now()) return false
+    const left = rateLimiter.left(subject) - (deciding.get(subject.id) ?? 0) - units
+    return left >= PLENTY * smallestWindow(subject)
+  }
+
+  async function consume(subject: Subject, units: number): Promise<RateLimitResult> {
+    const { id } = subject
+    deciding.set(id, (deciding.get(id) ?? 0) + units)
+    const result = await rateLimiter.consume(subject, units)
+    const left = (deciding.get(id) ?? 0) - units
+    left > 0 ? deciding.set(id, left) : deciding.delete(id)
+    return result
   }
 
   const takeFree = ({ id }: Subject, units: number) => {
@@ -71,7 +92,7 @@ export function createQuota({ apiKeys, rateLimiter }: { apiKeys: ApiKeyCache; ra
     const smallest = smallestWindow(subject)
     // Waiting would not help: the request is refused, which costs one unit.
     const isTooDear = units > smallest
-    const result = await rateLimiter.consume(subject, isBanned ? 0 : isTooDear ? 1 : units)
+    const result = await consume(subject, isBanned ? 0 : isTooDear ? 1 : units)
     const decision: RateLimitResult = isBanned ? { ...result, outcome: 'banned', bannedUntil: until } : result
     if (units === 0) return { decision, refusal: await countFree(subject, decision) }
     if (decision.outcome === 'banned')
@@ -85,7 +106,7 @@ export function createQuota({ apiKeys, rateLimiter }: { apiKeys: ApiKeyCache; ra
     return { decision, refusal: new ApiError('invalid_request', message) }
   }
 
-  return { take, isUsedUp, hasFree }
+  return { take, isForeseen, isUsedUp, hasFree }
 }
 
 const bannedUntil = (key: Caller['key']) => key.bannedUntil?.getTime() ?? 0

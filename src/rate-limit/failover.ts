@@ -121,6 +121,7 @@ export async function openFailover(
         return memory.consume(subject, cost)
       }
     },
+    left: (subject) => (away ? 0 : memory.left(subject)),
     observeCommands(listener) {
       observe = listener
     },

@@ -16,7 +16,8 @@ export const openRateLimiter = async (options: RateLimiterOptions): Promise<Rate
   const { redisUrl, log, keyPrefix = 'petstore', redisTimeoutMs = 100 } = options
   const rule = { ...options, banCarrySeconds: options.banCarrySeconds ?? 5 }
   const memory = new MemoryStore(rule, keyPrefix)
-  if (!redisUrl) return { consume: memory.consume.bind(memory), state: 'memory', close: async () => {} }
+  // Memory decides at once: there is nothing to foresee.
+  if (!redisUrl) return { consume: memory.consume.bind(memory), left: () => 0, state: 'memory', close: async () => {} }
   const target = parseRedisUrl(redisUrl)
   // Loaded with their first use: they are a tenth of a start.
   const [{ openFailover }, { createClient }, { RedisStore }] = await Promise.all([

@@ -64,6 +64,16 @@ export class MemoryStore {
     return this.#subjects.get(id)
   }
 
+  left({ id, windows }: Subject): number {
+    const [counters, now] = [this.#subjects.get(id), Date.now()]
+    let left = Number.POSITIVE_INFINITY
+    for (const { name, limit } of windows) {
+      const counter = counters?.[name]
+      left = Math.min(left, counter && counter.resetAt > now ? limit - counter.used : 0)
+    }
+    return left
+  }
+
   /** Copies the decision of another store, to continue from there if that store fails. */
   adopt({ id }: Subject, { windows, bannedUntil, banCarriedMs }: RateLimitResult): void {
     const counters = this.#subjects.get(id)

@@ -64,6 +64,8 @@ export interface RateLimiter {
    * Never rejects, and waits for Redis no longer than `redisTimeoutMs`.
    */
   consume(subject: Subject, cost: number): Promise<RateLimitResult>
+  /** What a subject is known to have left in each of its windows, as of the latest decision; 0 if nothing is known. */
+  left(subject: Subject): number
   /** `degraded`: Redis is configured but unreachable, and this gateway counts alone. */
   readonly state: 'memory' | 'redis' | 'degraded'
   /** Tells how long each command to Redis takes. */

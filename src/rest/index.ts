@@ -11,9 +11,8 @@ import { type Body, parseBody } from '../http/body.js'
 import type { HttpRequest } from '../http/request.js'
 import { type HttpResponse, jsonResponse } from '../http/response.js'
 import type { Idempotency } from '../idempotency/index.js'
-import { type Caller, requireWriteAccess } from '../keys/index.js'
+import { type Caller, type QuotaDecision, requireWriteAccess } from '../keys/index.js'
 import { inSpan } from '../observe/tracing.js'
-import type { RateLimitResult } from '../rate-limit/index.js'
 import type { ReadRequest, Reply, Route } from '../reply.js'
 import { createReader, type Input, type Source } from './input.js'
 import { createRoutes } from './routes.js'
@@ -107,7 +106,7 @@ export async function createRest({ createContext, idempotency, baseUrl, sunset, 
     return response
   }
 
-  async function run(source: Source, operation: Operation, caller: Caller, decision: RateLimitResult) {
+  async function run(source: Source, operation: Operation, caller: Caller, quota: Promise<QuotaDecision>) {
     const { request, body } = source
     const { rest, name, type } = operation
     if (type === 'Mutation') requireWriteAccess(caller)
@@ -117,7 +116,7 @@ export async function createRest({ createContext, idempotency, baseUrl, sunset, 
     const { args, ifNoneMatch, idempotencyKey, refusalOf } = inSpan('validate', () => read(source))
 
     async function perform(query?: Query): Promise<Reply> {
-      const contextValue = createContext(caller, decision, query)
+      const contextValue = createContext(caller, quota, query)
       const { data, errors } = await inSpan('execute', () => execute({ contextValue, variables: args }))
       if (errors?.[0]) throw refusalOf(errors[0])
       return { response: responseOf(operation, request, data?.get(name) ?? 'null', contextValue) }
@@ -143,7 +142,8 @@ export async function createRest({ createContext, idempotency, baseUrl, sunset, 
       return {
         units: unitsOf(operation, request, parsed),
         advice: (most) => adviceOf(operation, most),
-        run: (caller, decision) => run({ request, params, body, parsed }, operation, caller, decision),
+        isRead: operation.type === 'Query',
+        run: (caller, quota) => run({ request, params, body, parsed }, operation, caller, quota),
       }
     },
   }
