@@ -19,7 +19,6 @@ import { databaseError, readServerUrl, type ServerUrl, SHARED } from './server-u
 export { backUp, restore, STREAM, type Summary } from './embedded/backup.js'
 export { createTables } from './model.js'
 export {
-  brokenReference,
   conflictDelay,
   ERROR_KINDS,
   errorKind,
