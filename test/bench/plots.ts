@@ -13,6 +13,7 @@ export const colours: Record<ServerId, string> = {
   postgraphile: '#c2a22e',
   naive: '#3fa37c',
   'gateway-no-key': '#7fb0f0',
+  'gateway-single': '#7fb0f0',
 }
 
 interface Bar {

@@ -74,10 +74,14 @@ export async function seed(client: Client, { pets, data, firstKeyId = 1 }: SeedO
 
 /** Removes what a workload wrote, so that every round begins with the same tables. */
 export async function createTidy(client: Client) {
-  const { rows } = await client.query('SELECT coalesce(max(id), 0) AS last FROM "Order"')
+  const { rows } = await client.query(
+    'SELECT (SELECT coalesce(max(id), 0) FROM "Order") AS orders, (SELECT coalesce(max(id), 0) FROM "Pet") AS pets',
+  )
+  const [{ orders, pets }] = rows
   return async () => {
-    await client.query('DELETE FROM "Order" WHERE id > $1', [rows[0].last])
-    await client.query('VACUUM ANALYZE "Order", "InventoryItem"')
+    await client.query('DELETE FROM "Order" WHERE id > $1', [orders])
+    await client.query('DELETE FROM "Pet" WHERE id > $1', [pets])
+    await client.query('VACUUM ANALYZE "Order", "InventoryItem", "Pet"')
     await client.query('CHECKPOINT')
   }
 }

@@ -18,6 +18,7 @@ export const serverTitles = {
   postgraphile: 'PostGraphile 5, neither keys nor limits',
   naive: 'Yoga + SOFA + Pothos + Prisma, naive',
   'gateway-no-key': 'this gateway, without Idempotency-Key',
+  'gateway-single': 'this gateway, one at a time',
 }
 
 export const shortTitles: Record<ServerId, string> = {
@@ -28,6 +29,7 @@ export const shortTitles: Record<ServerId, string> = {
   postgraphile: 'PostGraphile 5',
   naive: 'naive',
   'gateway-no-key': 'without the key',
+  'gateway-single': 'one at a time',
 }
 
 export type ServerId = keyof typeof serverTitles

@@ -1,5 +1,6 @@
 import { find, overOurs, overPeer, type Ratio, type Results, type WorkloadResult } from './results.js'
 import { type ServerId, serverTitles } from './servers.js'
+import { BATCH } from './templates.js'
 import { mainPeer, workloads } from './workloads.js'
 
 type ByConnections = Partial<Record<number, number>>
@@ -21,6 +22,7 @@ const ratios: Record<string, Partial<Record<ServerId, ByConnections>>> = {
 }
 const MEMORY = 1.25
 const IDEMPOTENCY_KEY = 2.5
+const BATCH_SHARE = 0.15
 const QUESTION_MS = 100
 const LOW_STOCK_MS = 5
 
@@ -64,6 +66,7 @@ export function compareWithTargets(results: Results): TargetRow[] {
     ...latencyRows(results),
     ...memoryRows(results),
     ...keyRows(results),
+    ...batchRows(results),
     ...results.growth.map(({ title, from, to, slowdown, target }) =>
       atMost(`time, ${title}, ${to.name}`, from.name, target, slowdown),
     ),
@@ -113,6 +116,18 @@ function keyRows(results: Results): TargetRow[] {
   const result = find(results, 'post-order-key', 32)
   const times = result && overOurs(result, 'gateway-no-key', 'perSecond')
   return times ? [atMost('POST order with Idempotency-Key: time', 'POST order', IDEMPOTENCY_KEY, times)] : []
+}
+
+/** What one of many costs, over what it costs alone. */
+function batchRows(results: Results): TargetRow[] {
+  const result = find(results, 'post-pets', 32)
+  return (['cpu', 'postgresCpu'] as const).flatMap((field) => {
+    const measured = result && overPeer(result, 'gateway-single', field)
+    if (!measured || Number.isNaN(measured.median)) return []
+    const each = { median: measured.median / BATCH, min: measured.min / BATCH, max: measured.max / BATCH }
+    const where = field === 'cpu' ? '' : ' of PostgreSQL'
+    return [atMost(`a pet in a batch of ${BATCH}: processor time${where}`, 'POST of one pet', BATCH_SHARE, each)]
+  })
 }
 
 function questionRows({ questions }: Results): TargetRow[] {

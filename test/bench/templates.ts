@@ -38,6 +38,16 @@ export const patchStock: Template = {
   body: '{"quantity":{quantity}}',
 }
 
+const newPet = '{"name":"Pet {pet}","categoryId":{category}}'
+export const postPet: Template = { weight: 1, method: 'POST', path: '/pets', body: newPet }
+export const BATCH = 100
+export const postPets: Template = {
+  weight: 1,
+  method: 'POST',
+  path: '/pets/batch',
+  body: `[${Array(BATCH).fill(newPet)}]`,
+}
+
 export const mixed: Template[] = [
   { ...getOne, weight: 50 },
   { ...getTwenty, weight: 25 },

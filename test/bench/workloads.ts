@@ -11,6 +11,8 @@ export interface Workload {
   inOtherWords?: Partial<Record<ServerId, ask.Template[]>>
   /** Tables are put back in order before each round. */
   writes?: true
+  /** Its servers are not asked for the same. */
+  isMixed?: true
 }
 
 /** Alone, in company, and more than anybody should send to one process. */
@@ -70,6 +72,15 @@ export const workloads: Workload[] = [
     templates: [{ ...ask.postOrder, isIdempotent: true }],
     inOtherWords: { 'gateway-no-key': [ask.postOrder] },
     writes: true,
+  },
+  {
+    id: 'post-pets',
+    title: `POST ${ask.BATCH} pets`,
+    servers: { gateway: company, 'gateway-single': company },
+    templates: [ask.postPets],
+    inOtherWords: { 'gateway-single': [ask.postPet] },
+    writes: true,
+    isMixed: true,
   },
   { id: 'patch-stock', title: 'PATCH stock', servers: restOfOldest, templates: [ask.patchStock], writes: true },
   { id: 'different', title: 'ten different GETs', servers: rest, templates: ask.different },
