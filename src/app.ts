@@ -109,12 +109,7 @@ export async function createApp(dependencies: Dependencies) {
    *
    * @param received its body, if it was received already
    */
-  async function serve(
-    request: HttpRequest,
-    caller: Caller,
-    route: Route | undefined,
-    received?: Body,
-  ): Promise<Reply> {
+  async function serve(request: HttpRequest, caller: Caller, route?: Route, received?: Body): Promise<Reply> {
     let slot: Slot | undefined
     let read: ReadRequest | undefined
     let decision: RateLimitResult | undefined

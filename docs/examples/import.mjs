@@ -1,6 +1,6 @@
 // Imports pets or stock counts from a CSV file. Needs petstore.mjs beside it.
 import { createHash } from 'node:crypto'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { fail, readAll, readArguments, say, send } from './petstore.mjs'
 
 const HELP = `Usage: node import.mjs pets|stock FILE
@@ -66,7 +66,18 @@ function readProgress() {
   try {
     return JSON.parse(readFileSync(`${file}.progress`, 'utf8'))
   } catch (error) {
-    return error.code === 'ENOENT' ? { created: 0, hash: hashOf([]) } : fail(1, `${file}.progress: ${error.message}`)
+    if (error.code === 'ENOENT') return { created: 0, hash: hashOf([]) }
+    fail(1, `${file}.progress cannot be read: ${error.message}`)
+  }
+}
+
+/** Whole or not at all, whenever the script is ended. */
+function writeProgress(progress) {
+  try {
+    writeFileSync(`${file}.progress.new`, JSON.stringify(progress))
+    renameSync(`${file}.progress.new`, `${file}.progress`)
+  } catch (error) {
+    fail(1, `${file}.progress cannot be written: ${error.message}. Copy ${file} to a folder in which you may write.`)
   }
 }
 
@@ -117,7 +128,7 @@ const progress = readProgress()
 if (hashOf(itemsOf(created.slice(0, progress.created))) !== progress.hash)
   fail(
     1,
-    `${file} has changed in its first ${progress.created} new pets, which were created already. Put other pets into another file.`,
+    `${file} has changed in its first ${progress.created} new pets, which were created already. Put other pets into another file, or remove ${file}.progress to create all of this one.`,
   )
 
 const requests = [
@@ -126,6 +137,8 @@ const requests = [
 ].flatMap(([method, some]) =>
   Array.from({ length: Math.ceil(some.length / BATCH) }, (_, i) => [method, some.slice(i * BATCH, (i + 1) * BATCH)]),
 )
+// What cannot be noted is not created.
+if (created.length > progress.created) writeProgress(progress)
 let done = progress.created
 if (done > 0) say(`${done} of ${entries.length} rows were created in an earlier run`)
 for (const [method, batch] of requests) {
@@ -146,8 +159,7 @@ for (const [method, batch] of requests) {
     },
   })
   done += batch.length
-  if (isPost)
-    writeFileSync(`${file}.progress`, JSON.stringify({ created: done, hash: hashOf(itemsOf(created.slice(0, done))) }))
+  if (isPost) writeProgress({ created: done, hash: hashOf(itemsOf(created.slice(0, done))) })
   say(`${done} of ${entries.length} rows are imported`)
 }
 if (requests.length === 0) say('There is nothing left to import.')

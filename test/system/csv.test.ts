@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -103,10 +103,19 @@ describe('a wrong line', () => {
   test('that was imported already and has changed since is not imported again', async () => {
     const path = write(`${HEADER}Luna,Cats,\r\n`)
     expect(await run('import', ['pets', path])).toMatchObject({ code: 0 })
+    expect((await run('import', ['pets', path])).stderr).toContain('There is nothing left to import.')
     write(`${HEADER}Lune,Cats,\r\nMilo,Cats,\r\n`)
     const { code, stderr } = await run('import', ['pets', path])
     expect([code, stderr]).toEqual([1, expect.stringContaining('has changed in its first 1 new pets')])
     expect(await names()).toEqual(['Luna'])
+  })
+
+  test('whose progress cannot be noted creates nothing', async () => {
+    const path = write(`${HEADER}Luna,Cats,\r\n`)
+    mkdirSync(`${path}.progress.new`)
+    const { code, stderr } = await run('import', ['pets', path])
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/^\S+pets\.csv\.progress cannot be written: EISDIR/m)])
+    expect(await names()).toEqual([])
   })
 
   test('that changes a pet which does not exist is named', async () => {
