@@ -146,64 +146,82 @@ async function* lines(client: pg.Client, { rows, sequences, ...header }: Summary
   yield `${JSON.stringify({ rows, sequences } satisfies Footer)}\n`
 }
 
-/** Reads a whole backup. @throws StartupError if it cannot be restored */
-async function read(
-  file: string,
-  onHeader: (header: Header) => unknown,
-  onRow: (table: string, row: string) => unknown,
-): Promise<Summary> {
-  const source = file === STREAM ? 'standard input' : file
-  const rows: Record<string, number> = {}
-  let header: Header | undefined
-  let footer: Footer | undefined
-  async function take(line: string): Promise<void> {
-    const [, table, row] = /^\[("(?:[^"\\]|\\.)*"),(.*)\]$/s.exec(line) ?? []
-    if (!header) {
-      header = JSON.parse(line) as Header
-      if (header.format !== 'petstore-backup') throw new Error('it has no header')
-      if (header.version !== VERSION) throw new Error('a newer version made it')
-      const unknown = header.migrations.filter((name) => !known().includes(name))
-      if (unknown.length > 0)
-        throw new StartupError(
-          `${source} is from a newer version, with the migrations ${unknown.join(', ')}; restore it with that version`,
-        )
-      await onHeader(header)
-    } else if (table && row) {
-      const name: string = JSON.parse(table)
-      rows[name] = (rows[name] ?? 0) + 1
-      await onRow(name, row)
-    } else footer = JSON.parse(line)
+/** The complete lines of a backup. */
+async function* linesOf(file: string): AsyncGenerator<string> {
+  const input = file === STREAM ? process.stdin : createReadStream(file)
+  // Its errors are those of the text too.
+  const text = connect(input, createGunzip().setEncoding('utf8'), () => {})
+  let rest = ''
+  for await (const part of text) {
+    const lines = (rest + part).split('\n')
+    rest = lines.pop() ?? ''
+    yield* lines
   }
-  try {
-    const input = file === STREAM ? process.stdin : createReadStream(file)
-    // Its errors are those of the text too.
-    const text = connect(input, createGunzip().setEncoding('utf8'), () => {})
-    let rest = ''
-    for await (const part of text) {
-      const lines = (rest + part).split('\n')
-      rest = lines.pop() ?? ''
-      for (const line of lines) await take(line)
-    }
-    if (!header || !footer || Object.entries(footer.rows).some(([name, count]) => (rows[name] ?? 0) !== count))
-      throw new Error('it is incomplete')
-  } catch (error) {
+}
+
+function parseHeader(line: string, source: string): Header {
+  const header = JSON.parse(line) as Header
+  if (header.format !== 'petstore-backup') throw new Error('it has no header')
+  if (header.version !== VERSION) throw new Error('a newer version made it')
+  const unknown = header.migrations.filter((name) => !known().includes(name))
+  if (unknown.length > 0)
+    throw new StartupError(
+      `${source} is from a newer version, with the migrations ${unknown.join(', ')}; restore it with that version`,
+    )
+  return header
+}
+
+/** Opens a backup, which is read once, and reads its header. @throws StartupError if it cannot be restored */
+async function openBackup(file: string) {
+  const source = file === STREAM ? 'standard input' : file
+  const lines = linesOf(file)
+  const refusing = (error: unknown): never => {
     if (error instanceof StartupError) throw error
     throw new StartupError(`${source} is not a backup, or is damaged: ${(error as Error).message}`, { cause: error })
   }
-  return { ...header, ...footer }
+  async function readHeader(): Promise<Header> {
+    const { value: first, done } = await lines.next()
+    if (done) throw new Error('it is incomplete')
+    return parseHeader(first, source)
+  }
+  async function readRows(onRow: (table: string, row: string) => unknown): Promise<Footer> {
+    const rows: Record<string, number> = {}
+    let footer: Footer | undefined
+    for await (const line of lines) {
+      const [, table, row] = /^\[("(?:[^"\\]|\\.)*"),(.*)\]$/s.exec(line) ?? []
+      if (table && row) {
+        const name: string = JSON.parse(table)
+        rows[name] = (rows[name] ?? 0) + 1
+        await onRow(name, row)
+      } else footer = JSON.parse(line)
+    }
+    if (!footer || Object.entries(footer.rows).some(([name, count]) => (rows[name] ?? 0) !== count))
+      throw new Error('it is incomplete')
+    return footer
+  }
+  return {
+    header: await readHeader().catch(refusing),
+    /** Reads what follows the header. @throws StartupError if it is incomplete, or if `onRow` throws */
+    rows: (onRow: (table: string, row: string) => unknown) => readRows(onRow).catch(refusing),
+    close: () => lines.return(undefined),
+  }
 }
 
 /**
- * Restores a backup, which it reads once, into a data directory that is empty or does not exist, and applies the migrations
- * that it lacks.
+ * Restores a backup into a data directory that is empty or does not exist, and applies the migrations that it lacks.
  *
  * @throws StartupError; the data directory is as it was then
  */
 export async function restore(file: string, dataDir: string): Promise<Summary> {
-  let summary!: Summary
+  const { header, rows, close } = await openBackup(file)
+  let footer!: Footer
   optimizeWasmLater()
   const fill = (url: string) =>
     withSession({ connectionString: url }, async (client) => {
+      const had = readMigrations().filter(({ name }) => header.migrations.includes(name))
+      await migrate(url, { migrations: had, isEmbedded: true })
+      // Rows come back as they were, in any order: no trigger adds others, and foreign keys held when they were read.
+      await client.query(`BEGIN; SET LOCAL session_replication_role = replica; DELETE FROM "${HISTORY}"`)
       let batch = ''
       let table = ''
       const flush = async () => {
@@ -212,24 +230,22 @@ export async function restore(file: string, dataDir: string): Promise<Summary> {
         if (batch) await client.query(insert, [`[${batch}]`])
         batch = ''
       }
-      async function begin({ migrations }: Header): Promise<void> {
-        const had = readMigrations().filter(({ name }) => migrations.includes(name))
-        await migrate(url, { migrations: had, isEmbedded: true })
-        // Rows come back as they were, in any order: no trigger adds others, and foreign keys held when they were read.
-        await client.query(`BEGIN; SET LOCAL session_replication_role = replica; DELETE FROM "${HISTORY}"`)
-      }
-      summary = await read(file, begin, async (name, row) => {
+      footer = await rows(async (name, row) => {
         if (name !== table || batch.length > BATCH_LENGTH) await flush()
         table = name
         batch += batch ? `,${row}` : row
       })
       await flush()
-      for (const sequence of summary.sequences)
+      for (const sequence of footer.sequences)
         await client.query('SELECT setval(quote_ident($1)::regclass, $2::bigint, $3)', sequence)
       await client.query('COMMIT')
       await migrate(url, { isEmbedded: true })
-      if (summary.demoKeys) writeFileSync(join(dataDir, 'demo-keys.json'), summary.demoKeys, { mode: 0o600 })
+      if (header.demoKeys) writeFileSync(join(dataDir, 'demo-keys.json'), header.demoKeys, { mode: 0o600 })
     })
-  await (await openEmbedded({ dataDir, port: 0, fill })).close()
-  return summary
+  try {
+    await (await openEmbedded({ dataDir, port: 0, fill })).close()
+  } finally {
+    await close()
+  }
+  return { ...header, ...footer }
 }
