@@ -189,6 +189,10 @@ describe('a backup', () => {
     const other = await temporaryFolder()
     writeFileSync(join(other, 'photo.jpg'), 'precious')
     expect((await runRestore(running, { DATA_DIR: other })).stderr).toMatch(/is not empty: it has photo\.jpg/)
+    // The header of a backup is judged first, before anything is made in a folder.
+    const bad = join(folder, 'bad.gz')
+    writeFileSync(bad, gzipSync('{}\n'))
+    await expect(restore(bad, other)).rejects.toThrow(/bad\.gz is not a backup, or is damaged: it has no header/)
     expect(readdirSync(other)).toEqual(['photo.jpg'])
   })
 

@@ -159,7 +159,8 @@ async function* linesOf(file: string): AsyncGenerator<string> {
   }
 }
 
-function parseHeader(line: string, source: string): Header {
+function parseHeader(line: string | undefined, source: string): Header {
+  if (line === undefined) throw new Error('it is incomplete')
   const header = JSON.parse(line) as Header
   if (header.format !== 'petstore-backup') throw new Error('it has no header')
   if (header.version !== VERSION) throw new Error('a newer version made it')
@@ -179,11 +180,7 @@ async function openBackup(file: string) {
     if (error instanceof StartupError) throw error
     throw new StartupError(`${source} is not a backup, or is damaged: ${(error as Error).message}`, { cause: error })
   }
-  async function readHeader(): Promise<Header> {
-    const { value: first, done } = await lines.next()
-    if (done) throw new Error('it is incomplete')
-    return parseHeader(first, source)
-  }
+  const readHeader = async () => parseHeader((await lines.next()).value, source)
   async function readRows(onRow: (table: string, row: string) => unknown): Promise<Footer> {
     const rows: Record<string, number> = {}
     let footer: Footer | undefined
