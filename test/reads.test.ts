@@ -192,4 +192,19 @@ describe('a read of our own', () => {
     await prisma.$executeRaw`ALTER TABLE "Category" DROP COLUMN "added"`
     expect(await read()).toEqual(before)
   })
+
+  test('have the type that a column has now', async () => {
+    const { prisma, query } = database
+    await prisma.$executeRaw`ALTER TABLE "Category" ADD COLUMN "added" INTEGER DEFAULT 7`
+    const read = () => Promise.all([1, 2, 3].map((id) => query('SELECT "added" FROM "Category" WHERE "id" = $1', [id])))
+    for (const [type, value] of [
+      ['INTEGER', 7],
+      ['BIGINT', 7n],
+      ['TEXT', '7'],
+    ] as const) {
+      await prisma.$executeRawUnsafe(`ALTER TABLE "Category" ALTER COLUMN "added" TYPE ${type}`)
+      for (let again = 0; again < 2; again++) expect(await read()).toEqual(Array(3).fill([{ added: value }]))
+    }
+    await prisma.$executeRaw`ALTER TABLE "Category" DROP COLUMN "added"`
+  })
 })

@@ -30,8 +30,8 @@ export interface LeaseSource {
   connect(): Promise<pg.PoolClient>
   /** Called if a prepared statement cannot be used anymore. */
   onOutdated(name: string | undefined): void
-  /** The text of a statement as it is sent. */
-  textOf(sql: string): string
+  /** Sends a statement. */
+  query(client: pg.PoolClient, statement: pg.QueryConfig): Promise<pg.QueryResult>
 }
 
 export interface LeaseOptions {
@@ -173,7 +173,7 @@ export class Lease {
     const operation = text === 'COMMIT' ? 'commit' : isRead ? 'read' : 'write'
     const sentAt = performance.now()
     if (name) keepPrepared(client, name)
-    return client.query({ ...statement, text: this.#source.textOf(text) }).then(
+    return this.#source.query(client, statement).then(
       (result) => {
         bulkheads.answeredAt = performance.now()
         onStatement?.(operation, (bulkheads.answeredAt - sentAt) / 1000)

@@ -107,7 +107,7 @@ export class ConnectionPool extends pg.Pool {
       sharedTimeoutMs: Math.floor(statementTimeoutMs / MAX_SHARED_WRITES),
       connect: () => super.connect(),
       onOutdated: (name) => this.#shapes.renew(name),
-      textOf: (sql) => this.#shapes.textOf(sql),
+      query: (client, statement) => this.#shapes.query(client, statement),
     }
   }
 

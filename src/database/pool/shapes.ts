@@ -2,7 +2,9 @@ import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type pg from 'pg'
 import type { Bulkhead, Bulkheads } from './bulkheads.js'
+import { type Description, PreparedQuery } from './prepared-query.js'
 import { bulkheadOf, isRead, rowIndexOf } from './statement.js'
+import { valuesOfPrisma } from './values.js'
 
 /** Lists of ids make a statement for each length. */
 const MAX_KEPT = 1_000
@@ -18,6 +20,7 @@ export interface Shape {
   bulkhead: Bulkhead
   isRead: boolean
   rowIndex: number | undefined
+  description: Description
 }
 
 interface ShapesOptions {
@@ -68,15 +71,22 @@ export class Shapes {
         bulkhead: bulkheads.get(bulkheadOf(sql)),
         isRead: isRead(sql),
         rowIndex: rowIndexOf(sql),
+        description: {},
       }
       this.#kept.set(sql, shape)
     }
     return shape
   }
 
-  /** The text as it is sent; keeps nothing. */
-  textOf(sql: string): string {
-    return this.#kept.get(sql)?.text ?? this.#options.textOf(sql)
+  /** Sends a statement. Keeps nothing of BEGIN and the like. */
+  query(client: pg.PoolClient, statement: pg.QueryConfig): Promise<pg.QueryResult> {
+    const shape = this.#kept.get(statement.text)
+    const text = shape?.text ?? this.#options.textOf(statement.text)
+    if (!shape || !statement.name || statement.types !== valuesOfPrisma) return client.query({ ...statement, text })
+    return new Promise((resolve, reject) => {
+      const done = (error: Error | undefined, result: pg.QueryResult) => (error ? reject(error) : resolve(result))
+      client.query(new PreparedQuery({ ...statement, text }, shape.description, done) as never)
+    })
   }
 
   nameOf(sql: string): string | undefined {

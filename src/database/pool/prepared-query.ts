@@ -1,0 +1,81 @@
+import pg from 'pg'
+import { parserOf } from './values.js'
+
+// `pg` has the rows of a prepared statement described each time that it is executed, makes parsers from that, and copies an
+// empty object for each row. Once is enough: it saves 16 % of the processor time of a GET, and a message.
+
+type Row = Record<string, unknown>
+type Texts = readonly (string | null)[]
+
+type ReadRow = (texts: Texts) => Row
+
+/** How the rows of a statement are read, as soon as PostgreSQL has described them. */
+export interface Description {
+  read?: ReadRow
+}
+
+interface Field {
+  name: string
+  dataTypeID: number
+}
+
+function readerOf(fields: readonly Field[]): ReadRow {
+  const columns = fields.map(({ name, dataTypeID }) => ({ name, parse: parserOf(dataTypeID) }))
+  return (texts) => {
+    const row: Row = {}
+    for (let i = 0; i < columns.length; i++) {
+      const { name, parse } = columns[i] as (typeof columns)[0]
+      const text = texts[i]
+      row[name] = typeof text === 'string' ? parse(text) : null
+    }
+    return row
+  }
+}
+
+/** What `pg` calls, as its own classes of queries do; its types do not say so. */
+interface Connection {
+  parsedStatements: Record<string, string>
+  bind(message: { statement: string; values: readonly unknown[]; valueMapper: (value: unknown) => unknown }): void
+  execute(message: object): void
+  sync(): void
+}
+interface Query extends Required<pg.QueryConfig> {
+  _result: pg.QueryResult
+  prepare(connection: Connection): void
+}
+const { prepareValue } = (pg as unknown as { utils: { prepareValue(value: unknown): unknown } }).utils
+type Callback = (error: Error | undefined, result: pg.QueryResult) => void
+const Query = pg.Query as unknown as new (text: string, values: unknown[], callback: Callback) => Query
+
+/** A named statement of our own. */
+export class PreparedQuery extends Query {
+  readonly #description: Description
+  #read: ReadRow | undefined
+
+  constructor({ text, name, values = [] }: pg.QueryConfig, description: Description, callback: Callback) {
+    super(text, values, callback)
+    this.name = name as string
+    this.#description = description
+  }
+
+  override prepare(connection: Connection): void {
+    const { name, values } = this
+    this.#read = this.#description.read
+    if (!this.#read || connection.parsedStatements[name] === undefined) {
+      super.prepare(connection)
+      return
+    }
+    connection.bind({ statement: name, values, valueMapper: prepareValue })
+    connection.execute({})
+    connection.sync()
+  }
+
+  handleRowDescription({ fields }: { fields: readonly Field[] }): void {
+    this.#read = readerOf(fields)
+    this.#description.read = this.#read
+  }
+
+  handleDataRow({ fields }: { fields: Texts }): void {
+    this._result.rows.push((this.#read as ReadRow)(fields))
+  }
+}
