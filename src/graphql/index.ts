@@ -4,7 +4,7 @@ import { createYoga, type Plugin } from 'graphql-yoga'
 import type { Context } from '../../schema/context.js'
 import { ApiError } from '../../schema/errors.js'
 import type { Query } from '../database/index.js'
-import { type Cancelled, type Executed, ResponseTooLong } from '../execute/executor.js'
+import { type Executed, ResponseTooLong } from '../execute/executor.js'
 import { pause } from '../execute/pace.js'
 import type { CreateResolverContext, RequestTransaction } from '../execute/resolver-context.js'
 import { DocumentLimitError } from '../execute/selections.js'
@@ -25,8 +25,6 @@ import { createResponses, hasNoValue, PersistedQueryNotFound } from './responses
 /** The longest response, in bytes. That of a mutation is cut off much later: its change was made. */
 const MAX_RESPONSE = 8_388_608
 const MAX_MUTATION_RESPONSE = 8 * MAX_RESPONSE
-/** How long an execution may take. */
-const DEADLINE_MS = 10_000
 
 export { MAX_FREE_REQUEST } from './free.js'
 
@@ -36,10 +34,7 @@ export interface GraphqlOptions {
   transaction: RequestTransaction
   idempotency: Idempotency
   log: Logger
-  deadlineMs?: number
 }
-
-const interrupted = (message: string) => new ApiError('unavailable', message, unavailable().headers)
 
 /** An operation of a document within the limits, and what the client sent with it. */
 interface Call {
@@ -63,15 +58,16 @@ const isBeforeQuota = (error: unknown) => error instanceof ApiError && [405, 413
 const isMutation = ({ operation }: Pick<Call, 'operation'>) => operation.definition.operation === 'mutation'
 
 /** Replaces Yoga's parsing, validation and execution by what is known of the document. */
-const useKnownDocuments: Plugin<Context & { call: Call; cancelled: Cancelled }> = {
+const useKnownDocuments: Plugin<Context & { call: Call }> = {
   onParse: ({ context: { call }, setParseFn }) => setParseFn(() => call.document.node),
   onValidate: ({ context: { call }, setResult }) => setResult(call.document.errors),
-  onExecute: ({ context: { call, cancelled }, setExecuteFn }) =>
+  onExecute: ({ context: { call }, setExecuteFn }) =>
     setExecuteFn(({ contextValue, variableValues }) =>
       inSpan('execute', () =>
         call.operation.execute(variableValues as Variables, {
           contextValue,
-          cancelled,
+          // Nobody waits for the result of a client that has disconnected.
+          cancelled: () => (call.request.head.socket.destroyed ? unavailable() : undefined),
           pause,
           maxLength: isMutation(call) ? MAX_MUTATION_RESPONSE : MAX_RESPONSE,
         }),
@@ -81,7 +77,7 @@ const useKnownDocuments: Plugin<Context & { call: Call; cancelled: Cancelled }> 
 
 /** The GraphQL surface: Yoga executes documents that are within the limits and whose cost was taken from the quota. */
 export function createGraphql(options: GraphqlOptions) {
-  const { schema, createContext, transaction, idempotency, log, deadlineMs = DEADLINE_MS } = options
+  const { schema, createContext, transaction, idempotency, log } = options
   const { resultOf, refuse } = createResponses(log)
   const documents = createDocumentCache()
   const yoga = createYoga<object, Context>({
@@ -205,21 +201,11 @@ export function createGraphql(options: GraphqlOptions) {
     )
   }
 
-  /** Executes until the deadline, or until the client disconnects. */
   async function execute(call: Call, { caller, quota }: Admitted, query?: Query) {
-    const end = performance.now() + deadlineMs
-    const cancelled: Cancelled = () =>
-      call.request.head.socket.destroyed
-        ? interrupted('The client has disconnected.')
-        : performance.now() > end
-          ? interrupted(
-              `The operation took longer than ${deadlineMs / 1000} seconds. Select fewer fields or smaller pages.`,
-            )
-          : undefined
     const result = await yoga.getResultForParams(
       // No plugin in use reads Yoga's own request.
       { params: call.parameters, request: undefined as unknown as Request },
-      Object.assign(createContext(caller, quota, query), { call, cancelled }),
+      Object.assign(createContext(caller, quota, query), { call }),
     )
     return result as Executed
   }
