@@ -15,8 +15,15 @@ import { type ExecutionRequest, MAX_PLANS, prepare } from '../execute/executor.j
 import { DocumentLimitError, Selections } from '../execute/selections.js'
 import { fittingLimit } from './advice.js'
 import { type Cost, costOf, type Variables } from './cost.js'
-import { countTokens, hasFewFields, isShort, MAX_FREE_TOKENS } from './free.js'
-import { assertWithinLimits, MAX_BYTES, MAX_TOKENS } from './limits.js'
+import {
+  countTokens,
+  isShort,
+  MAX_BYTES,
+  MAX_FREE_FIELDS,
+  MAX_FREE_TOKENS,
+  MAX_TOKENS,
+  measureWithinLimits,
+} from './limits.js'
 import { type Validation, validateDocument } from './validate.js'
 import { createVariables } from './variables.js'
 
@@ -70,6 +77,7 @@ function nameOf(selections: Selections, operation: OperationDefinitionNode): str
 export class KnownDocument {
   readonly node: DocumentNode
   readonly selections: Selections
+  readonly sizes: ReturnType<typeof measureWithinLimits>
   readonly isShort: boolean
   readonly #operations = new Map<string | undefined, KnownOperation>()
   #validation?: Validation
@@ -79,7 +87,7 @@ export class KnownDocument {
     this.node = parseWithinLimits(source, maxTokens)
     this.isShort = isShort(source)
     this.selections = new Selections(schema, this.node)
-    assertWithinLimits(this.selections)
+    this.sizes = measureWithinLimits(this.selections)
   }
 
   get #validated(): Validation {
@@ -148,11 +156,11 @@ export class KnownOperation {
 
   /** Whether it is small enough to be free, and valid. */
   get isSmall(): boolean {
-    const { isShort, node, selections } = this.#document
+    const { isShort, node, sizes } = this.#document
     this.#isSmall ??=
       isShort &&
       countTokens(node) <= MAX_FREE_TOKENS &&
-      hasFewFields(selections, this.definition) &&
+      (sizes.get(this.definition)?.fields ?? 0) <= MAX_FREE_FIELDS &&
       this.#document.errors.length === 0
     return this.#isSmall
   }

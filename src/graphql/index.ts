@@ -18,7 +18,7 @@ import { inSpan } from '../observe/tracing.js'
 import type { ReadRequest, Reply } from '../reply.js'
 import { LIMITS, type Variables } from './cost.js'
 import { createDocumentCache, KnownDocument, type KnownOperation } from './documents.js'
-import { isShort, MAX_FREE_TOKENS } from './free.js'
+import { isShort, MAX_FREE_TOKENS } from './limits.js'
 import { type GraphqlParameters, readParameters } from './parameters.js'
 import { createResponses, hasNoValue, PersistedQueryNotFound } from './responses.js'
 
@@ -26,7 +26,7 @@ import { createResponses, hasNoValue, PersistedQueryNotFound } from './responses
 const MAX_RESPONSE = 8_388_608
 const MAX_MUTATION_RESPONSE = 8 * MAX_RESPONSE
 
-export { MAX_FREE_REQUEST } from './free.js'
+export { MAX_FREE_REQUEST } from './limits.js'
 
 export interface GraphqlOptions {
   schema: GraphQLSchema
