@@ -18,7 +18,6 @@ import { createReader, type Input, type Source } from './input.js'
 import { createRoutes } from './routes.js'
 import { readDocuments } from './sofa.js'
 
-export { setDeprecationHeaders } from './deprecation.js'
 export { createRouter } from './sofa.js'
 
 export interface RestOptions {
