@@ -17,7 +17,7 @@ import type { Logger } from '../observe/log.js'
 import { inSpan } from '../observe/tracing.js'
 import type { ReadRequest, Reply } from '../reply.js'
 import { LIMITS, type Variables } from './cost.js'
-import { createDocumentCache, KnownDocument, type KnownOperation } from './documents.js'
+import { createDocuments, createPersisted, KnownDocument, type KnownOperation } from './documents.js'
 import { isShort, MAX_FREE_TOKENS } from './limits.js'
 import { type GraphqlParameters, readParameters } from './parameters.js'
 import { createResponses, hasNoValue, PersistedQueryNotFound } from './responses.js'
@@ -55,8 +55,6 @@ interface Admitted {
 /** An error that is not about the values of a request, but about the request itself: it comes before the quota. */
 const isBeforeQuota = (error: unknown) => error instanceof ApiError && [405, 413, 415].includes(error.status)
 
-const isMutation = ({ operation }: Pick<Call, 'operation'>) => operation.definition.operation === 'mutation'
-
 /** Replaces Yoga's parsing, validation and execution by what is known of the document. */
 const useKnownDocuments: Plugin<Context & { call: Call }> = {
   onParse: ({ context: { call }, setParseFn }) => setParseFn(() => call.document.node),
@@ -69,7 +67,7 @@ const useKnownDocuments: Plugin<Context & { call: Call }> = {
           // Nobody waits for the result of a client that has disconnected.
           cancelled: () => (call.request.head.socket.destroyed ? unavailable() : undefined),
           pause,
-          maxLength: isMutation(call) ? MAX_MUTATION_RESPONSE : MAX_RESPONSE,
+          maxLength: call.operation.isMutation ? MAX_MUTATION_RESPONSE : MAX_RESPONSE,
         }),
       ),
     ),
@@ -79,7 +77,8 @@ const useKnownDocuments: Plugin<Context & { call: Call }> = {
 export function createGraphql(options: GraphqlOptions) {
   const { schema, createContext, transaction, idempotency, log } = options
   const { resultOf, refuse } = createResponses(log)
-  const documents = createDocumentCache()
+  const documents = createDocuments()
+  const persisted = createPersisted()
   const yoga = createYoga<object, Context>({
     schema,
     plugins: [useKnownDocuments],
@@ -96,7 +95,7 @@ export function createGraphql(options: GraphqlOptions) {
 
   function readCall(request: HttpRequest, body: Body, most: number | undefined): Call {
     const { query: sent, hash, operationName, variables } = readParameters(request, body, most)
-    const query = sent ?? documents.getPersisted(hash as string)
+    const query = sent ?? persisted.get(hash as string)
     if (query === undefined) throw new PersistedQueryNotFound()
     if (most !== undefined && !isShort(query)) throw unavailable()
     const maxTokens = most === undefined ? undefined : MAX_FREE_TOKENS
@@ -138,12 +137,12 @@ export function createGraphql(options: GraphqlOptions) {
         operationName,
         units: isFree ? 0 : Math.max(1, cost.units),
         advice: (most) => operation.fittingLimit(variables, (cost) => cost.units <= most),
-        isRead: !isMutation(call),
+        isRead: !operation.isMutation,
         run(caller, quota) {
           const { query } = parameters
           const isValid = inSpan('validate', () => document.errors.length === 0)
           if (isValid) documents.keep(query, document, isFree)
-          if (isValid && hash !== undefined) documents.persist(hash, query, isFree)
+          if (isValid && hash !== undefined) persisted.keep(hash, query, isFree)
           return run(call, { caller, quota })
         },
       }
@@ -154,7 +153,7 @@ export function createGraphql(options: GraphqlOptions) {
 
   async function run(call: Call, admitted: Admitted): Promise<Reply> {
     const { request } = call
-    if (isMutation(call)) return mutate(call, admitted)
+    if (call.operation.isMutation) return mutate(call, admitted)
     const executed = await execute(call, admitted)
     const [error] = executed.errors ?? []
     if (error instanceof ResponseTooLong) throw error
