@@ -1,7 +1,7 @@
 import { fill, type Operation } from '../schema/operations.js'
 import type { HttpRequest } from './http/request.js'
 import type { HttpResponse } from './http/response.js'
-import { traceparent } from './http/trace.js'
+import { traceparent } from './observe/tracing.js'
 import { type RateLimitResult, setRateLimitHeaders } from './rate-limit/index.js'
 import type { Exchange } from './reply.js'
 

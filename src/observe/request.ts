@@ -1,9 +1,9 @@
 import { type Span, SpanStatusCode } from '@opentelemetry/api'
 import { Counter, Histogram, type Registry } from 'prom-client'
 import type { HttpRequest } from '../http/request.js'
-import { spanMethod } from '../http/trace.js'
 import type { Exchange } from '../reply.js'
 import type { Logger } from './log.js'
+import { spanMethod } from './tracing.js'
 
 /** What a request asked for. */
 export interface Asked {
