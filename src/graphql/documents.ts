@@ -1,5 +1,6 @@
 import {
   type DocumentNode,
+  type GraphQLError,
   type GraphQLSchema,
   getOperationAST,
   Kind,
@@ -24,7 +25,7 @@ import {
   MAX_TOKENS,
   measureWithinLimits,
 } from './limits.js'
-import { type Validation, validateDocument } from './validate.js'
+import { validateDocument } from './validate.js'
 import { createVariables } from './variables.js'
 
 /** Errors in longer documents name no lines: each is found by a walk over all lines before it. */
@@ -83,7 +84,9 @@ export class KnownDocument {
   readonly sizes: ReturnType<typeof measureWithinLimits>
   readonly isShort: boolean
   readonly #operations = new Map<string | undefined, KnownOperation>()
-  #validation?: Validation
+  /** Selections of a valid document with its fragments expanded: what a plan of its execution can hold at most. */
+  #expanded = 0
+  #errors?: readonly GraphQLError[]
 
   /** @throws ApiError invalid_request (a limit), GraphQLError (a syntax error) */
   constructor(schema: GraphQLSchema, source: string, maxTokens = MAX_TOKENS) {
@@ -93,14 +96,21 @@ export class KnownDocument {
     this.sizes = measureWithinLimits(this.selections)
   }
 
-  get #validated(): Validation {
-    this.#validation ??= validateDocument(this.selections)
-    return this.#validation
+  /** Validation errors; empty for a valid document. */
+  get errors(): readonly GraphQLError[] {
+    this.#errors ??= this.#validate()
+    return this.#errors
   }
 
-  /** Validation errors; empty for a valid document. */
-  get errors() {
-    return this.#validated.errors
+  #validate(): readonly GraphQLError[] {
+    const errors = validateDocument(this.selections.schema, this.node)
+    if (errors.length > 0) return errors
+    try {
+      this.#expanded = this.selections.count()
+      return errors
+    } catch (error) {
+      return [error as GraphQLError]
+    }
   }
 
   /**
@@ -114,7 +124,8 @@ export class KnownDocument {
     const text = 2 * (loc?.source.body.length ?? 0)
     const operations = definitions.filter(({ kind }) => kind === Kind.OPERATION_DEFINITION).length
     const plans = operations * (this.selections.conditions.size > 0 ? MAX_PLANS : 1)
-    return BYTES_PER_DOCUMENT + text + BYTES_PER_TOKEN * tokens + BYTES_PER_SELECTION * plans * this.#validated.expanded
+    const expanded = this.errors.length > 0 ? 0 : this.#expanded
+    return BYTES_PER_DOCUMENT + text + BYTES_PER_TOKEN * tokens + BYTES_PER_SELECTION * plans * expanded
   }
 
   /** @throws ApiError invalid_request (the name is wrong, or missing among several) */
@@ -141,7 +152,6 @@ export class KnownOperation {
   #cost?: Cost
   #prepared?: ReturnType<typeof prepare>
   #read?: ReturnType<typeof createVariables>
-  #isSmall?: boolean
 
   constructor(document: KnownDocument, definition: OperationDefinitionNode) {
     this.#document = document
@@ -160,12 +170,10 @@ export class KnownOperation {
   /** Whether it is small enough to be free, and valid. */
   get isSmall(): boolean {
     const { isShort, node, sizes } = this.#document
-    this.#isSmall ??=
-      isShort &&
-      countTokens(node) <= MAX_FREE_TOKENS &&
-      (sizes.get(this.definition)?.fields ?? 0) <= MAX_FREE_FIELDS &&
-      this.#document.errors.length === 0
-    return this.#isSmall
+    const fields = sizes.get(this.definition)?.fields ?? 0
+    return (
+      isShort && fields <= MAX_FREE_FIELDS && countTokens(node) <= MAX_FREE_TOKENS && this.#document.errors.length === 0
+    )
   }
 
   /** The row that a mutation changes, as its arguments name it; undefined if they do not. */

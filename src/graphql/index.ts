@@ -37,19 +37,12 @@ export interface GraphqlOptions {
 }
 
 /** An operation of a document within the limits, and what the client sent with it. */
-interface Call {
+interface Call extends GraphqlParameters {
   request: HttpRequest
   body: Body
-  parameters: GraphqlParameters & { query: string }
-  hash: string | undefined
+  query: string
   document: KnownDocument
   operation: KnownOperation
-}
-
-/** Who calls, and what the quota decides. */
-interface Admitted {
-  caller: Caller
-  quota: Promise<QuotaDecision>
 }
 
 /** An error that is not about the values of a request, but about the request itself: it comes before the quota. */
@@ -100,14 +93,8 @@ export function createGraphql(options: GraphqlOptions) {
     if (most !== undefined && !isShort(query)) throw unavailable()
     const maxTokens = most === undefined ? undefined : MAX_FREE_TOKENS
     const document = documents.get(query) ?? new KnownDocument(schema, query, maxTokens)
-    return {
-      request,
-      body,
-      parameters: { query, operationName, variables },
-      hash,
-      document,
-      operation: document.operation(operationName),
-    }
+    const operation = document.operation(operationName)
+    return { request, body, query, hash, operationName, variables, document, operation }
   }
 
   /**
@@ -119,10 +106,9 @@ export function createGraphql(options: GraphqlOptions) {
     let operationName: string | undefined
     try {
       const call = readCall(request, body, most)
-      const { document, operation, parameters, hash } = call
+      const { query, hash, variables, document, operation } = call
       operationName = operation.name
       trace.getActiveSpan()?.setAttribute('graphql.operation.type', operation.definition.operation)
-      const { variables } = parameters
       const cost = operation.cost(variables)
       const isFree = cost.units === 0 && operation.isSmall
       if (most !== undefined && !isFree) throw unavailable()
@@ -139,11 +125,10 @@ export function createGraphql(options: GraphqlOptions) {
         advice: (most) => operation.fittingLimit(variables, (cost) => cost.units <= most),
         isRead: !operation.isMutation,
         run(caller, quota) {
-          const { query } = parameters
           const isValid = inSpan('validate', () => document.errors.length === 0)
           if (isValid) documents.keep(query, document, isFree)
           if (isValid && hash !== undefined) persisted.keep(hash, query, isFree)
-          return run(call, { caller, quota })
+          return operation.isMutation ? mutate(call, caller, quota) : ask(call, caller, quota)
         },
       }
     } catch (error) {
@@ -151,59 +136,49 @@ export function createGraphql(options: GraphqlOptions) {
     }
   }
 
-  async function run(call: Call, admitted: Admitted): Promise<Reply> {
-    const { request } = call
-    if (call.operation.isMutation) return mutate(call, admitted)
-    const executed = await execute(call, admitted)
+  async function ask(call: Call, caller: Caller, quota: Promise<QuotaDecision>): Promise<Reply> {
+    const executed = await execute(call, caller, quota)
     const [error] = executed.errors ?? []
     if (error instanceof ResponseTooLong) throw error
-    const result = resultOf(executed, request)
+    const result = resultOf(executed, call.request)
     const bytes = Buffer.byteLength(result.response.body as string)
     if (bytes > MAX_RESPONSE) throw new ResponseTooLong(MAX_RESPONSE, ` (it has ${bytes})`)
     return result
   }
 
-  async function mutate(call: Call, admitted: Admitted): Promise<Reply> {
-    const { request, document, operation, parameters } = call
+  async function mutate(call: Call, caller: Caller, quota: Promise<QuotaDecision>): Promise<Reply> {
+    const { request, variables, document, operation } = call
     if (request.method === 'GET')
       throw new ApiError('method_not_allowed', 'A mutation must be sent by POST.', { allow: 'POST' })
-    requireWriteAccess(admitted.caller)
+    requireWriteAccess(caller)
     const key = readIdempotencyKey(request)
     const { isAtomic } = operation
-    const { fields } = operation.cost(parameters.variables)
+    const { fields } = operation.cost(variables)
     // Nothing that changes anything is performed once, or undone.
     const isPlain = document.errors.length > 0 || (isAtomic ? fields === 0 : key === undefined)
-    if (isPlain) return resultOf(await execute(call, admitted), request)
+    if (isPlain) return resultOf(await execute(call, caller, quota), request)
     if (fields !== 1 && !isAtomic)
       throw new ApiError(
         'invalid_request',
         `With an Idempotency-Key, an operation must have exactly one mutation field or @atomic; this one has ${fields} fields.`,
       )
     const perform = async (query: Query) => {
-      const executed = await execute(call, admitted, query)
+      const executed = await execute(call, caller, quota, query)
       const { data, errors } = executed
       const isRefused = errors !== undefined && (isAtomic || hasNoValue(executed))
       const isUndone = isAtomic && errors !== undefined && data !== undefined
       return { isRefused, ...resultOf(isUndone ? { data: null, errors: errors.slice(0, 1) } : executed, request) }
     }
-    if (key === undefined) return transaction(admitted.caller, (query) => undoing(query, perform))
-    return idempotency.once(
-      {
-        request,
-        body: bodyOfCall(call),
-        caller: admitted.caller,
-        operationName: operation.name,
-        row: operation.row(parameters.variables),
-      },
-      key,
-      perform,
-    )
+    if (key === undefined) return transaction(caller, (query) => undoing(query, perform))
+    const keyed = { request, body: bodyOf(call), caller, operationName: operation.name, row: operation.row(variables) }
+    return idempotency.once(keyed, key, perform)
   }
 
-  async function execute(call: Call, { caller, quota }: Admitted, query?: Query) {
+  async function execute(call: Call, caller: Caller, quota: Promise<QuotaDecision>, query?: Query) {
+    const { query: source, operationName, variables } = call
     const result = await yoga.getResultForParams(
       // No plugin in use reads Yoga's own request.
-      { params: call.parameters, request: undefined as unknown as Request },
+      { params: { query: source, operationName, variables }, request: undefined as unknown as Request },
       Object.assign(createContext(caller, quota, query), { call }),
     )
     return result as Executed
@@ -213,7 +188,7 @@ export function createGraphql(options: GraphqlOptions) {
 }
 
 /** What an Idempotency-Key stands for: a document may be sent by its hash alone, or with it. */
-const bodyOfCall = ({ body, hash, parameters: { query, operationName, variables } }: Call): Body =>
+const bodyOf = ({ body, hash, query, operationName, variables }: Call): Body =>
   hash === undefined
     ? body
     : Buffer.from(
