@@ -11,9 +11,8 @@ import { type Body, noBody, readBody, UPLOAD_BUDGET } from './http/body.js'
 import { errorResponse, toApiError } from './http/errors.js'
 import { MemoryBudget } from './http/memory-budget.js'
 import { HttpRequest, notHttp, type RequestHead } from './http/request.js'
-import { type HttpResponse, send } from './http/response.js'
+import { type HttpResponse, MAX_UNREAD, send, watchUnread } from './http/response.js'
 import type { Handlers } from './http/server.js'
-import { MAX_UNREAD, watchUnread } from './http/unread.js'
 import { createIdempotency } from './idempotency/index.js'
 import {
   ApiKeyCache,
@@ -131,7 +130,7 @@ export async function createApp(dependencies: Dependencies) {
       return await (early ?? asked.run(caller, deciding))
     } finally {
       // A refused read that has begun holds its slot until it ends.
-      const leave = () => slot?.leave()
+      const leave = () => slot && admissions.work.leave(slot)
       early ? early.then(leave, leave) : leave()
     }
   }
