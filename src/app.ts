@@ -6,15 +6,13 @@ import type { Database } from './database/index.js'
 import { createDocs } from './docs/index.js'
 import { createAccess } from './execute/resolver-context.js'
 import { createGraphql, MAX_FREE_REQUEST } from './graphql/index.js'
+import { preflight, setHeaders } from './headers.js'
 import { type Body, noBody, readBody, UPLOAD_BUDGET } from './http/body.js'
-import { preflight, setCorsHeaders } from './http/cors.js'
 import { errorResponse, toApiError } from './http/errors.js'
 import { MemoryBudget } from './http/memory-budget.js'
 import { HttpRequest, notHttp, type RequestHead } from './http/request.js'
-import { type HttpResponse, send } from './http/response.js'
+import { type HttpResponse, MAX_UNREAD, send, watchUnread } from './http/response.js'
 import type { Handlers } from './http/server.js'
-import { inTrace, traceparent } from './http/trace.js'
-import { MAX_UNREAD, watchUnread } from './http/unread.js'
 import { createIdempotency } from './idempotency/index.js'
 import {
   ApiKeyCache,
@@ -29,10 +27,10 @@ import { createHealth } from './observe/health.js'
 import type { Logger } from './observe/log.js'
 import { createMetrics } from './observe/metrics.js'
 import { createRequestObserver } from './observe/request.js'
-import { inSpan } from './observe/tracing.js'
-import { type RateLimiter, type RateLimitResult, setRateLimitHeaders } from './rate-limit/index.js'
-import type { ReadRequest, Reply, Route } from './reply.js'
-import { createRest, setDeprecationHeaders } from './rest/index.js'
+import { inSpan, inTrace } from './observe/tracing.js'
+import type { RateLimiter } from './rate-limit/index.js'
+import type { Exchange, Findings, Reply } from './reply.js'
+import { createRest } from './rest/index.js'
 import type { Settings } from './settings.js'
 
 export interface Dependencies {
@@ -54,18 +52,17 @@ export interface Dependencies {
   uploadBudget?: number
   /** Lengths of the windows; only tests set it, because they cannot wait for a minute. */
   seconds?: typeof windowSeconds
-  /** How long an execution of GraphQL may take; default: 10 s. */
-  deadlineMs?: number
   /** How long a client may read nothing of its response; default: 10 s. */
   stallMs?: number
 }
 
 /** The gateway. It neither listens nor reads the environment. */
 export async function createApp(dependencies: Dependencies) {
-  const { settings, database, rateLimiter, log, keyTtlMs, deadlineMs } = dependencies
+  const { settings, database, rateLimiter, log, keyTtlMs } = dependencies
   const { limits = ADMISSION_LIMITS, seconds = windowSeconds } = dependencies
   const { BASE_URL: baseUrl, PET_BY_ID_SUNSET: sunset, MAX_BODY_BYTES: maxBodyBytes } = settings
   const basePath = new URL(baseUrl).pathname.replace(/\/$/, '')
+  const headerOptions = { baseUrl, sunset, origins: settings.CORS_ORIGINS }
   const state = { draining: false }
   const { reads, createContext, transaction } = createAccess(database)
 
@@ -83,25 +80,22 @@ export async function createApp(dependencies: Dependencies) {
   const idempotency = createIdempotency({ database, transaction, log })
   const surface = { createContext, idempotency }
   const rest = await createRest({ ...surface, baseUrl, sunset, hasPage: docs.has })
-  const graphql = createGraphql({ ...surface, transaction, schema, log, deadlineMs })
+  const graphql = createGraphql({ ...surface, transaction, schema, log })
 
-  /** The steps of a request. Never rejects. */
-  async function replyTo(request: HttpRequest): Promise<Reply> {
-    const route = isGraphql(request) ? undefined : rest.find(request)
-    const reply = await respond(request, route).catch((error) => refuse(error, request))
-    return { route, ...reply }
-  }
-
-  async function respond(request: HttpRequest, route: Route | undefined): Promise<Reply> {
+  /** The steps of a request. */
+  async function respond(request: HttpRequest, found: Findings): Promise<Reply> {
     if (request.malformed) throw notHttp(request.malformed)
-    if (!route && !(isGraphql(request) && request.method === 'POST')) {
+    if (!found.route && !(isGraphql(request) && request.method === 'POST')) {
       const status = settings.ADMIN_PORT ? undefined : health(request)
-      if (status) return { response: await status, isOperational: true }
-      const open = preflight(request) ?? docs.respond(request)
+      found.isOperational = status !== undefined
+      const open = status ?? preflight(request) ?? docs.respond(request)
       if (open) return { response: await open }
     }
     const { caller, refusal, decision } = await inSpan('authenticate', () => authenticate(request))
-    return caller ? serve(request, caller, route) : { decision, ...refuse(refusal, request) }
+    found.caller = caller
+    found.decision = decision
+    if (!caller) throw refusal
+    return serve(request, caller, found)
   }
 
   /**
@@ -109,10 +103,9 @@ export async function createApp(dependencies: Dependencies) {
    *
    * @param received its body, if it was received already
    */
-  async function serve(request: HttpRequest, caller: Caller, route?: Route, received?: Body): Promise<Reply> {
+  async function serve(request: HttpRequest, caller: Caller, found: Findings, received?: Body): Promise<Reply> {
+    const { route } = found
     let slot: Slot | undefined
-    let read: ReadRequest | undefined
-    let decision: RateLimitResult | undefined
     let early: Promise<Reply> | undefined
     try {
       const isParsed = isGraphql(request) || route?.operation.body !== undefined
@@ -121,45 +114,38 @@ export async function createApp(dependencies: Dependencies) {
       const body = received ?? (isUsedUp && route ? noBody : await receive(request, caller, route))
       const most = isUsedUp ? ((await quota.hasFree(caller)) ? MAX_FREE_REQUEST : 0) : undefined
       const asked = isGraphql(request) ? graphql.read(request, body, most) : rest.read(request, route, body)
-      read = asked
+      found.operationName = asked.operationName
       slot = await inSpan('room', () => admissions.work.enter(caller.subject.id, asked.units, request.head.socket))
       const isEarly = asked.isRead && quota.isForeseen(caller, asked)
       const deciding = inSpan('quota', () => quota.take(caller, asked))
       // A read does not wait for Redis. Its result, or error, is neither seen nor counted before the decision allows it.
       if (isEarly) early = asked.run(caller, deciding)
       early?.catch(() => {})
-      const decided = await deciding
-      decision = decided.decision
-      if (decided.refusal && !(asked.isRefusedFirst && decided.refusal.status === 429)) throw decided.refusal
+      const { decision, refusal } = await deciding
+      found.decision = decision
+      if (refusal && !(asked.isRefusedFirst && refusal.status === 429)) throw refusal
       // A window has begun, or a ban has ended, since the request was not read: it is read now.
-      if (isUsedUp && asked.units > 0 && !decided.refusal)
-        return await serve(request, caller, route, route ? await receive(request, caller, route) : body)
-      const result = await (early ?? asked.run(caller, deciding))
-      return { caller, decision, operationName: asked.operationName, ...result }
-    } catch (error) {
-      return { caller, decision, operationName: read?.operationName, ...refuse(error, request) }
+      if (isUsedUp && asked.units > 0 && !refusal)
+        return await serve(request, caller, found, route ? await receive(request, caller, route) : body)
+      return await (early ?? asked.run(caller, deciding))
     } finally {
       // A refused read that has begun holds its slot until it ends.
-      const leave = () => slot?.leave()
+      const leave = () => slot && admissions.work.leave(slot)
       early ? early.then(leave, leave) : leave()
     }
   }
 
-  async function receive(request: HttpRequest, caller: Caller, route: Route | undefined): Promise<Body> {
+  async function receive(request: HttpRequest, caller: Caller, route: Findings['route']): Promise<Body> {
     if (isGraphql(request) ? request.method !== 'POST' : !route?.operation.body) return noBody
     return inSpan('body', () => readBody(request, maxBodyBytes, uploads, caller.subject.id))
   }
 
   /** The steps of a request to ADMIN_PORT. */
-  async function replyToOperator(request: HttpRequest): Promise<Reply> {
-    try {
-      if (request.malformed) throw notHttp(request.malformed)
-      const response = await health(request)
-      if (response) return { response, isOperational: true }
-      throw new ApiError('not_found', 'This port has only /healthz, /readyz and /metrics.')
-    } catch (error) {
-      return { isOperational: true, ...refuse(error, request) }
-    }
+  async function respondToOperator(request: HttpRequest): Promise<Reply> {
+    if (request.malformed) throw notHttp(request.malformed)
+    const response = await health(request)
+    if (response) return { response }
+    throw new ApiError('not_found', 'This port has only /healthz, /readyz and /metrics.')
   }
 
   /** Turns an error of any step into a response of REST or GraphQL, by the path. */
@@ -169,60 +155,49 @@ export async function createApp(dependencies: Dependencies) {
   }
 
   /** The last step: what every response has, refusals included. */
-  async function finish(request: HttpRequest, reply: Reply): Promise<HttpResponse> {
-    const { caller, response, decision, refusal, route, isOperational } = reply
-    setHeaders(request, reply, decision ?? (await readWindows(request, reply)))
+  async function finish(request: HttpRequest, exchange: Exchange): Promise<HttpResponse> {
+    const { caller, response, decision, refusal, route, isOperational } = exchange
+    const shown = decision ?? (await readWindows(request, exchange))
+    if (caller && shown) admissions.note(caller, shown)
+    setHeaders(request, exchange, shown, headerOptions)
     if (caller) usage.count(caller, decision?.cost ?? 0, refusal !== undefined)
-    observe(request, reply, {
+    observe(request, exchange, {
       surface: isOperational ? 'other' : isGraphql(request) ? 'graphql' : route ? 'rest' : 'other',
-      template: templateOf(request, route),
-      operationName: reply.operationName ?? route?.operation.operationId,
+      template: templateOf(request, exchange),
+      operationName: exchange.operationName ?? route?.operation.operationId,
     })
     return response
   }
 
-  function templateOf(request: HttpRequest, route: Route | undefined): string | undefined {
+  function templateOf(request: HttpRequest, { route }: Findings): string | undefined {
     if (route) return basePath + route.operation.rest.path
     if (request.path !== null && (isGraphql(request) || docs.has(request.path))) return basePath + request.path
   }
 
   /** What a request shows that was not counted: its key's windows, or the window of its address. */
-  async function readWindows({ address }: HttpRequest, { caller, isOperational }: Reply) {
+  async function readWindows({ address }: HttpRequest, { caller, isOperational }: Findings) {
     if (!isOperational) return rateLimiter.consume(caller?.subject ?? addressSubject(address, seconds), 0)
   }
 
-  function setHeaders(request: HttpRequest, { response, caller, route }: Reply, shown: RateLimitResult | undefined) {
-    const { headers, status } = response
-    headers['x-request-id'] = request.id
-    if (request.trace) headers.traceparent = traceparent(request.trace)
-    if (!shown) return
-    // A refusal has the headers of its operation, too.
-    if (route) setDeprecationHeaders(headers, route.operation, route.params, { baseUrl, sunset })
-    if (caller) admissions.note(caller, shown)
-    setCorsHeaders(headers, request, settings.CORS_ORIGINS)
-    // A banned key that reads its quota is not refused: it gets no Retry-After.
-    setRateLimitHeaders(headers, shown, status === 429)
-    headers['cache-control'] ??= 'private, no-cache'
-    headers['x-content-type-options'] ??= 'nosniff'
-  }
-
   /** The request handlers of one port. */
-  function handlers(replyTo: (request: HttpRequest) => Promise<Reply>, below?: string): Handlers {
+  function handlers(steps: (request: HttpRequest, found: Findings) => Promise<Reply>, below?: string): Handlers {
+    const isOperational = below === undefined
     const read = (head: RequestHead) => new HttpRequest(head, { trustProxy: settings.TRUST_PROXY, basePath: below })
     return {
       async handle(req: IncomingMessage, res: ServerResponse): Promise<void> {
         const request = read(req)
-        const reply = await inTrace(request.trace, () => replyTo(request))
-        const sending = send(res, await finish(request, reply))
+        const found: Findings = { isOperational, route: isGraphql(request) ? undefined : rest.find(request) }
+        const replying = inTrace(request.trace, () => steps(request, found))
+        const reply = await replying.catch((error) => refuse(error, request))
+        const sending = send(res, await finish(request, Object.assign(found, reply)))
         if (sending) await sending
         // Nearly all have left the process by then.
         if (res.writableLength > 0)
-          watchUnread(res, reply.caller?.subject.id ?? request.address, unread, dependencies.stallMs)
+          watchUnread(res, found.caller?.subject.id ?? request.address, unread, dependencies.stallMs)
       },
       /** It costs nothing, and shows the window of the address. */
       malformed(remoteAddress, reason) {
         const request = read({ headers: {}, rawHeaders: [], socket: { remoteAddress } })
-        const isOperational = below === undefined
         return finish(request, { isOperational, ...refuse(notHttp(reason), request) })
       },
       connected: admissions.connected,
@@ -230,9 +205,9 @@ export async function createApp(dependencies: Dependencies) {
   }
 
   return {
-    ...handlers(replyTo, basePath),
+    ...handlers(respond, basePath),
     /** Handles requests on ADMIN_PORT. */
-    admin: handlers(replyToOperator),
+    admin: handlers(respondToOperator),
     /** From now on /readyz returns 503, so that load balancers send nothing new. */
     drain: () => {
       state.draining = true

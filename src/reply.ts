@@ -22,11 +22,15 @@ export interface ReadRequest extends Cost {
   run(caller: Caller, quota: Promise<QuotaDecision>): Promise<Reply>
 }
 
-/** What is returned to a request: its response, and what the headers, the log, the metrics and the usage of keys say of it. */
+/** What a surface returns to a request. */
 export interface Reply {
   response: HttpResponse
   /** Why the request was refused: the code of its first error. */
   refusal?: ErrorCode
+}
+
+/** What the steps have found out about a request: for the headers, the log, the metrics and the usage of keys. */
+export interface Findings {
   /** Undefined if it is not an operation of REST. */
   route?: Route
   operationName?: string
@@ -37,3 +41,5 @@ export interface Reply {
   /** Not part of an API: not counted, and without rate limit headers. */
   isOperational?: boolean
 }
+
+export interface Exchange extends Findings, Reply {}

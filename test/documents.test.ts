@@ -1,7 +1,7 @@
 import { getIntrospectionQuery } from 'graphql'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { schema } from '../schema/index.js'
-import { createDocumentCache, KnownDocument } from '../src/graphql/documents.js'
+import { createDocuments, KnownDocument } from '../src/graphql/documents.js'
 import { type Gateway, openGateway } from './support/gateway.js'
 
 let gateway: Gateway
@@ -44,7 +44,7 @@ describe('what a document takes in the cache', () => {
 })
 
 test('the documents of free operations are kept, and drop only each other', () => {
-  const documents = createDocumentCache()
+  const documents = createDocuments()
   const paid = '{ pets { id } }'
   const free = Array.from({ length: 1_000 }, (_, i) => `{ a${i}: quota { plan } }`)
   for (const source of [paid, ...free]) documents.keep(source, new KnownDocument(schema, source), source !== paid)

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { operations } from '../schema/operations.js'
+import { setDeprecationHeaders } from '../src/headers.js'
 import { bindingWindow, type RateLimitResult, setRateLimitHeaders, type WindowState } from '../src/rate-limit/index.js'
-import { setDeprecationHeaders } from '../src/rest/deprecation.js'
 import { type Answer, type Gateway, openGateway } from './support/gateway.js'
 
 function rateLimitHeaders(result: RateLimitResult) {

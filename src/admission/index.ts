@@ -1,7 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { Caller } from '../keys/index.js'
 import type { RateLimitResult } from '../rate-limit/index.js'
-import { AcceptBacklog } from './accept-backlog.js'
 import { FairQueue, type QueueLimits } from './queue.js'
 
 export { LARGE_SHARE, type Slot } from './queue.js'
@@ -11,23 +10,40 @@ export const ADMISSION_LIMITS: QueueLimits = { concurrent: 128, share: 32, waiti
 
 /** How many requests may be at work while connections wait to be accepted. */
 const LIMIT_WITH_BACKLOG = 8
+/** Connections wait if, of the latest turns of the event loop, those that accepted one outnumber the others by so many. */
+const BACKLOG_TURNS = 4
+/** The latest turns that count. */
+const LATEST_TURNS = 16
 
 /** The policy of a gateway: how many requests are at work, and which ones wait. */
 export class Admissions {
   /** Requests at work. */
   readonly work: FairQueue
-  readonly #backlog: AcceptBacklog
   /** By key: the end of its ban or of the window that had nothing left, as of its latest response. */
   readonly #refusedUntil = new LRUCache<number, number>({ max: 10_000 })
+  #hasAccepted = false
+  #acceptingTurns = 0
 
   constructor(limits = ADMISSION_LIMITS) {
-    this.#backlog = new AcceptBacklog(() => this.work.serve())
-    this.work = new FairQueue(limits, () => (this.#backlog.isWaiting ? LIMIT_WITH_BACKLOG : limits.concurrent))
+    this.work = new FairQueue(limits, () => (this.#hasBacklog ? LIMIT_WITH_BACKLOG : limits.concurrent))
+  }
+
+  /** Node accepts one connection in each turn of the event loop, so turns have to be short while connections wait. */
+  get #hasBacklog(): boolean {
+    return this.#acceptingTurns >= BACKLOG_TURNS
   }
 
   /** Must be called for each accepted connection. */
-  get connected(): () => void {
-    return this.#backlog.connected
+  readonly connected = (): void => {
+    if (!this.#hasAccepted && this.#acceptingTurns === 0) setImmediate(this.#endTurn)
+    this.#hasAccepted = true
+  }
+
+  readonly #endTurn = (): void => {
+    this.#acceptingTurns = Math.min(this.#acceptingTurns + (this.#hasAccepted ? 1 : -1), LATEST_TURNS)
+    this.#hasAccepted = false
+    if (this.#acceptingTurns > 0) setImmediate(this.#endTurn)
+    if (!this.#hasBacklog) this.work.serve()
   }
 
   /** Whether a key is banned, as far as this gateway knows, or had nothing left in a window that has not ended. */

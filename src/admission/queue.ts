@@ -36,10 +36,7 @@ interface KeyQueue {
   readonly waiting: Set<Waiting>
 }
 
-interface Waiting {
-  readonly queue: KeyQueue
-  readonly units: number
-  readonly since: number
+interface Waiting extends Slot {
   readonly client: Client
   resolve(slot: Slot): void
   reject(error: unknown): void
@@ -50,17 +47,10 @@ interface Client {
 }
 
 /** What a request at work takes up. It must leave. */
-export class Slot {
-  constructor(
-    readonly owner: FairQueue,
-    readonly queue: KeyQueue,
-    readonly units: number,
-    readonly since: number,
-  ) {}
-
-  leave(): void {
-    this.owner.leave(this)
-  }
+export interface Slot {
+  readonly queue: KeyQueue
+  readonly units: number
+  readonly since: number
 }
 
 /** One object for all, because creating an error costs more than refusing a request. */
@@ -167,7 +157,7 @@ export class FairQueue {
   }
 
   #letIn(queue: KeyQueue, units: number): Slot {
-    const slot = new Slot(this, queue, units, this.#tick)
+    const slot = { queue, units, since: this.#tick }
     this.#inside.add(slot)
     this.#units += units
     queue.inside++

@@ -1,9 +1,11 @@
 import {
   type DocumentNode,
+  type GraphQLError,
   type GraphQLSchema,
   getOperationAST,
   Kind,
   type OperationDefinitionNode,
+  OperationTypeNode,
   parse,
 } from 'graphql'
 import { LRUCache } from 'lru-cache'
@@ -13,11 +15,17 @@ import { anyOf, didYouMean, shownName } from '../../schema/input/problems.js'
 import { operations } from '../../schema/operations.js'
 import { type ExecutionRequest, MAX_PLANS, prepare } from '../execute/executor.js'
 import { DocumentLimitError, Selections } from '../execute/selections.js'
-import { fittingLimit } from './advice.js'
 import { type Cost, costOf, type Variables } from './cost.js'
-import { countTokens, hasFewFields, isShort, MAX_FREE_TOKENS } from './free.js'
-import { assertWithinLimits, MAX_BYTES, MAX_TOKENS } from './limits.js'
-import { type Validation, validateDocument } from './validate.js'
+import {
+  countTokens,
+  isShort,
+  MAX_BYTES,
+  MAX_FREE_FIELDS,
+  MAX_FREE_TOKENS,
+  MAX_TOKENS,
+  measureWithinLimits,
+} from './limits.js'
+import { validateDocument } from './validate.js'
 import { createVariables } from './variables.js'
 
 /** Errors in longer documents name no lines: each is found by a walk over all lines before it. */
@@ -25,6 +33,9 @@ const MAX_LOCATED_LINES = 1_000
 
 /** Names of operations that an error lists. */
 const MAX_NAMES = 10
+
+/** Limits that a refusal can name, the largest first. Each costs a walk over the document. */
+const NAMED_LIMITS = [90, 80, 70, 60, 50, 40, 30, 20, 10, 5, 2, 1]
 
 function parseWithinLimits(source: string, maxTokens: number): DocumentNode {
   const bytes = Buffer.byteLength(source)
@@ -70,26 +81,36 @@ function nameOf(selections: Selections, operation: OperationDefinitionNode): str
 export class KnownDocument {
   readonly node: DocumentNode
   readonly selections: Selections
+  readonly sizes: ReturnType<typeof measureWithinLimits>
   readonly isShort: boolean
   readonly #operations = new Map<string | undefined, KnownOperation>()
-  #validation?: Validation
+  /** Selections of a valid document with its fragments expanded: what a plan of its execution can hold at most. */
+  #expanded = 0
+  #errors?: readonly GraphQLError[]
 
   /** @throws ApiError invalid_request (a limit), GraphQLError (a syntax error) */
   constructor(schema: GraphQLSchema, source: string, maxTokens = MAX_TOKENS) {
     this.node = parseWithinLimits(source, maxTokens)
     this.isShort = isShort(source)
     this.selections = new Selections(schema, this.node)
-    assertWithinLimits(this.selections)
-  }
-
-  get #validated(): Validation {
-    this.#validation ??= validateDocument(this.selections)
-    return this.#validation
+    this.sizes = measureWithinLimits(this.selections)
   }
 
   /** Validation errors; empty for a valid document. */
-  get errors() {
-    return this.#validated.errors
+  get errors(): readonly GraphQLError[] {
+    this.#errors ??= this.#validate()
+    return this.#errors
+  }
+
+  #validate(): readonly GraphQLError[] {
+    const errors = validateDocument(this.selections.schema, this.node)
+    if (errors.length > 0) return errors
+    try {
+      this.#expanded = this.selections.count()
+      return errors
+    } catch (error) {
+      return [error as GraphQLError]
+    }
   }
 
   /**
@@ -103,7 +124,8 @@ export class KnownDocument {
     const text = 2 * (loc?.source.body.length ?? 0)
     const operations = definitions.filter(({ kind }) => kind === Kind.OPERATION_DEFINITION).length
     const plans = operations * (this.selections.conditions.size > 0 ? MAX_PLANS : 1)
-    return BYTES_PER_DOCUMENT + text + BYTES_PER_TOKEN * tokens + BYTES_PER_SELECTION * plans * this.#validated.expanded
+    const expanded = this.errors.length > 0 ? 0 : this.#expanded
+    return BYTES_PER_DOCUMENT + text + BYTES_PER_TOKEN * tokens + BYTES_PER_SELECTION * plans * expanded
   }
 
   /** @throws ApiError invalid_request (the name is wrong, or missing among several) */
@@ -124,20 +146,19 @@ export class KnownOperation {
   readonly definition: OperationDefinitionNode
   /** For logs and metrics. */
   readonly name: string | undefined
+  readonly isMutation: boolean
+  /** Whether its fields take effect together. */
+  readonly isAtomic: boolean
   #cost?: Cost
   #prepared?: ReturnType<typeof prepare>
   #read?: ReturnType<typeof createVariables>
-  #isSmall?: boolean
 
   constructor(document: KnownDocument, definition: OperationDefinitionNode) {
     this.#document = document
     this.definition = definition
     this.name = nameOf(document.selections, definition)
-  }
-
-  /** Whether its fields take effect together. */
-  get isAtomic(): boolean {
-    return this.definition.directives?.some(({ name }) => name.value === atomic.name) ?? false
+    this.isMutation = definition.operation === OperationTypeNode.MUTATION
+    this.isAtomic = definition.directives?.some(({ name }) => name.value === atomic.name) ?? false
   }
 
   cost(variables: Variables): Cost {
@@ -148,13 +169,11 @@ export class KnownOperation {
 
   /** Whether it is small enough to be free, and valid. */
   get isSmall(): boolean {
-    const { isShort, node, selections } = this.#document
-    this.#isSmall ??=
-      isShort &&
-      countTokens(node) <= MAX_FREE_TOKENS &&
-      hasFewFields(selections, this.definition) &&
-      this.#document.errors.length === 0
-    return this.#isSmall
+    const { isShort, node, sizes } = this.#document
+    const fields = sizes.get(this.definition)?.fields ?? 0
+    return (
+      isShort && fields <= MAX_FREE_FIELDS && countTokens(node) <= MAX_FREE_TOKENS && this.#document.errors.length === 0
+    )
   }
 
   /** The row that a mutation changes, as its arguments name it; undefined if they do not. */
@@ -169,11 +188,20 @@ export class KnownOperation {
     return typeof value === 'number' ? String(value) : undefined
   }
 
-  /** What makes the operation fit, as a sentence. */
+  /** Which `limit` in every list, and how many items in every batch, make the operation fit, as a sentence. */
   fittingLimit(variables: Variables, fits: (cost: Cost) => boolean): string {
-    const { selections } = this.#document
-    const { operation } = this.definition
-    return fittingLimit(operation, (limit) => fits(costOf(selections, this.definition, variables, limit)))
+    let [first, end] = [0, NAMED_LIMITS.length]
+    while (first < end) {
+      const middle = (first + end) >> 1
+      const cost = costOf(this.#document.selections, this.definition, variables, NAMED_LIMITS[middle])
+      if (fits(cost)) end = middle
+      else first = middle + 1
+    }
+    const limit = NAMED_LIMITS[first]
+    if (limit === undefined) return 'It would not fit with any limit of its lists: select fewer fields.'
+    return this.isMutation
+      ? `It would fit with at most ${limit} items in every batch and every list.`
+      : `It would fit with a limit of ${limit} in every list (in connections: first or last).`
   }
 
   /** Executes it with the variables that the client sent. */
@@ -194,32 +222,24 @@ const BYTES_PER_TOKEN = 700
 const BYTES_PER_SELECTION = 1_000
 /** What the documents in the cache may take in memory, in bytes. */
 const MAX_CACHED_BYTES = 67_108_864
-/** Those of free operations have a share of their own, so that nobody drops the documents of others for nothing. */
-const MAX_FREE_CACHED_BYTES = MAX_CACHED_BYTES / 16
-
-const createCache = (maxSize: number) =>
-  new LRUCache<string, KnownDocument>({ maxSize, sizeCalculation: (document) => document.weight })
-
 /** What the texts of persisted documents may take in memory, in bytes. */
 const MAX_PERSISTED_BYTES = 16_777_216
 
-const createStore = (maxSize: number) =>
-  new LRUCache<string, string>({ maxSize, sizeCalculation: (source) => 2 * source.length + 500 })
-
-/** The documents that clients send repeatedly, each parsed once, and the texts of those that they send by hash. */
-export function createDocumentCache() {
-  const paid = createCache(MAX_CACHED_BYTES)
-  const free = createCache(MAX_FREE_CACHED_BYTES)
-  const [persisted, freePersisted] = [createStore(MAX_PERSISTED_BYTES), createStore(MAX_PERSISTED_BYTES / 16)]
+/** A cache in which free operations have a share of their own, so that nobody drops what others use for nothing. */
+function createShares<Value extends object | string>(maxBytes: number, sizeCalculation: (value: Value) => number) {
+  const paid = new LRUCache<string, Value>({ maxSize: maxBytes, sizeCalculation })
+  const free = new LRUCache<string, Value>({ maxSize: maxBytes / 16, sizeCalculation })
   return {
-    get: (source: string) => paid.get(source) ?? free.get(source),
-    keep(source: string, document: KnownDocument, isFree: boolean) {
+    get: (key: string) => paid.get(key) ?? free.get(key),
+    keep(key: string, value: Value, isFree: boolean) {
       const cache = isFree ? free : paid
-      if (!cache.has(source)) cache.set(source, document)
-    },
-    getPersisted: (hash: string) => persisted.get(hash) ?? freePersisted.get(hash),
-    persist(hash: string, source: string, isFree: boolean) {
-      if (!persisted.has(hash)) (isFree ? freePersisted : persisted).set(hash, source)
+      if (!cache.has(key)) cache.set(key, value)
     },
   }
 }
+
+/** The documents that clients send repeatedly, by their texts: each is parsed once. */
+export const createDocuments = () => createShares<KnownDocument>(MAX_CACHED_BYTES, ({ weight }) => weight)
+
+/** The texts of documents that clients send by hash. */
+export const createPersisted = () => createShares<string>(MAX_PERSISTED_BYTES, ({ length }) => 2 * length + 500)

@@ -4,7 +4,7 @@ import { createYoga, type Plugin } from 'graphql-yoga'
 import type { Context } from '../../schema/context.js'
 import { ApiError } from '../../schema/errors.js'
 import type { Query } from '../database/index.js'
-import { type Cancelled, type Executed, ResponseTooLong } from '../execute/executor.js'
+import { type Executed, ResponseTooLong } from '../execute/executor.js'
 import { pause } from '../execute/pace.js'
 import type { CreateResolverContext, RequestTransaction } from '../execute/resolver-context.js'
 import { DocumentLimitError } from '../execute/selections.js'
@@ -17,18 +17,16 @@ import type { Logger } from '../observe/log.js'
 import { inSpan } from '../observe/tracing.js'
 import type { ReadRequest, Reply } from '../reply.js'
 import { LIMITS, type Variables } from './cost.js'
-import { createDocumentCache, KnownDocument, type KnownOperation } from './documents.js'
-import { isShort, MAX_FREE_TOKENS } from './free.js'
+import { createDocuments, createPersisted, KnownDocument, type KnownOperation } from './documents.js'
+import { isShort, MAX_FREE_TOKENS } from './limits.js'
 import { type GraphqlParameters, readParameters } from './parameters.js'
 import { createResponses, hasNoValue, PersistedQueryNotFound } from './responses.js'
 
 /** The longest response, in bytes. That of a mutation is cut off much later: its change was made. */
 const MAX_RESPONSE = 8_388_608
 const MAX_MUTATION_RESPONSE = 8 * MAX_RESPONSE
-/** How long an execution may take. */
-const DEADLINE_MS = 10_000
 
-export { MAX_FREE_REQUEST } from './free.js'
+export { MAX_FREE_REQUEST } from './limits.js'
 
 export interface GraphqlOptions {
   schema: GraphQLSchema
@@ -36,44 +34,33 @@ export interface GraphqlOptions {
   transaction: RequestTransaction
   idempotency: Idempotency
   log: Logger
-  deadlineMs?: number
 }
-
-const interrupted = (message: string) => new ApiError('unavailable', message, unavailable().headers)
 
 /** An operation of a document within the limits, and what the client sent with it. */
-interface Call {
+interface Call extends GraphqlParameters {
   request: HttpRequest
   body: Body
-  parameters: GraphqlParameters & { query: string }
-  hash: string | undefined
+  query: string
   document: KnownDocument
   operation: KnownOperation
-}
-
-/** Who calls, and what the quota decides. */
-interface Admitted {
-  caller: Caller
-  quota: Promise<QuotaDecision>
 }
 
 /** An error that is not about the values of a request, but about the request itself: it comes before the quota. */
 const isBeforeQuota = (error: unknown) => error instanceof ApiError && [405, 413, 415].includes(error.status)
 
-const isMutation = ({ operation }: Pick<Call, 'operation'>) => operation.definition.operation === 'mutation'
-
 /** Replaces Yoga's parsing, validation and execution by what is known of the document. */
-const useKnownDocuments: Plugin<Context & { call: Call; cancelled: Cancelled }> = {
+const useKnownDocuments: Plugin<Context & { call: Call }> = {
   onParse: ({ context: { call }, setParseFn }) => setParseFn(() => call.document.node),
   onValidate: ({ context: { call }, setResult }) => setResult(call.document.errors),
-  onExecute: ({ context: { call, cancelled }, setExecuteFn }) =>
+  onExecute: ({ context: { call }, setExecuteFn }) =>
     setExecuteFn(({ contextValue, variableValues }) =>
       inSpan('execute', () =>
         call.operation.execute(variableValues as Variables, {
           contextValue,
-          cancelled,
+          // Nobody waits for the result of a client that has disconnected.
+          cancelled: () => (call.request.head.socket.destroyed ? unavailable() : undefined),
           pause,
-          maxLength: isMutation(call) ? MAX_MUTATION_RESPONSE : MAX_RESPONSE,
+          maxLength: call.operation.isMutation ? MAX_MUTATION_RESPONSE : MAX_RESPONSE,
         }),
       ),
     ),
@@ -81,9 +68,10 @@ const useKnownDocuments: Plugin<Context & { call: Call; cancelled: Cancelled }> 
 
 /** The GraphQL surface: Yoga executes documents that are within the limits and whose cost was taken from the quota. */
 export function createGraphql(options: GraphqlOptions) {
-  const { schema, createContext, transaction, idempotency, log, deadlineMs = DEADLINE_MS } = options
+  const { schema, createContext, transaction, idempotency, log } = options
   const { resultOf, refuse } = createResponses(log)
-  const documents = createDocumentCache()
+  const documents = createDocuments()
+  const persisted = createPersisted()
   const yoga = createYoga<object, Context>({
     schema,
     plugins: [useKnownDocuments],
@@ -100,19 +88,13 @@ export function createGraphql(options: GraphqlOptions) {
 
   function readCall(request: HttpRequest, body: Body, most: number | undefined): Call {
     const { query: sent, hash, operationName, variables } = readParameters(request, body, most)
-    const query = sent ?? documents.getPersisted(hash as string)
+    const query = sent ?? persisted.get(hash as string)
     if (query === undefined) throw new PersistedQueryNotFound()
     if (most !== undefined && !isShort(query)) throw unavailable()
     const maxTokens = most === undefined ? undefined : MAX_FREE_TOKENS
     const document = documents.get(query) ?? new KnownDocument(schema, query, maxTokens)
-    return {
-      request,
-      body,
-      parameters: { query, operationName, variables },
-      hash,
-      document,
-      operation: document.operation(operationName),
-    }
+    const operation = document.operation(operationName)
+    return { request, body, query, hash, operationName, variables, document, operation }
   }
 
   /**
@@ -124,10 +106,9 @@ export function createGraphql(options: GraphqlOptions) {
     let operationName: string | undefined
     try {
       const call = readCall(request, body, most)
-      const { document, operation, parameters, hash } = call
+      const { query, hash, variables, document, operation } = call
       operationName = operation.name
       trace.getActiveSpan()?.setAttribute('graphql.operation.type', operation.definition.operation)
-      const { variables } = parameters
       const cost = operation.cost(variables)
       const isFree = cost.units === 0 && operation.isSmall
       if (most !== undefined && !isFree) throw unavailable()
@@ -142,13 +123,12 @@ export function createGraphql(options: GraphqlOptions) {
         operationName,
         units: isFree ? 0 : Math.max(1, cost.units),
         advice: (most) => operation.fittingLimit(variables, (cost) => cost.units <= most),
-        isRead: !isMutation(call),
+        isRead: !operation.isMutation,
         run(caller, quota) {
-          const { query } = parameters
           const isValid = inSpan('validate', () => document.errors.length === 0)
           if (isValid) documents.keep(query, document, isFree)
-          if (isValid && hash !== undefined) documents.persist(hash, query, isFree)
-          return run(call, { caller, quota })
+          if (isValid && hash !== undefined) persisted.keep(hash, query, isFree)
+          return operation.isMutation ? mutate(call, caller, quota) : ask(call, caller, quota)
         },
       }
     } catch (error) {
@@ -156,70 +136,50 @@ export function createGraphql(options: GraphqlOptions) {
     }
   }
 
-  async function run(call: Call, admitted: Admitted): Promise<Reply> {
-    const { request } = call
-    if (isMutation(call)) return mutate(call, admitted)
-    const executed = await execute(call, admitted)
+  async function ask(call: Call, caller: Caller, quota: Promise<QuotaDecision>): Promise<Reply> {
+    const executed = await execute(call, caller, quota)
     const [error] = executed.errors ?? []
     if (error instanceof ResponseTooLong) throw error
-    const result = resultOf(executed, request)
+    const result = resultOf(executed, call.request)
     const bytes = Buffer.byteLength(result.response.body as string)
     if (bytes > MAX_RESPONSE) throw new ResponseTooLong(MAX_RESPONSE, ` (it has ${bytes})`)
     return result
   }
 
-  async function mutate(call: Call, admitted: Admitted): Promise<Reply> {
-    const { request, document, operation, parameters } = call
+  async function mutate(call: Call, caller: Caller, quota: Promise<QuotaDecision>): Promise<Reply> {
+    const { request, variables, document, operation } = call
     if (request.method === 'GET')
       throw new ApiError('method_not_allowed', 'A mutation must be sent by POST.', { allow: 'POST' })
-    requireWriteAccess(admitted.caller)
+    requireWriteAccess(caller)
     const key = readIdempotencyKey(request)
     const { isAtomic } = operation
-    const { fields } = operation.cost(parameters.variables)
+    const { fields } = operation.cost(variables)
     // Nothing that changes anything is performed once, or undone.
     const isPlain = document.errors.length > 0 || (isAtomic ? fields === 0 : key === undefined)
-    if (isPlain) return resultOf(await execute(call, admitted), request)
+    if (isPlain) return resultOf(await execute(call, caller, quota), request)
     if (fields !== 1 && !isAtomic)
       throw new ApiError(
         'invalid_request',
         `With an Idempotency-Key, an operation must have exactly one mutation field or @atomic; this one has ${fields} fields.`,
       )
     const perform = async (query: Query) => {
-      const executed = await execute(call, admitted, query)
+      const executed = await execute(call, caller, quota, query)
       const { data, errors } = executed
       const isRefused = errors !== undefined && (isAtomic || hasNoValue(executed))
       const isUndone = isAtomic && errors !== undefined && data !== undefined
       return { isRefused, ...resultOf(isUndone ? { data: null, errors: errors.slice(0, 1) } : executed, request) }
     }
-    if (key === undefined) return transaction(admitted.caller, (query) => undoing(query, perform))
-    return idempotency.once(
-      {
-        request,
-        body: bodyOfCall(call),
-        caller: admitted.caller,
-        operationName: operation.name,
-        row: operation.row(parameters.variables),
-      },
-      key,
-      perform,
-    )
+    if (key === undefined) return transaction(caller, (query) => undoing(query, perform))
+    const keyed = { request, body: bodyOf(call), caller, operationName: operation.name, row: operation.row(variables) }
+    return idempotency.once(keyed, key, perform)
   }
 
-  /** Executes until the deadline, or until the client disconnects. */
-  async function execute(call: Call, { caller, quota }: Admitted, query?: Query) {
-    const end = performance.now() + deadlineMs
-    const cancelled: Cancelled = () =>
-      call.request.head.socket.destroyed
-        ? interrupted('The client has disconnected.')
-        : performance.now() > end
-          ? interrupted(
-              `The operation took longer than ${deadlineMs / 1000} seconds. Select fewer fields or smaller pages.`,
-            )
-          : undefined
+  async function execute(call: Call, caller: Caller, quota: Promise<QuotaDecision>, query?: Query) {
+    const { query: source, operationName, variables } = call
     const result = await yoga.getResultForParams(
       // No plugin in use reads Yoga's own request.
-      { params: call.parameters, request: undefined as unknown as Request },
-      Object.assign(createContext(caller, quota, query), { call, cancelled }),
+      { params: { query: source, operationName, variables }, request: undefined as unknown as Request },
+      Object.assign(createContext(caller, quota, query), { call }),
     )
     return result as Executed
   }
@@ -228,7 +188,7 @@ export function createGraphql(options: GraphqlOptions) {
 }
 
 /** What an Idempotency-Key stands for: a document may be sent by its hash alone, or with it. */
-const bodyOfCall = ({ body, hash, parameters: { query, operationName, variables } }: Call): Body =>
+const bodyOf = ({ body, hash, query, operationName, variables }: Call): Body =>
   hash === undefined
     ? body
     : Buffer.from(

@@ -1,11 +1,14 @@
 import {
+  type ASTNode,
   type DefinitionNode,
+  type DocumentNode,
   type FieldNode,
   type FragmentDefinitionNode,
   Kind,
-  type OperationDefinitionNode,
   type SelectionNode,
   type SelectionSetNode,
+  TokenKind,
+  visit,
 } from 'graphql'
 import { DocumentLimitError, type Selections } from '../execute/selections.js'
 
@@ -21,90 +24,117 @@ const MAX_REPETITIONS = 10
 const MAX_DEPTH = 10
 const MAX_INTROSPECTION_DEPTH = 20
 
+// Free operations cost nothing, also with a key that is banned or has nothing left. So they are small: what such a key
+// sends is read no further than it could be free.
+export const MAX_FREE_BYTES = 2_048
+export const MAX_FREE_TOKENS = 200
+export const MAX_FREE_FIELDS = 10
+
+/** The longest query string or body with a free operation: its document, with escapes, and what goes with it. */
+export const MAX_FREE_REQUEST = 4 * MAX_FREE_BYTES
+
+/** Whether the text of a document is short enough to be free. */
+export const isShort = (source: string): boolean => Buffer.byteLength(source) <= MAX_FREE_BYTES
+
+/** The tokens of a document. Comments are tokens, too. */
+export function countTokens({ loc }: DocumentNode): number {
+  let count = 0
+  for (let token = loc?.startToken.next; token && token.kind !== TokenKind.EOF; token = token.next) count++
+  return count
+}
+
 function assertAtMost(max: number, count: number, what: string) {
   if (count > max) throw new DocumentLimitError(`The document has ${count} ${what}; at most ${max} are allowed.`)
 }
 
 const introspects = ({ name }: FieldNode) => name.value === '__schema' || name.value === '__type'
 
-/** Levels of fields: of data, and of introspection with the fields around it. */
-interface Depth {
+/** What a selection set has: fields with its fragments expanded; levels of data, and of introspection with those around it. */
+interface Size {
+  fields: number
   data: number
   introspection: number
 }
-const NONE: Depth = { data: 0, introspection: 0 }
+const EMPTY: Size = { fields: 0, data: 0, introspection: 0 }
 
-/** @throws ApiError invalid_request, which names the limit and the figure */
-export function assertWithinLimits(selections: Selections): void {
+/**
+ * Measures operations and fragments.
+ *
+ * @throws ApiError invalid_request, which names the limit and the figure
+ */
+export function measureWithinLimits(selections: Selections): ReadonlyMap<DefinitionNode, Size | undefined> {
   const { fragments, document } = selections
-  /** The selection sets of each definition but those of inline fragments, which belong to others. */
-  const sets = new Map<DefinitionNode, SelectionSetNode[]>()
+  /** Each is measured once, because fragments can expand to exponentially many fields. Undefined while it is measured. */
+  const sizes = new Map<DefinitionNode, Size | undefined>()
   const aliases = { all: 0, introspection: 0 }
   let fields = 0
 
-  const depths = new Map<FragmentDefinitionNode, Depth | undefined>()
-  function measureFragment(fragment: FragmentDefinitionNode): Depth {
-    const known = depths.get(fragment)
+  function measureFragment(fragment: FragmentDefinitionNode): Size {
+    const known = sizes.get(fragment)
     if (known) return known
-    if (depths.has(fragment))
+    if (sizes.has(fragment))
       throw new DocumentLimitError(`The fragment ${fragment.name.value} contains itself, which would never end.`)
-    depths.set(fragment, undefined)
-    const depth = measureDefinition(fragment, fragment.typeCondition.name.value.startsWith('__'))
-    depths.set(fragment, depth)
-    return depth
+    sizes.set(fragment, undefined)
+    const size = measure(fragment.selectionSet, fragment.typeCondition.name.value.startsWith('__'))
+    sizes.set(fragment, size)
+    return size
   }
 
-  function measureDefinition(node: OperationDefinitionNode | FragmentDefinitionNode, inIntrospection: boolean): Depth {
-    const own = [node.selectionSet]
-    sets.set(node, own)
-    return measure(node.selectionSet, inIntrospection, own)
-  }
-
-  function measureBelow(node: SelectionNode, inIntrospection: boolean, own: SelectionSetNode[]): Depth {
-    if (node.kind !== Kind.FRAGMENT_SPREAD)
-      return node.selectionSet ? measure(node.selectionSet, inIntrospection, own) : NONE
+  function measureBelow(node: SelectionNode, inIntrospection: boolean): Size {
+    if (node.kind !== Kind.FRAGMENT_SPREAD) return measure(node.selectionSet, inIntrospection)
     const fragment = fragments[node.name.value]
-    return fragment ? measureFragment(fragment) : NONE
+    return fragment ? measureFragment(fragment) : EMPTY
   }
 
-  /** Returns the depth of a selection, and counts what it has. */
-  function measure(set: SelectionSetNode, inIntrospection: boolean, own: SelectionSetNode[]): Depth {
-    const deepest = { ...NONE }
-    for (const node of set.selections) {
+  /** Also counts what the document has. */
+  function measure(set: SelectionSetNode | undefined, inIntrospection: boolean): Size {
+    const size = { ...EMPTY }
+    for (const node of set?.selections ?? []) {
       const isField = node.kind === Kind.FIELD
       const isIntrospection = isField && introspects(node)
       if (isField) {
         fields++
         if (node.alias) aliases.all++
         if (node.alias && inIntrospection) aliases.introspection++
-        if (node.selectionSet) own.push(node.selectionSet)
       }
-      const { data, introspection } = measureBelow(node, inIntrospection || isIntrospection, own)
+      const below = measureBelow(node, inIntrospection || isIntrospection)
       const level = isField ? 1 : 0
+      const { data, introspection } = below
       const around = isIntrospection ? Math.max(data, introspection) + 1 : introspection && introspection + level
-      if (!isIntrospection) deepest.data = Math.max(deepest.data, data + level)
-      deepest.introspection = Math.max(deepest.introspection, around)
+      size.fields += below.fields + level
+      if (!isIntrospection) size.data = Math.max(size.data, data + level)
+      size.introspection = Math.max(size.introspection, around)
     }
-    return deepest
+    return size
   }
 
   // Also those that another one of the same name hides: validation walks them, too.
   const defined = document.definitions.filter((node) => node.kind === Kind.FRAGMENT_DEFINITION)
   for (const fragment of [...Object.values(fragments), ...defined]) measureFragment(fragment)
-  const operations: Depth[] = []
-  for (const node of document.definitions)
-    if (node.kind === Kind.OPERATION_DEFINITION) operations.push(measureDefinition(node, false))
+  const operations = document.definitions.filter((node) => node.kind === Kind.OPERATION_DEFINITION)
+  for (const node of operations) sizes.set(node, measure(node.selectionSet, false))
   assertAtMost(MAX_FIELDS, fields, 'fields')
   assertAtMost(MAX_INTROSPECTION_ALIASES, aliases.introspection, 'aliases in introspection')
   assertAtMost(MAX_ALIASES, aliases.all, 'aliases')
-  for (const { data, introspection } of operations) {
+  for (const node of operations) {
+    const { data, introspection } = sizes.get(node) ?? EMPTY
     assertAtMost(MAX_DEPTH, data, 'levels of fields')
     assertAtMost(MAX_INTROSPECTION_DEPTH, introspection, 'levels of fields in introspection')
   }
-  for (const set of document.definitions.flatMap((node) => sets.get(node) ?? []))
-    for (const [key, repeated] of selections.expand([{ set, type: undefined }]))
-      if (repeated.length > MAX_REPETITIONS)
-        throw new DocumentLimitError(
-          `One selection has a field ${repeated.length} times; at most ${MAX_REPETITIONS} are allowed. It is ${key}.`,
-        )
+  assertFewRepetitions(selections)
+  return sizes
+}
+
+function assertFewRepetitions(selections: Selections): void {
+  visit(selections.document, {
+    SelectionSet(set, _key, parent) {
+      // Those of an inline fragment belong to the set around it.
+      if ((parent as ASTNode).kind === Kind.INLINE_FRAGMENT) return
+      for (const [key, repeated] of selections.expand([{ set, type: undefined }]))
+        if (repeated.length > MAX_REPETITIONS)
+          throw new DocumentLimitError(
+            `One selection has a field ${repeated.length} times; at most ${MAX_REPETITIONS} are allowed. It is ${key}.`,
+          )
+    },
+  })
 }

@@ -1,6 +1,8 @@
 import {
   type ASTVisitor,
+  type DocumentNode,
   GraphQLError,
+  type GraphQLSchema,
   KnownArgumentNamesRule,
   specifiedRules,
   type ValidationContext,
@@ -8,7 +10,6 @@ import {
 } from 'graphql'
 import { didYouMean } from 'graphql/jsutils/didYouMean.js'
 import { likelyNames } from '../../schema/input/problems.js'
-import type { Selections } from '../execute/selections.js'
 
 /** The most errors in a response. Each may cost a search for what the client could have meant. */
 const MAX_ERRORS = 10
@@ -28,21 +29,6 @@ const knownArgumentNames = (context: ValidationContext): ASTVisitor => ({
 
 const rules = specifiedRules.map((rule) => (rule === KnownArgumentNamesRule ? knownArgumentNames : rule))
 
-export interface Validation {
-  errors: readonly GraphQLError[]
-  /** Selections of a valid document with its fragments expanded: what a plan of its execution can hold at most. */
-  expanded: number
-}
-
-/** Validates a document that is within the limits. */
-export function validateDocument(selections: Selections): Validation {
-  const { schema, document } = selections
-  const errors = validate(schema, document, rules, { maxErrors: MAX_ERRORS })
-  if (errors.length > 0) return { errors, expanded: 0 }
-  try {
-    return { errors, expanded: selections.count() }
-  } catch (error) {
-    if (!(error instanceof GraphQLError)) throw error
-    return { errors: [error], expanded: 0 }
-  }
-}
+/** The errors of a document that is within the limits. */
+export const validateDocument = (schema: GraphQLSchema, document: DocumentNode) =>
+  validate(schema, document, rules, { maxErrors: MAX_ERRORS })

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import ipaddr from 'ipaddr.js'
 import { ApiError } from '../../schema/errors.js'
-import { openTrace, readTrace, type Trace } from './trace.js'
+import { openTrace, readTrace, type Trace } from '../observe/tracing.js'
 
 /** The head of a request: as much of Node's IncomingMessage as the steps read. */
 export interface RequestHead {

@@ -1,9 +1,9 @@
 import { type Span, SpanStatusCode } from '@opentelemetry/api'
 import { Counter, Histogram, type Registry } from 'prom-client'
 import type { HttpRequest } from '../http/request.js'
-import { spanMethod } from '../http/trace.js'
-import type { Reply } from '../reply.js'
+import type { Exchange } from '../reply.js'
 import type { Logger } from './log.js'
+import { spanMethod } from './tracing.js'
 
 /** What a request asked for. */
 export interface Asked {
@@ -51,8 +51,8 @@ export function createRequestObserver(log: Logger, registry: Registry) {
     registers,
   })
 
-  return ({ id, trace, head, method, elapsedMs }: HttpRequest, reply: Reply, asked: Asked): void => {
-    const { response, caller, decision, refusal, isOperational } = reply
+  return ({ id, trace, head, method, elapsedMs }: HttpRequest, exchange: Exchange, asked: Asked): void => {
+    const { response, caller, decision, refusal, isOperational } = exchange
     const { surface, template, operationName } = asked
     const { status } = response
     const { plan, prefix } = caller?.key ?? {}

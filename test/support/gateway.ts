@@ -168,7 +168,6 @@ export interface GatewayOptions {
   uploadBudget?: number
   /** Lengths of the windows. */
   seconds?: Parameters<typeof createApp>[0]['seconds']
-  deadlineMs?: number
   /** How long a client may read nothing. */
   stallMs?: number
 }
@@ -188,7 +187,7 @@ export async function openGateway(options: GatewayOptions = {}): Promise<Gateway
     keyPrefix,
     redisTimeoutMs: options.redisTimeoutMs,
   })
-  const { limits, uploadBudget, deadlineMs, stallMs } = options
+  const { limits, uploadBudget, stallMs } = options
   const app = await createApp({
     settings: config,
     database,
@@ -198,7 +197,6 @@ export async function openGateway(options: GatewayOptions = {}): Promise<Gateway
     limits,
     uploadBudget,
     seconds,
-    deadlineMs,
     stallMs,
   })
   const { key } = await createKey(database, {
