@@ -59,18 +59,22 @@ export function createVariables(schema: GraphQLSchema, document: DocumentNode, o
   return (values: Values = {}): { coerced: Values } | { errors: GraphQLError[] } => {
     const coerced: Values = Object.create(null)
     const described = { count: 0 }
-    const found = variables.map(({ name, node, input, nameOf }) => {
+    const found: Problems[] = []
+    let count = 0
+    for (const { name, node, input, nameOf } of variables) {
       const problems = new Problems(described)
       problems.collect(() => {
         if (Object.hasOwn(values, name)) coerced[name] = readValue(input, values[name], { problems, nameOf })
         else if (node.defaultValue) coerced[name] = valueFromAST(node.defaultValue, input.type)
         else if (isNonNullType(input.type)) problems.add(`$${name} is required; send it in variables`)
       })
-      return problems
-    })
-    if (found.every(({ sentences }) => sentences.length === 0)) return { coerced }
-    const errors = variables.flatMap(({ name, node, input, nameOf }, i) => {
-      const problems = found[i] as Problems
+      found.push(problems)
+      count += problems.sentences.length
+      if (count > MAX_ERRORS) break
+    }
+    if (count === 0) return { coerced }
+    const errors = found.flatMap((problems, i) => {
+      const { name, node, input, nameOf } = variables[i] as (typeof variables)[number]
       if (Object.hasOwn(values, name)) problems.collect(() => judge(input, coerced[name], { problems, nameOf }))
       return problems.sentences.map((sentence) => new GraphQLError(sentence, { nodes: node }))
     })
