@@ -6,7 +6,7 @@ import type PrismaTypes from '../prisma/generated/pothos.js'
 import { getDatamodel } from '../prisma/generated/pothos.js'
 import type { Context } from './context.js'
 import { ApiError } from './errors.js'
-import { pathText, wrongValue } from './input/problems.js'
+import { pathText, wrongIssues } from './input/problems.js'
 import { columnOf } from './model.js'
 import './plugin.js'
 import { batch, MAX_BATCH } from './input/rules.js'
@@ -35,14 +35,8 @@ export const builder = new SchemaBuilder<{
   // REST sees every type, without the fields that lead from one resource to another (see graphqlOnly).
   subGraphs: { defaultForTypes: ['rest', 'graphql'], fieldsInheritFromTypes: true },
   validation: {
-    validationError: ({ issues }, args) => {
-      const sentences = issues.map(({ path = [], message }) => {
-        const keys = path.map((part) => (typeof part === 'object' ? part.key : part) as string)
-        const value = keys.reduce<unknown>((parent, key) => (parent as Record<string, unknown>)?.[key], args)
-        return wrongValue(pathText(keys), value, message)
-      })
-      return new ApiError('invalid_request', sentences.join(' '))
-    },
+    validationError: ({ issues }, args) =>
+      new ApiError('invalid_request', wrongIssues(issues, args, pathText).join(' ')),
   },
 })
 

@@ -94,13 +94,13 @@ export function addEtags(builder: Builder) {
   }
 }
 
-const typeOf = ({ configStore }: Builder, { type }: FieldConfig) =>
-  type.kind === 'Object' ? configStore.getTypeConfig(type.ref).name : ''
+/** The model of the row that a field returns. */
+const modelOfField = (builder: Builder, { type }: FieldConfig) =>
+  type.kind === 'Object' ? modelOf(builder, builder.configStore.getTypeConfig(type.ref).name) : undefined
 
 /** The argument of root fields that update or delete one row. */
 export function conditionArgs(builder: Builder, config: FieldConfig, method: string): FieldConfig['args'] {
-  if (!['PATCH', 'DELETE'].includes(method) || config.type.kind !== 'Object') return {}
-  if (!modelOf(builder, typeOf(builder, config))) return {}
+  if (!['PATCH', 'DELETE'].includes(method) || !modelOfField(builder, config)) return {}
   const { ifMatch } = builder.args((t) => ({
     ifMatch: t.string({
       validate: entityTags,
@@ -119,7 +119,7 @@ export type ConditionalResolver = GraphQLFieldResolver<unknown, any, any>
  * transaction that has compared them.
  */
 export function ifMatching(builder: Builder, config: FieldConfig, resolve: ConditionalResolver): ConditionalResolver {
-  const model = modelOf(builder, typeOf(builder, config)) as Model & string
+  const model = modelOfField(builder, config) as Model & string
   const key = keyOf(model).name as never
   // The last one in the path names the row.
   const id = /\{(\w+)\}$/.exec(config.extensions?.rest?.path ?? '')?.[1] as string

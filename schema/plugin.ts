@@ -66,6 +66,37 @@ export interface Rest {
   errors?: ErrorCode[]
 }
 
+/** Options of a field that become its extensions. */
+interface FieldExtensions {
+  /**
+   * A value for examples, in the form of an answer. Types have one of their own. That of a delete is a row of the
+   * sample data that no other example uses.
+   */
+  example?: unknown
+  /** What its cost depends on. */
+  list?: ListCost
+  /**
+   * What computing a leaf costs, in reads of a property. It must say so unless it is one. It is computed once for each
+   * object: under a further alias it counts as a property.
+   */
+  weight?: number
+}
+
+/** Options of an argument or an input field that become its extensions. */
+interface InputExtensions {
+  /**
+   * An explicit null clears the stored value. Without this option, null is refused on both surfaces, except in an
+   * optional argument of a query, where it counts as absent.
+   */
+  nullable?: true
+  /** What a request costs more that sets it to true. */
+  units?: 1
+  /** It is the list of items of a batch. */
+  batch?: Batch
+  /** A value for examples, as in a response. Default: the example of the type. */
+  example?: unknown
+}
+
 declare global {
   export namespace PothosSchemaTypes {
     export interface Plugins<Types extends SchemaTypes> {
@@ -78,63 +109,22 @@ declare global {
     export interface MutationFieldOptions<Types, Type, Nullable, Args, ResolveReturnShape> {
       rest: Rest | false
     }
-    export interface InputFieldOptions {
-      /**
-       * An explicit null clears the stored value. Without this option, null is refused on both surfaces, except in an
-       * optional argument of a query, where it counts as absent.
-       */
-      nullable?: true
-      /** What a request costs more that sets it to true. */
-      units?: 1
-      /** It is the list of items of a batch. */
-      batch?: Batch
-      /** A value for examples, as in a response. Default: the example of the type. */
-      example?: unknown
-    }
-    export interface FieldOptions {
-      /**
-       * A value for examples, in the form of an answer. Types have one of their own. That of a delete is a row of the
-       * sample data that no other example uses.
-       */
-      example?: unknown
-      /** What its cost depends on. */
-      list?: ListCost
-      /**
-       * What computing a leaf costs, in reads of a property. It must say so unless it is one. It is computed once for each
-       * object: under a further alias it counts as a property.
-       */
-      weight?: number
-    }
+    export interface InputFieldOptions extends InputExtensions {}
+    export interface FieldOptions extends FieldExtensions {}
   }
 }
 
 declare module 'graphql' {
-  interface GraphQLFieldExtensions<_TSource, _TContext, _TArgs> {
+  interface GraphQLFieldExtensions<_TSource, _TContext, _TArgs> extends FieldExtensions {
     rest?: Rest
-    list?: ListCost
-    weight?: number
     /** Its resolver is called once for all objects of a level, with an array of them, and returns an array of values. */
     resolvesAll?: true
-    example?: unknown
   }
-  interface GraphQLInputFieldExtensions {
-    nullable?: true
-    example?: unknown
-  }
-  interface GraphQLArgumentExtensions {
-    units?: 1
-    batch?: Batch
+  interface GraphQLInputFieldExtensions extends InputExtensions {}
+  interface GraphQLArgumentExtensions extends InputExtensions {
     /** On some surfaces only. */
     subGraphs?: string[]
-    example?: unknown
   }
-}
-
-interface OutputOptions {
-  rest?: Rest | false
-  list?: ListCost
-  weight?: number
-  example?: unknown
 }
 
 /**
@@ -153,7 +143,7 @@ class GatewayPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
   }
 
   override onOutputFieldConfig(config: PothosOutputFieldConfig<Types>) {
-    const { rest, weight, example, ...options } = config.pothosOptions as OutputOptions
+    const { rest, weight, example, ...options } = config.pothosOptions as FieldExtensions & { rest?: Rest | false }
     const items = Object.entries(config.args).find(([, { pothosOptions }]) => pothosOptions.batch)?.[0]
     const list = options.list ?? (items === undefined ? undefined : { ids: items, isBatch: true })
     const args = rest ? { ...config.args, ...conditionArgs(this.builder, config, rest.method) } : config.args

@@ -1,3 +1,4 @@
+import type { StandardSchemaV1 } from '@pothos/plugin-validation'
 import { suggestionList } from 'graphql/jsutils/suggestionList.js'
 import { ApiError, MAX_MESSAGE } from '../errors.js'
 import { codePoints } from './rules.js'
@@ -23,7 +24,7 @@ function shownText(text: string): string {
   return isLong ? `${quoted} (${length} characters)` : quoted
 }
 
-export type Path = readonly (string | number)[]
+export type Path = readonly PropertyKey[]
 
 /** A value of a request as messages show it. */
 function shown(value: unknown): string {
@@ -84,11 +85,23 @@ export const anyOf = (names: readonly string[]) =>
 /** `input.name`, `ids[3]` */
 export const pathText = (path: Path) =>
   path
-    .map((key) => (typeof key === 'number' ? `[${key}]` : `.${key}`))
+    .map((key) => (typeof key === 'number' ? `[${key}]` : `.${String(key)}`))
     .join('')
     .replace(/^\./, '')
 
 export const wrongValue = (name: string, value: unknown, rule: string) => `${name} is ${shown(value)}; it ${rule}.`
+
+/** What rules find wrong in a value, each as a sentence. */
+export const wrongIssues = (
+  issues: readonly StandardSchemaV1.Issue[],
+  value: unknown,
+  nameOf: (path: Path) => string,
+) =>
+  issues.map(({ path = [], message }) => {
+    const keys = path.map((part) => (typeof part === 'object' ? part.key : part))
+    const wrong = keys.reduce<unknown>((parent, key) => (parent as Record<PropertyKey, unknown>)?.[key], value)
+    return wrongValue(nameOf(keys), wrong, message)
+  })
 
 /** There is no room for more problems. */
 const FULL = new Error()

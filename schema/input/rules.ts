@@ -69,15 +69,14 @@ export const batch = (key?: string) =>
     .max(MAX_BATCH, `must have at most ${MAX_BATCH} items`)
     .superRefine((items, { addIssue }) => {
       if (key === undefined || items.length > MAX_BATCH) return
-      const places = new Map<string, number>()
+      const places = new Map<unknown, number>()
       for (const [i, item] of items.entries()) {
         const id = item?.[key]
+        const first = places.get(id)
         // What is no id is refused by its type.
-        if (typeof id !== 'number' && typeof id !== 'bigint') continue
-        const first = places.get(String(id))
-        if (first !== undefined)
+        if (first === undefined) places.set(id, i)
+        else if (id !== undefined)
           addIssue({ code: 'custom', path: [i, key], message: `must not be the same as in [${first}]` })
-        places.set(String(id), first ?? i)
       }
     })
 

@@ -55,6 +55,5 @@ builder.scalarType('DateTime', {
     'A date and time according to RFC 3339, with an offset, in the years 1970 to 9999 and with at most 64 characters. Responses are in UTC with milliseconds.',
   specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc3339#section-5.6',
   parseValue: toDate,
-  parseLiteral: (node) => toDate(node.kind === Kind.STRING ? node.value : null),
   serialize: (value) => (value as Date).toISOString(),
 })

@@ -1,102 +1,116 @@
 import {
-  coerceInputValue,
   type GraphQLArgument,
   type GraphQLInputField,
+  type GraphQLInputObjectType,
+  type GraphQLLeafType,
   type GraphQLNamedInputType,
   getNamedType,
   getNullableType,
   isEnumType,
   isInputObjectType,
   isListType,
+  isNonNullType,
 } from 'graphql'
 import type { z } from 'zod'
-import { ApiError, InvalidValue } from '../errors.js'
-import { anyOf, didYouMean, type Path, Problems, pathText, shownName, unknownNames, wrongValue } from './problems.js'
+import { InvalidValue } from '../errors.js'
+import {
+  anyOf,
+  didYouMean,
+  type Path,
+  Problems,
+  pathText,
+  shownName,
+  unknownNames,
+  wrongIssues,
+  wrongValue,
+} from './problems.js'
 import { MAX_INT } from './rules.js'
 
-// Reads the values of a request: arguments of REST, bodies, and variables of GraphQL. A request is read once, and refused
-// at the first wrong value. Only then is it read again, to say what is wrong with all of them.
+// Reads the values of a request: arguments of REST, bodies, and variables of GraphQL.
 
 /** An argument, or a field of an input. */
-export type Input = Pick<GraphQLArgument | GraphQLInputField, 'name' | 'type' | 'extensions'>
+export type Input = Pick<GraphQLArgument | GraphQLInputField, 'type' | 'extensions'>
 export type Values = Record<string, unknown>
 
 /** The rules of a value beyond its type. Pothos applies them before it calls a resolver. */
 export const rulesOf = ({ extensions }: Pick<Input, 'extensions'>): readonly z.ZodType[] =>
   ((extensions['@pothos/plugin-validation'] ?? {}) as { schemas?: z.ZodType[] }).schemas ?? []
 
-/** Some value is wrong. */
-export const REFUSED = new ApiError('invalid_request')
+const issuesOf = (input: Input, value: unknown) =>
+  rulesOf(input).flatMap((rule) => rule.safeParse(value).error?.issues ?? [])
 
-/** Adds a problem to those of a request that is explained. A request that is read ends with it. */
-export function refuse(problems?: Problems, sentence?: () => string): undefined {
-  if (!problems || !sentence) throw REFUSED
-  return problems.add(sentence())
+/** Where what is wrong with a value goes. */
+export interface Report {
+  problems: Problems
+  /** The name of the place that a path from the input leads to; an empty path is the input itself. */
+  nameOf: (path: Path) => string
+  unknown?: ReturnType<typeof unknownNames>
 }
-
-const refuseFirst = () => refuse()
-// Suggestions of graphql-js would take a search for each unknown name.
-const HIDE_SUGGESTIONS = true
 
 /**
- * The value of an input in the form that resolvers take.
+ * Returns a value in the form that resolvers take, as GraphQL specifies it. Reports everything that its type refuses.
  *
- * @param nameOf the name of the place that a path from the input leads to; an empty path is the input itself
- * @param problems collects what is wrong by type and by rule, instead of the first error
- * @throws REFUSED (its type refuses the value)
+ * @param type that of the input, or of an item in it
  */
-export function readValue(input: Input, value: unknown, nameOf: (path: Path) => string, problems?: Problems): unknown {
-  const wrongLength = Array.isArray(value) && wrongLengthOf(input, value)
-  if (wrongLength) return refuse(problems, () => wrongValue(nameOf([]), value, wrongLength))
-  if (!problems) return coerceInputValue(value, input.type, refuseFirst, HIDE_SUGGESTIONS)
-  const coerced = coerceInputValue(value, input.type, wrongTypes(input, nameOf, problems), HIDE_SUGGESTIONS)
-  judge(input, coerced, nameOf, problems)
-  return coerced
+export function readValue(input: Input, value: unknown, report: Report, path: Path = [], type = input.type): unknown {
+  const bare = getNullableType(type)
+  if (value == null) {
+    if (bare === type) return null
+  } else if (isListType(bare)) {
+    const { ofType } = bare
+    // A single item is a list of one.
+    if (!Array.isArray(value)) return [readValue(input, value, report, path, ofType)]
+    // If there are too many items, none of them is read.
+    if (!issuesOf(input, value).some((issue) => issue.path.length === 0))
+      return value.map((item, i) => readValue(input, item, report, [...path, i], ofType))
+  } else if (isInputObjectType(bare)) {
+    if (typeof value === 'object' && !Array.isArray(value)) return readFields(bare, value as Values, report, path)
+  } else {
+    const parsed = parse(bare as GraphQLLeafType, value)
+    if (parsed !== undefined) return parsed
+  }
+  report.problems.add(wrongType(input, report.nameOf(path), value))
 }
 
-/** What is wrong with the number of items of a list. None of them is read. */
-function wrongLengthOf(input: Input, items: unknown[]): string | undefined {
-  if (!isListType(getNullableType(input.type))) return
-  const issues = rulesOf(input).flatMap((rule) => rule.safeParse(items).error?.issues ?? [])
-  return issues.find(({ path }) => path.length === 0)?.message
+function readFields(type: GraphQLInputObjectType, given: Values, report: Report, path: Path): Values {
+  const { problems, nameOf } = report
+  const known = type.getFields()
+  const values: Values = {}
+  for (const field of Object.values(known)) {
+    const { name, defaultValue } = field
+    if (given[name] !== undefined) values[name] = readValue(field, given[name], report, [...path, name])
+    else if (defaultValue !== undefined) values[name] = defaultValue
+    else if (isNonNullType(field.type)) problems.add(`${nameOf([...path, name])} is required`)
+  }
+  for (const name of Object.keys(given)) {
+    if (known[name]) continue
+    report.unknown ??= unknownNames(Object.keys(known))
+    problems.add(report.unknown(nameOf([...path, shownName(name)]), name))
+  }
+  return values
 }
 
-// How graphql-js begins its messages.
-const MISSING = /^Field "(\w+)" of required type/
-const UNKNOWN = /^Field "(.*)" is not defined by type "\w+"\.$/s
-
-/** Adds a problem for each error of graphql-js. */
-function wrongTypes(input: Input, nameOf: (path: Path) => string, problems: Problems) {
-  let unknownField: ReturnType<typeof unknownNames> | undefined
-  return (path: Path, value: unknown, { message }: Error) => {
-    const field = inputAt(input, path)
-    const [, unknown] = UNKNOWN.exec(message) ?? []
-    if (unknown === undefined) {
-      const [, missing] = MISSING.exec(message) ?? []
-      return problems.add(missing ? `${nameOf([...path, missing])} is required` : wrongType(field, nameOf(path), value))
-    }
-    const type = getNamedType(field.type)
-    unknownField ??= unknownNames(isInputObjectType(type) ? Object.keys(type.getFields()) : [])
-    problems.add(unknownField(nameOf([...path, shownName(unknown)]), unknown))
+/** Undefined if it is no value of the type. */
+function parse(type: GraphQLLeafType, value: unknown): unknown {
+  // graphql-js would search for names that are like it.
+  if (isEnumType(type)) return typeof value === 'string' ? type.getValue(value)?.value : undefined
+  try {
+    return type.parseValue(value)
+  } catch {
+    return undefined
   }
 }
 
-/** The input that a path leads to. */
-const inputAt = (input: Input, path: Path) =>
-  path.reduce<Input>((parent, key) => {
-    const type = getNamedType(parent.type)
-    return (isInputObjectType(type) && type.getFields()[String(key)]) || parent
-  }, input)
-
 /** What a value that its type refuses must be, and which value could be meant. */
-function wrongType(input: Input, name: string, value: unknown): string {
+function wrongType(input: Input, place: string, value: unknown): string {
   const type = getNamedType(input.type)
   const names = isEnumType(type) ? type.getValues().map((one) => one.name) : []
-  const issues = rulesOf(input).map((rule) => rule.safeParse(value).error?.issues[0]?.message)
+  const [issue] = issuesOf(input, value)
   // A rule says more than the type, unless it says only that the type is wrong.
-  const rule = issues.find((message) => message && !message.startsWith('Invalid input')) ?? typeRule(type, names, value)
+  const isTold = issue && !issue.message.startsWith('Invalid input')
   const meant = typeof value === 'string' ? didYouMean(value, names) : undefined
-  return `${wrongValue(name, value, rule)}${meant ? ` D${meant.slice(1)}` : ''}`
+  const wrong = wrongValue(place, value, isTold ? issue.message : typeRule(type, names, value))
+  return `${wrong}${meant ? ` D${meant.slice(1)}` : ''}`
 }
 
 const typeRules: Record<string, string> = {
@@ -117,14 +131,9 @@ function typeRule(type: GraphQLNamedInputType, names: string[], value: unknown):
   return typeRules[type.name] ?? 'must have another type'
 }
 
-/** Judges a coerced value: null where it clears nothing, and what a rule refuses. */
-function judge(
-  input: Input,
-  value: unknown,
-  nameOf: (path: Path) => string,
-  problems: Problems,
-  path: Path = [],
-): void {
+/** Reports what is wrong with a value that was read: null where it clears nothing, and what a rule refuses. */
+export function judge(input: Input, value: unknown, report: Report, path: Path = []): void {
+  const { problems, nameOf } = report
   // It was not sent, or its type refuses it.
   if (value === undefined) return
   if (value === null) {
@@ -135,18 +144,11 @@ function judge(
   if (isInputObjectType(type))
     for (const [i, item] of (Array.isArray(value) ? value : [value]).entries())
       for (const field of Object.values(type.getFields()))
-        judge(field, item?.[field.name], nameOf, problems, [...path, ...(item === value ? [] : [i]), field.name])
+        judge(field, item?.[field.name], report, [...path, ...(item === value ? [] : [i]), field.name])
   // A list with an item that its type refuses is judged by no rule.
   if (Array.isArray(value) && value.includes(undefined)) return
-  for (const rule of rulesOf(input)) {
-    const { error } = rule.safeParse(value)
-    for (const { message, path: below } of error?.issues ?? []) {
-      const at = below.map((key) => (typeof key === 'symbol' ? String(key) : key))
-      const wrong = at.reduce<unknown>((parent, key) => (parent as Values)?.[key], value)
-      problems.add(wrongValue(nameOf([...path, ...at]), wrong, message))
-    }
-    if (error) return
-  }
+  const issues = issuesOf(input, value)
+  for (const sentence of wrongIssues(issues, value, (below) => nameOf([...path, ...below]))) problems.add(sentence)
 }
 
 /** Whether a value is null or has a null in it. Items of lists that are no objects are judged by their types alone. */
@@ -174,7 +176,7 @@ export function withoutNulls(args: () => readonly GraphQLArgument[], values: Val
       const { name, defaultValue } = arg
       const value = isQuery ? (values[name] ?? defaultValue) : values[name]
       if (value !== undefined) given[name] = value
-      judge(arg, value, (path) => pathText([name, ...path]), problems)
+      judge(arg, value, { problems, nameOf: (path) => pathText([name, ...path]) })
     }
   })
   if (problems.refusal) throw problems.refusal

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import * as z from 'zod'
-import type { Model } from '../context.js'
 import { ApiError } from '../errors.js'
 import { int, storable } from '../input/rules.js'
 import { MAX_ID } from '../input/scalars.js'
@@ -16,34 +15,22 @@ const VERSION = 1
 const checksumOf = (payload: string) =>
   createHash('sha256').update(`${VERSION} ${payload}`).digest('base64url').slice(0, 8)
 
-/** A column in a cursor: how it is written, and how it is read. */
-const columns: Record<string, { write(value: never): unknown; read: z.ZodType }> = {
-  BigInt: {
-    write: String,
-    read: z
-      .string()
-      .regex(/^\d{1,16}$/)
-      .transform(BigInt)
-      .refine((id) => id <= MAX_ID),
-  },
-  Int: { write: (value: number) => value, read: int },
-  String: { write: (value: string) => value, read: storable },
-  DateTime: {
-    write: (value: Date | null) => value?.toISOString(),
-    read: z.iso
-      .datetime()
-      .transform((text) => new Date(text))
-      .nullable(),
-  },
+/** How the columns in a cursor are read, by type. They are written as JSON, ids as strings. */
+const columns: Record<string, z.ZodType> = {
+  BigInt: z
+    .string()
+    .regex(/^\d{1,16}$/)
+    .transform(BigInt)
+    .refine((id) => id <= MAX_ID),
+  Int: int,
+  String: storable,
+  DateTime: z.iso
+    .datetime()
+    .transform((text) => new Date(text))
+    .nullable(),
 }
 
-const columnsOf = (model: Model, order: readonly string[]) =>
-  order.map((name) => {
-    const { type } = columnOf(model, name)
-    const column = columns[type]
-    if (!column) throw new Error(`No list can be sorted by ${model}.${name}`)
-    return { name, ...column }
-  })
+const content = z.tuple([z.string(), z.string(), z.string()], z.unknown())
 
 /** The cursor of a row of a list. */
 export function cursorOf(
@@ -51,7 +38,7 @@ export function cursorOf(
   { order, sort, direction }: Pick<ListQuery, 'order' | 'sort' | 'direction'>,
   row: Record<string, unknown>,
 ): string {
-  const values = columnsOf(model, order).map(({ name, write }) => write(row[name] as never))
+  const values = order.map((name) => (typeof row[name] === 'bigint' ? String(row[name]) : row[name]))
   const payload = Buffer.from(JSON.stringify([model, sort, direction, ...values])).toString('base64url')
   return `${payload}.${checksumOf(payload)}`
 }
@@ -74,13 +61,11 @@ export function readCursor(
   { model }: Queryable,
   { order, sort, direction }: ListQuery,
 ): unknown[] {
-  const altered = invalid(name, 'is no cursor of this service, or was altered.')
+  const altered = () => invalid(name, 'is no cursor of this service, or was altered.')
   const [payload = '', checksum] = text.split('.')
-  if (checksum !== checksumOf(payload) || text !== `${payload}.${checksum}`) throw altered
-  const parsed = z
-    .tuple([z.string(), z.string(), z.string()], z.unknown())
-    .safeParse(parse(Buffer.from(payload, 'base64url').toString()))
-  if (!parsed.success) throw altered
+  if (checksum !== checksumOf(payload) || text !== `${payload}.${checksum}`) throw altered()
+  const parsed = content.safeParse(parse(Buffer.from(payload, 'base64url').toString()))
+  if (!parsed.success) throw altered()
   const [ofModel, ofSort, ofDirection, ...values] = parsed.data
   if (ofModel !== model) throw invalid(name, `is the cursor of another list.`)
   if (ofSort !== sort || ofDirection !== direction)
@@ -88,9 +73,9 @@ export function readCursor(
       name,
       `is of a list with sort=${shownSort(ofSort)} and direction=${ofDirection === 'desc' ? 'desc' : 'asc'}; this one has sort=${sort} and direction=${direction}.`,
     )
-  const read = columnsOf(model, order).map(({ read }, i) => read.safeParse(values[i]))
-  if (values.length !== order.length || read.some(({ success }) => !success)) throw altered
-  return read.map(({ data }) => data)
+  const read = order.map((name, i) => columns[columnOf(model, name).type]?.safeParse(values[i]))
+  if (values.length !== order.length || !read.every((value) => value?.success)) throw altered()
+  return read.map((value) => value?.data)
 }
 
 /** Of a cursor that somebody made. */

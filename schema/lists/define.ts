@@ -1,6 +1,6 @@
 import type { ObjectRef } from '@pothos/core'
 import { builder, graphqlOnly } from '../builder.js'
-import type { Context, Model } from '../context.js'
+import type { Condition, Context, Model } from '../context.js'
 import { ApiError } from '../errors.js'
 import { DEFAULT_LIMIT, MAX_LIMIT, MAX_TOTAL } from '../input/rules.js'
 import type { Values } from '../input/values.js'
@@ -49,17 +49,21 @@ function placeOf(list: List, query: ListQuery, { after, cursor }: ListArgs): unk
     )
 }
 
-const sizeOf = (list: List, args: ListArgs) => args.limit ?? (args[list.key] ? MAX_LIMIT : DEFAULT_LIMIT)
+/** @param parent the condition that names a row which the list is below, without a value */
+function pageOf(list: List, args: ListArgs, parent?: Condition) {
+  const query = planQuery(list, args, parent)
+  const rows = query.rows()
+  const values = placeOf(list, query, args)
+  const limit = args.limit ?? (args[list.key] ? MAX_LIMIT : DEFAULT_LIMIT)
+  return { query, page: { after: values && { values }, limit, ...rows } }
+}
 
 /** Reads one row more than the limit, to learn whether another page follows. */
 async function readRoot(list: List, args: ListArgs, context: Context) {
-  const query = planQuery(list, args)
-  const asked = query.rows()
-  const values = placeOf(list, query, args)
-  const size = sizeOf(list, args)
-  const after = values && { values }
+  const { query, page } = pageOf(list, args)
+  const size = page.limit++
   const [rows, total] = await Promise.all([
-    context.reads.page(list.model, { after, limit: size + 1, ...asked }) as Promise<Record<string, unknown>[]>,
+    context.reads.page(list.model, page) as Promise<Record<string, unknown>[]>,
     args.count ? context.reads.total(list.model, query.counted) : null,
   ])
   if (total !== null) context.total = total
@@ -165,12 +169,7 @@ export function addListBelow(list: List, parent: ObjectRef<Any, Any>, column: st
       description: `${description}, in order of ${key}.`,
       list: { ids: key },
       args: listArgs(t.arg, list, column) as Any,
-      ...forAll((parents, args, { reads }) => {
-        const query = planQuery(list, args, condition)
-        const values = placeOf(list, query, args)
-        const page = { after: values && { values }, limit: sizeOf(list, args), ...query.rows() }
-        return reads.pages(model, page, idsOf(parents))
-      }),
+      ...forAll((parents, args, { reads }) => reads.pages(model, pageOf(list, args, condition).page, idsOf(parents))),
     }),
     [`${name}Connection`]: t.field({
       ...graphqlOnly,

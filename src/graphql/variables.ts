@@ -15,7 +15,7 @@ import {
   visitWithTypeInfo,
 } from 'graphql'
 import { type Path, Problems, pathText } from '../../schema/input/problems.js'
-import { type Input, REFUSED, readValue, refuse, type Values } from '../../schema/input/values.js'
+import { type Input, judge, readValue, type Values } from '../../schema/input/values.js'
 
 /** The arguments and input fields that take each variable of a document: they have rules for its value. */
 function usesOf(schema: GraphQLSchema, document: DocumentNode): Map<string, Input> {
@@ -45,7 +45,6 @@ export function createVariables(schema: GraphQLSchema, document: DocumentNode, o
     const name = node.variable.name.value
     const type = typeFromAST(schema, node.type) as GraphQLInputType
     const input: Input = {
-      name,
       type,
       /** Found when it is needed: for a list, or for a refusal. */
       get extensions() {
@@ -54,37 +53,32 @@ export function createVariables(schema: GraphQLSchema, document: DocumentNode, o
       },
     }
     const nameOf = (path: Path) => `$${pathText([name, ...path])}`
-    const read = (values: Values, into: Values, problems?: Problems) => {
-      if (Object.hasOwn(values, name)) into[name] = readValue(input, values[name], nameOf, problems)
-      else if (node.defaultValue) into[name] = valueFromAST(node.defaultValue, type)
-      else if (isNonNullType(type)) refuse(problems, () => `$${name} is required; send it in variables`)
-    }
-    return { node, read }
+    return { name, node, input, nameOf }
   })
-
-  /** An error for everything that is wrong, by type and by rule. */
-  function errorsOf(values: Values): GraphQLError[] {
-    const errors: GraphQLError[] = []
-    const described = { count: 0 }
-    let more = false
-    for (const { node, read } of variables) {
-      const problems = new Problems(described)
-      problems.collect(() => read(values, {}, problems))
-      for (const sentence of problems.sentences) errors.push(new GraphQLError(sentence, { nodes: node }))
-      more ||= problems.hasMore || errors.length > MAX_ERRORS
-      if (errors.length > MAX_ERRORS) break
-    }
-    return more ? [...errors.slice(0, MAX_ERRORS), new GraphQLError('There are more problems.')] : errors
-  }
 
   return (values: Values = {}): { coerced: Values } | { errors: GraphQLError[] } => {
     const coerced: Values = Object.create(null)
-    try {
-      for (const { read } of variables) read(values, coerced)
-      return { coerced }
-    } catch (error) {
-      if (error !== REFUSED) throw error
-      return { errors: errorsOf(values) }
+    const described = { count: 0 }
+    const found: Problems[] = []
+    let count = 0
+    for (const { name, node, input, nameOf } of variables) {
+      const problems = new Problems(described)
+      problems.collect(() => {
+        if (Object.hasOwn(values, name)) coerced[name] = readValue(input, values[name], { problems, nameOf })
+        else if (node.defaultValue) coerced[name] = valueFromAST(node.defaultValue, input.type)
+        else if (isNonNullType(input.type)) problems.add(`$${name} is required; send it in variables`)
+      })
+      found.push(problems)
+      count += problems.sentences.length
+      if (count > MAX_ERRORS) break
     }
+    if (count === 0) return { coerced }
+    const errors = found.flatMap((problems, i) => {
+      const { name, node, input, nameOf } = variables[i] as (typeof variables)[number]
+      if (Object.hasOwn(values, name)) problems.collect(() => judge(input, coerced[name], { problems, nameOf }))
+      return problems.sentences.map((sentence) => new GraphQLError(sentence, { nodes: node }))
+    })
+    const hasMore = errors.length > MAX_ERRORS || found.some((problems) => problems.hasMore)
+    return { errors: hasMore ? [...errors.slice(0, MAX_ERRORS), new GraphQLError('There are more problems.')] : errors }
   }
 }

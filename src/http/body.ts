@@ -206,12 +206,6 @@ export function assertJson(
     )
 }
 
-/** The JSON in the body of a request: see assertJson. */
-export function readJson(request: HttpRequest, body: Body, types: readonly string[]): unknown {
-  assertJson(request, body, types)
-  return parseBody(body)
-}
-
 /** @throws ApiError invalid_request */
 export function parseBody(body: Buffer): unknown {
   try {

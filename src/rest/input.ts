@@ -2,9 +2,9 @@ import { type GraphQLArgument, GraphQLError, getNamedType, getNullableType, isLi
 import { ApiError } from '../../schema/errors.js'
 import { type EntityTags, MALFORMED, parseEntityTags } from '../../schema/etag.js'
 import { type Path, Problems, pathText, shownName, unknownNames, wrongValue } from '../../schema/input/problems.js'
-import { readValue, refuse, type Values } from '../../schema/input/values.js'
+import { judge, readValue, type Values } from '../../schema/input/values.js'
 import type { Operation } from '../../schema/operations.js'
-import { assertJson, type Body, MEDIA_TYPES, readJson } from '../http/body.js'
+import { assertJson, type Body, MEDIA_TYPES, parseBody } from '../http/body.js'
 import type { HttpRequest } from '../http/request.js'
 import { readIdempotencyKey } from '../idempotency/index.js'
 import type { Route } from '../reply.js'
@@ -13,7 +13,7 @@ import type { Route } from '../reply.js'
 export interface Source extends Pick<Route, 'params'> {
   request: HttpRequest
   body: Body
-  /** The JSON in the body, if it was parsed already. */
+  /** The JSON in the body, if it was parsed already: a large one takes long. */
   parsed?: unknown
 }
 
@@ -27,21 +27,18 @@ export interface Input {
   refusalOf(error: unknown): unknown
 }
 
-/**
- * Text of a path or a query string as the value that its type would have in JSON, unchanged if it has none. Nothing is
- * guessed.
- */
+/** How a value stands in a path or a query string, by its type. */
+const forms: Record<string, [form: RegExp, read: (text: string) => unknown]> = {
+  Int64: [/^-?\d{1,19}$/, BigInt],
+  Int: [/^-?\d{1,15}$/, Number],
+  // In any case: Python sends True.
+  Boolean: [/^(true|false)$/i, (text) => text.toLowerCase() === 'true'],
+}
+
+/** Text as the value that its type would have in JSON, unchanged if it has none. Nothing is guessed. */
 function fromText(text: string, type: string): unknown {
-  switch (type) {
-    case 'Int64':
-      return /^-?\d{1,19}$/.test(text) ? BigInt(text) : text
-    case 'Int':
-      return /^-?\d{1,15}$/.test(text) ? Number(text) : text
-    case 'Boolean':
-      // In any case: Python sends True.
-      return /^(true|false)$/i.test(text) ? text.toLowerCase() === 'true' : text
-  }
-  return text
+  const [form, read] = forms[type] ?? []
+  return read && form?.test(text) ? read(text) : text
 }
 
 /** Returns how to read a parameter of the path or the query string. */
@@ -50,16 +47,18 @@ function createParameter(argument: GraphQLArgument, place: 'path' | 'query') {
   const isList = isListType(getNullableType(type))
   const typeName = getNamedType(type).name
   const nameOf = () => `The ${place} parameter ${name}`
-  return (texts: string[], problems?: Problems): unknown => {
+  return (texts: string[], problems: Problems): unknown => {
     const [text = ''] = texts
-    if (texts.length > 1 && !isList) return refuse(problems, () => `${nameOf()} must not be repeated`)
-    if (texts.includes('')) return refuse(problems, () => `${nameOf()} must not be empty`)
-    const value = isList ? texts.map((item) => fromText(item, typeName)) : fromText(text, typeName)
-    const coerced = readValue(argument, value, nameOf, problems)
-    if (problems && typeName === 'DateTime' && / [\d:]+$/.test(text)) problems.add('In a URL, write + as %2B')
-    if (problems && isList && texts.some((item) => item.includes(',')))
+    if (texts.length > 1 && !isList) return problems.add(`${nameOf()} must not be repeated`)
+    if (texts.includes('')) return problems.add(`${nameOf()} must not be empty`)
+    const report = { problems, nameOf }
+    const given = isList ? texts.map((item) => fromText(item, typeName)) : fromText(text, typeName)
+    const value = readValue(argument, given, report)
+    judge(argument, value, report)
+    if (typeName === 'DateTime' && / [\d:]+$/.test(text)) problems.add('In a URL, write + as %2B')
+    if (typeName === 'Int64' && isList && texts.some((item) => item.includes(',')))
       problems.add(`For several values, repeat the parameter: ${name}=1&${name}=2`)
-    return coerced
+    return value
   }
 }
 
@@ -79,87 +78,59 @@ function readEntityTags(text: string | undefined, name: string, methods: string,
   return tags
 }
 
-/** The JSON in a body, or what is wrong with it. It is parsed once, because a large one takes long. */
-type Json = { value: unknown; refusal?: undefined } | { value?: undefined; refusal: unknown }
-
-function parseBody({ request, body, parsed }: Source, mediaTypes: string[]): Json {
-  try {
-    if (parsed === undefined) return { value: readJson(request, body, mediaTypes) }
-    assertJson(request, body, mediaTypes)
-    return { value: parsed }
-  } catch (refusal) {
-    return { refusal }
-  }
-}
-
 /**
  * Prepares the reading of an operation's requests. The reader that it returns throws one refusal, which names everything
- * that is wrong. Nothing of that costs a request that succeeds.
+ * that is wrong. The rules of a body are left to Pothos: only if something is refused are they asked here, too.
  */
 export function createReader(operation: Operation): (source: Source) => Input {
   const { rest, body, isConditional } = operation
   const inPath = createParameters(operation.pathArguments, 'path')
   const inQuery = createParameters(operation.queryArguments, 'query')
+  const nameOf = (path: Path) => pathText(path) || 'The body'
   const mediaTypes = MEDIA_TYPES[rest.method] ?? []
+  const known = [...inQuery.keys()]
 
-  function readQuery(query: URLSearchParams, args: Values, problems?: Problems): void {
-    const unknown = problems && unknownNames([...inQuery.keys()], 'this operation takes none')
+  function readQuery(query: URLSearchParams, args: Values, problems: Problems): void {
+    const unknown = unknownNames(known, 'this operation takes none')
     for (const name of new Set(query.keys())) {
       const read = inQuery.get(name)
       if (read) args[name] = read(query.getAll(name), problems)
-      else refuse(problems, () => unknown?.(`The query parameter ${shownName(name)}`, name) ?? '')
+      else problems.add(unknown(`The query parameter ${shownName(name)}`, name))
     }
   }
 
-  /** A single item is not taken for a list of one, as GraphQL does. */
-  function readArgument(
-    argument: GraphQLArgument,
-    value: unknown,
-    nameOf: (path: Path) => string,
-    problems?: Problems,
-  ) {
-    if (argument.extensions.batch && !Array.isArray(value))
-      return refuse(problems, () => wrongValue(nameOf([]), value, 'must be a JSON array'))
-    return readValue(argument, value, nameOf, problems)
+  function readBody(argument: GraphQLArgument, { request, body, parsed }: Source, problems: Problems): unknown {
+    assertJson(request, body, mediaTypes)
+    const json = parsed ?? parseBody(body)
+    // A single item is not taken for a list of one, as GraphQL does.
+    if (argument.extensions.batch && !Array.isArray(json))
+      return problems.add(wrongValue('The body', json, 'must be a JSON array'))
+    return readValue(argument, json, { problems, nameOf })
   }
 
   return (source) => {
     const { params, request } = source
     const { 'if-match': ifMatch, 'if-none-match': noneMatch } = request.head.headers
-    let json: Json | undefined
-    const readBody = () => {
-      json ??= parseBody(source, mediaTypes)
-      if (json.refusal) throw json.refusal
-      return json.value
-    }
+    const args: Values = {}
+    const problems = new Problems()
+    const part = <T>(read: () => T) => problems.collect(read)
+    for (const [name, read] of inPath) args[name] = part(() => read([params[name] ?? ''], problems))
+    part(() => readQuery(request.query, args, problems))
+    if (part(() => readEntityTags(ifMatch, 'If-Match', 'PATCH and DELETE of one resource', isConditional)))
+      args.ifMatch = ifMatch
+    const ifNoneMatch = part(() => readEntityTags(noneMatch, 'If-None-Match', 'GET', rest.method === 'GET'))
+    const idempotencyKey = rest.method === 'POST' ? part(() => readIdempotencyKey(request)) : undefined
+    if (body) args[body.name] = part(() => readBody(body, source, problems))
 
-    /** Reads every part. The first problem ends it, unless `problems` collects them all. */
-    function read(problems?: Problems): Input {
-      const args: Values = {}
-      const part = <T>(readPart: () => T) => (problems ? problems.collect(readPart) : readPart())
-      for (const [name, read] of inPath) args[name] = part(() => read([params[name] ?? ''], problems))
-      part(() => readQuery(request.query, args, problems))
-      if (part(() => readEntityTags(ifMatch, 'If-Match', 'PATCH and DELETE of one resource', isConditional)))
-        args.ifMatch = ifMatch
-      const ifNoneMatch = part(() => readEntityTags(noneMatch, 'If-None-Match', 'GET', rest.method === 'GET'))
-      const idempotencyKey = rest.method === 'POST' ? part(() => readIdempotencyKey(request)) : undefined
-      const nameOf = (path: Path) => pathText(path) || 'The body'
-      if (body) args[body.name] = part(() => readArgument(body, readBody(), nameOf, problems))
-      return { args, ifNoneMatch, idempotencyKey, refusalOf }
+    function refusal(): ApiError | undefined {
+      if (body) part(() => judge(body, args[body.name], { problems, nameOf }))
+      return problems.refusal
     }
-
-    function refusalOf(error: unknown): unknown {
+    if (problems.refusal) throw refusal()
+    const refusalOf = (error: unknown) => {
       const cause = error instanceof GraphQLError ? (error.originalError ?? error) : error
-      if (!(cause instanceof ApiError) || cause.code !== 'invalid_request') return error
-      const problems = new Problems()
-      read(problems)
-      return problems.refusal ?? error
+      return cause instanceof ApiError && cause.code === 'invalid_request' ? (refusal() ?? error) : error
     }
-
-    try {
-      return read()
-    } catch (error) {
-      throw refusalOf(error)
-    }
+    return { args, ifNoneMatch, idempotencyKey, refusalOf }
   }
 }
