@@ -1,12 +1,8 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { contents, resetStore } from './support/calls.js'
-import { type Gateway, openGateway } from './support/gateway.js'
+import { sharedGateway } from './support/gateway.js'
 
-let gateway: Gateway
-beforeAll(async () => {
-  gateway = await openGateway()
-})
-afterAll(() => gateway.close())
+const gateway = await sharedGateway()
 beforeEach(() => resetStore(gateway.prisma))
 
 const orderAndStock = (quantity: number, directive = '@atomic') => `mutation ${directive} {
@@ -108,7 +104,7 @@ describe('a mutation with @atomic', () => {
   )
 
   test('without a field that costs something is no transaction, and keeps no answer', async () => {
-    const { key } = await gateway.createKey({ plan: 'Enterprise', minuteLimit: 1, dayLimit: 1 })
+    const { key } = await gateway.createLimitedKey(1, 1)
     await gateway.get('/pets', { key })
     const kept = () => gateway.prisma.idempotentAnswer.count()
     const before = await kept()

@@ -1,22 +1,16 @@
 import { readFileSync } from 'node:fs'
-import { connect } from 'node:net'
-import { text } from 'node:stream/consumers'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { catalogue } from '../schema/errors.js'
 import { createPage } from '../src/docs/page.js'
 import { createOpenApi } from '../src/openapi/index.js'
-import { type Gateway, inject, openGateway } from './support/gateway.js'
+import { inject, sharedGateway } from './support/gateway.js'
+import { exchange } from './support/sockets.js'
 
 const baseUrl = 'https://api.example.com/v1'
 
-let gateway: Gateway
-let port: number
-beforeAll(async () => {
-  gateway = await openGateway({ env: { BASE_URL: baseUrl } })
-  port = (await gateway.listen()).port
-})
-afterAll(() => gateway.close())
+const gateway = await sharedGateway({ env: { BASE_URL: baseUrl } })
+const { url } = await gateway.listen()
 
 const assets = {
   'reference.css': 'text/css; charset=utf-8',
@@ -25,7 +19,7 @@ const assets = {
 }
 const examples = ['examples/import.mjs', 'examples/export.mjs', 'examples/petstore.mjs']
 const parts = [...Object.keys(assets), 'graphiql.css', 'graphiql.js', 'shared.js', 'usage.css', 'usage.js', ...examples]
-const get = (path: string, headers = {}) => fetch(`http://127.0.0.1:${port}/v1${path}`, { headers })
+const get = (path: string, headers = {}) => fetch(`${url}/v1${path}`, { headers })
 const page = async () => (await get('/docs')).text()
 
 /** All values of an attribute. */
@@ -33,11 +27,8 @@ const values = (html: string, attribute: string) =>
   [...html.matchAll(new RegExp(` ${attribute}="([^"]*)"`, 'g'))].map(([, value]) => value ?? '')
 
 /** The status of a request whose target is sent unchanged; fetch would normalize it. */
-async function statusOf(target: string) {
-  const socket = connect(port, '127.0.0.1')
-  socket.write(`GET ${target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`)
-  return Number((await text(socket)).split(' ', 2)[1])
-}
+const statusOf = async (target: string) =>
+  (await exchange(gateway, `GET ${target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`))[0]?.status
 
 describe.each(['/docs', '/usage'])('%s', (path) => {
   test('has a policy that allows only what the gateway serves, and requests to the API', async () => {

@@ -1,21 +1,12 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { resetStore } from './support/calls.js'
-import { openTestDatabase } from './support/database.js'
-import { type Call, type Gateway, openGateway } from './support/gateway.js'
-import { watched } from './support/statements.js'
+import { type Call, sharedGateway } from './support/gateway.js'
+import { openWatchedDatabase } from './support/statements.js'
 
-let gateway: Gateway
-let statements: string[]
-beforeAll(async () => {
-  const database = await openTestDatabase()
-  const seen = watched(database)
-  statements = seen.statements
-  const close = () => seen.prisma.$disconnect().then(() => database.close())
-  // All requests of a test may be at work concurrently.
-  const limits = { concurrent: 1_000, share: 1_000, waiting: 10_000 }
-  gateway = await openGateway({ database: { ...database, ...seen, close }, limits })
-})
-afterAll(() => gateway.close())
+const database = await openWatchedDatabase()
+const { statements } = database
+// All requests of a test may be at work concurrently.
+const gateway = await sharedGateway({ database, limits: { concurrent: 1_000, share: 1_000, waiting: 10_000 } })
 beforeEach(async () => {
   await resetStore(gateway.prisma)
   await gateway.get('/quota')

@@ -3,17 +3,12 @@ import { request } from 'node:http'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { parse } from 'graphql'
 import { serverAudits } from 'graphql-http'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { seed } from '../prisma/seed.js'
-import { type Gateway, openGateway } from './support/gateway.js'
+import { sharedGateway } from './support/gateway.js'
 
-let gateway: Gateway
-let url: string
-beforeAll(async () => {
-  gateway = await openGateway()
-  url = `${(await gateway.listen()).url}/graphql`
-})
-afterAll(() => gateway.close())
+const gateway = await sharedGateway()
+const url = `${(await gateway.listen()).url}/graphql`
 
 const authorized = (input: string | URL, init: RequestInit = {}) => {
   const headers = new Headers(init.headers)
@@ -123,16 +118,11 @@ describe('requests', () => {
 
   const query = '{ __typename }'
   test.each([
-    ['an empty batch', []],
-    ['null', null],
-    ['text', '"{ __typename }"'],
     ['no query', { operationName: 'A' }],
     ['a query that is no string', { query: 5 }],
     ['variables that are no object', { query, variables: [] }],
     ['extensions that are no object', { query, extensions: 'x' }],
     ['an unknown parameter', { query, doc: query }],
-    ['what is not JSON', '{'],
-    ['nothing', ''],
   ])('%s returns 400', async (_, body) => {
     const answer = await post(body)
     expect(answer.status).toBe(400)
@@ -146,11 +136,10 @@ describe('requests', () => {
   })
 
   test.each([
-    ['text/plain', 415, 'unsupported_media_type'],
-    ['application/graphql', 415, 'unsupported_media_type'],
-    ['application/x-www-form-urlencoded', 415, 'unsupported_media_type'],
-    ['application/json; charset=iso-8859-1', 415, 'unsupported_media_type'],
-  ])('a body of type %s returns 415', async (type, status, code) => {
+    ...['text/plain', 'application/graphql', 'application/x-www-form-urlencoded'],
+    'application/json; charset=iso-8859-1',
+  ])('a body of type %s returns 415', async (type) => {
+    const [code, status] = ['unsupported_media_type', 415]
     for (const accept of ['*/*', 'application/graphql-response+json']) {
       const answer = await post({ query }, { 'content-type': type, accept })
       expect(answer.status).toBe(status)

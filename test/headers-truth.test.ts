@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { type Item, parseList } from 'structured-headers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { plans } from '../schema/plans.js'
+import { preflight } from './support/calls.js'
 import { openTestDatabase, type TestDatabase } from './support/database.js'
 import { type Gateway, openGateway, testRedisUrl } from './support/gateway.js'
 import { type Expected, exactly, type Span, SubjectModel, Undecided } from './support/model.js'
@@ -43,7 +44,6 @@ const post = (path: string, body: string, status: number, headers: Record<string
   status,
 })
 const fields = (count: number) => `{ ${Array.from({ length: count }, (_, i) => `a${i}: categories { id }`).join(' ')} }`
-const preflight = { origin: 'https://a.example', 'access-control-request-method': 'GET' }
 
 const requests: Sent[] = [
   { path: '/pets', cost: 1, status: 200 },

@@ -1,25 +1,19 @@
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import type { ApiKey } from '../prisma/generated/client/client.js'
 import { connect } from '../src/database/index.js'
 import { readServerUrl } from '../src/database/server-url.js'
 import { KeyUsage } from '../src/keys/index.js'
 import { createLog } from '../src/observe/log.js'
-import { openTestDatabase, type TestDatabase } from './support/database.js'
-import { type Gateway, openGateway } from './support/gateway.js'
+import { openTestDatabase } from './support/database.js'
+import { openGateway, sharedGateway } from './support/gateway.js'
 import { TcpProxy } from './support/proxy.js'
 import { watched } from './support/statements.js'
 
 // What each key uses on each day: counted by gateways, added up in the database.
 
-let database: TestDatabase
-let gateway: Gateway
-beforeAll(async () => {
-  database = await openTestDatabase()
-  gateway = await openGateway({ database })
-})
-afterAll(() => gateway.close())
+const database = await openTestDatabase()
+const gateway = await sharedGateway({ database })
 
-const openBeside = () => openGateway({ database: { ...database, close: async () => {} } })
 const usageOf = async (keyId: number) =>
   (await database.prisma.apiKeyUsage.findMany({ where: { keyId }, orderBy: { day: 'asc' } })).map(
     ({ day, ...figures }) => [
@@ -41,8 +35,8 @@ function open(options: Partial<ConstructorParameters<typeof KeyUsage>[0]> = {}) 
 
 describe('requests, refusals and cost of a key', () => {
   test('are counted over both surfaces, and written when the gateway closes', async () => {
-    const other = await openBeside()
-    const { key, row } = await gateway.createKey({ plan: 'Enterprise', minuteLimit: 4, dayLimit: 100 })
+    const other = await openGateway({ database: { ...database, close: async () => {} } })
+    const { key, row } = await gateway.createLimitedKey(4, 100)
     const day = today()
     await other.get('/pets', { key })
     await other.get('/pets/999', { key })

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Gateway, openGateway } from './support/gateway.js'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { sharedGateway } from './support/gateway.js'
 import {
   type Args,
   answer,
@@ -14,11 +14,7 @@ import {
   store,
 } from './support/lists.js'
 
-let gateway: Gateway
-beforeAll(async () => {
-  gateway = await openGateway()
-})
-afterAll(() => gateway.close())
+const gateway = await sharedGateway()
 
 const queryOf = (args: Args) => {
   const query = new URLSearchParams()
@@ -172,15 +168,6 @@ describe('names', () => {
     expect(await sorted('asc')).toEqual(ascending)
     expect(await sorted('desc')).toEqual(ascending.reverse())
   })
-
-  test('have 1 to 100 characters in a search, white space at the ends aside', async () => {
-    await pets('x'.repeat(100))
-    const status = async (search: string) =>
-      (await gateway.get(`/pets?sort=name&search=${encodeURIComponent(search)}`)).status
-    expect(await status('x'.repeat(100))).toBe(200)
-    expect(await status(`  ${'\u{1F436}'.repeat(100)} `)).toBe(200)
-    for (const wrong of ['x'.repeat(101), '', '  ', '\0']) expect(await status(wrong), wrong).toBe(400)
-  })
 })
 
 describe('a walk while rows change', () => {
@@ -299,17 +286,10 @@ describe('refused', () => {
       'shipDateFrom is 2026-02-01T00:00:00.000Z; it must not be above shipDateBefore.',
     ],
     ['/pets?sort=nmae', 'The query parameter sort is "nmae"; it must be id or name. Did you mean name?'],
-    ['/pets?direction=up', 'The query parameter direction is "up"; it must be asc or desc.'],
-    ['/inventory?sort=quantity&maxQuantity=-1', 'The query parameter maxQuantity is -1; it must be at least 0.'],
-    [
-      '/inventory?sort=quantity&maxQuantity=2147483648',
-      'The query parameter maxQuantity is 2147483648; it must be at most 2147483647.',
-    ],
     ['/pets?sort=name&after=1', 'after names a place in order of id only. In order of name, send the cursor'],
     ['/pets?cursor=x', 'cursor is no cursor of this service, or was altered.'],
     ['/pets?cursor=', 'The query parameter cursor must not be empty.'],
     [`/pets?cursor=${'x'.repeat(1025)}`, 'it must have at most 1024 characters'],
-    [`/pets?${Array.from({ length: 101 }, (_, i) => `id=${i + 1}`).join('&')}`, 'it must name at most 100 ids'],
   ])('%s: %s', async (path, message) => {
     const { status, body } = await gateway.get(path)
     expect([status, body.code, body.message]).toEqual([400, 'invalid_request', expect.stringContaining(message)])

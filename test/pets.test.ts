@@ -1,12 +1,8 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { resetStore, walk } from './support/calls.js'
-import { type Gateway, openGateway } from './support/gateway.js'
+import { sharedGateway } from './support/gateway.js'
 
-let gateway: Gateway
-beforeAll(async () => {
-  gateway = await openGateway()
-})
-afterAll(() => gateway.close())
+const gateway = await sharedGateway()
 beforeEach(() => resetStore(gateway.prisma))
 
 const tom = { id: 1, name: 'Tom', categoryId: 2, status: 'available' }
@@ -107,13 +103,6 @@ describe('POST /pets', () => {
     expect((await gateway.get('/pets/4')).body.name).toBe(stored)
   })
 
-  test('returns 400 if the name has 101 characters', async () => {
-    const { body } = await gateway.post('/pets', { name: '🐈'.repeat(101), categoryId: 1 })
-    const start = `"${'🐈'.repeat(40)}…" (101 characters)`
-    const message = `name is ${start}; it must have 1 to 100 characters, white space at the ends aside.`
-    expect(body).toEqual(refusal('invalid_request', 400, message))
-  })
-
   test('returns 422 if the category does not exist', async () => {
     const { status, body } = await gateway.post('/pets', { name: 'Rex', categoryId: 3 })
     expect([status, body]).toEqual([422, refusal('unknown_reference', 422, 'categoryId 3 does not exist.')])
@@ -167,11 +156,6 @@ describe('PATCH /pets/{petId}', () => {
       expect((await gateway.patch('/pets/1', { status })).body.status).toBe(status)
   })
 
-  test.each(['name', 'categoryId', 'status'])('returns 400 if %s is null', async (field) => {
-    const { body } = await gateway.patch('/pets/1', { [field]: null })
-    expect(body).toEqual(refusal('invalid_request', 400, `${field} must not be null.`))
-  })
-
   test('returns 404 if the pet does not exist, even for an empty change', async () => {
     for (const changes of [{}, { name: 'Tim' }, { categoryId: 1 }])
       expect((await gateway.patch('/pets/4', changes)).body).toEqual(noPet(4))
@@ -209,15 +193,6 @@ describe('DELETE /pets/{petId}', () => {
   test('never reuses an id', async () => {
     await gateway.delete('/pets/3')
     expect((await gateway.post('/pets', { name: 'Rex', categoryId: 1 })).body.id).toBe(4)
-  })
-
-  test('returns the deleted pet and its relations in GraphQL', async () => {
-    const document =
-      'mutation { deletePet(petId: 1) { id name category { name } inventory { quantity } orders { id } } }'
-    const { body } = await gateway.graphql(document)
-    const deleted = { id: 1, name: 'Tom', category: { name: 'Cats' }, inventory: { quantity: 0 }, orders: [] }
-    expect(body).toEqual({ data: { deletePet: deleted } })
-    expect((await gateway.get('/pets/1')).status).toBe(404)
   })
 
   test('of ten concurrent requests, exactly one succeeds', async () => {

@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Gateway, openGateway } from './support/gateway.js'
+import { describe, expect, test } from 'vitest'
+import { sharedGateway } from './support/gateway.js'
 
 // What the owner of a key sees of it.
 
-let gateway: Gateway
-beforeAll(async () => {
-  gateway = await openGateway()
-})
-afterAll(() => gateway.close())
+const gateway = await sharedGateway()
 
 const DAY_MS = 86_400_000
 const daysAgo = (days: number) => new Date(Math.floor(Date.now() / DAY_MS - days) * DAY_MS)

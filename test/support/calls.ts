@@ -11,6 +11,14 @@ export type Args = Record<string, unknown>
 
 export const json = (value: unknown) => stringify(value) as string
 
+/** Pages and documents that need no key. */
+export const openPaths = ['/docs', '/docs/reference.css', '/usage', '/openapi.json', '/openapi.yaml', '/schema.graphql']
+
+/** A preflight of a browser. */
+export const preflight = { origin: 'https://a.example', 'access-control-request-method': 'GET' }
+
+export const times = <T>(count: number, item: (i: number) => T) => Array.from({ length: count }, (_, i) => item(i))
+
 /** The arguments that REST takes in the query string. */
 export const queryArgs = ({ rest, field }: Operation) =>
   field.args.filter(({ name }) => !['input', 'ifMatch'].includes(name) && !rest.path.includes(`{${name}}`))
