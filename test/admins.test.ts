@@ -1,6 +1,7 @@
 import pg from 'pg'
 import { afterAll, describe, expect, test } from 'vitest'
 import { createSecret } from '../src/keys/index.js'
+import { times } from './support/calls.js'
 import { sharedGateway } from './support/gateway.js'
 
 // What an admin can write with Prisma Studio or SQL. The database refuses rows that the service cannot use and says why;
@@ -252,7 +253,7 @@ describe('the service understands', () => {
 })
 
 test('the database and the API trim the same characters', async () => {
-  const codes = Array.from({ length: 0x10000 }, (_, code) => code).filter((code) => code < 0xd800 || code > 0xdfff)
+  const codes = times(0x10000, (code) => code).filter((code) => code < 0xd800 || code > 0xdfff)
   const white = codes.slice(1).filter((code) => String.fromCharCode(code).trim() === '')
   const { rows } = await admin.query(
     `SELECT code FROM unnest($1::int[]) AS code WHERE "trimmed"(chr(code)) = '' ORDER BY code`,

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { contents, resetStore } from './support/calls.js'
+import { contents, resetStore, times } from './support/calls.js'
 import { sharedGateway } from './support/gateway.js'
 
 const gateway = await sharedGateway()
@@ -79,9 +79,7 @@ describe('a mutation with @atomic', () => {
       a: updateInventory(petId: ${first}, input: { quantity: ${quantity} }) { quantity }
       b: updateInventory(petId: ${second}, input: { quantity: ${quantity} }) { quantity }
     }`
-    const answers = await Promise.all(
-      Array.from({ length: 6 }, (_, i) => gateway.graphql(i % 2 ? stock(1, 2, i) : stock(2, 1, i))),
-    )
+    const answers = await Promise.all(times(6, (i) => gateway.graphql(i % 2 ? stock(1, 2, i) : stock(2, 1, i))))
     const done = answers.filter(({ body }) => !body.errors)
     expect(done.length).toBeGreaterThan(0)
     // PostgreSQL needs a second to see that two wait for each other, so some may be out of time: 503, without data.

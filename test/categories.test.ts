@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { resetStore, walk } from './support/calls.js'
+import { resetStore, times } from './support/calls.js'
 import { sharedGateway } from './support/gateway.js'
 
 const gateway = await sharedGateway()
@@ -16,8 +16,8 @@ describe('GET /categories', () => {
   })
 
   test('returns at most 20 by default', async () => {
-    await gateway.prisma.category.createMany({ data: Array.from({ length: 20 }, () => ({ name: 'More' })) })
-    expect((await walk(gateway, '/categories')).map((page) => page.length)).toEqual([20, 2])
+    await gateway.prisma.category.createMany({ data: times(20, () => ({ name: 'More' })) })
+    expect((await gateway.get('/categories')).body).toHaveLength(20)
   })
 })
 

@@ -48,7 +48,7 @@ describe('a connection', () => {
       { none: null, nothing: null },
     )
     expect(data.petsConnection.nodes).toHaveLength(12)
-    await gateway.prisma.category.createMany({ data: Array.from({ length: 19 }, () => ({ name: 'more' })) })
+    await gateway.prisma.category.createMany({ data: times(19, () => ({ name: 'more' })) })
     expect((await ask('{ categoriesConnection { nodes { id } } }')).data.categoriesConnection.nodes).toHaveLength(20)
     await gateway.prisma.category.deleteMany({ where: { name: 'more' } })
   })

@@ -4,6 +4,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { toApiError } from '../src/http/errors.js'
 import { createSecret } from '../src/keys/index.js'
 import { createLog } from '../src/observe/log.js'
+import { times } from './support/calls.js'
 import { openProxiedDatabase, openTestDatabase } from './support/database.js'
 import { type Answer, type Gateway, openGateway } from './support/gateway.js'
 import { testDatabaseUrl, useClient, waitingForLocks } from './support/postgres.js'
@@ -42,7 +43,7 @@ const fresh = () => ({ headers: { 'idempotency-key': randomUUID() } })
 /** Thirty requests, whose statuses come when they have all ended, and whether one has. */
 function many(request: () => Promise<Answer>) {
   let isOver = false
-  const statuses = Array.from({ length: 30 }, async () => {
+  const statuses = times(30, async () => {
     const { status } = await request()
     isOver = true
     return status
@@ -167,7 +168,7 @@ describe.skipIf(!testDatabaseUrl)('PostgreSQL', () => {
     const order = { petId: Number(pet.id) }
     // Fewer than one key may have at work: on a busy machine, the others would wait for them.
     const stuck = Promise.all(
-      Array.from({ length: 5 }, (_, i) => [
+      times(5, (i) => [
         expectUnavailable(gateway.get(`/store/orders?limit=${i + 1}`)),
         expectUnavailable(gateway.get(`/store/orders/${i + 1}`)),
         expectUnavailable(gateway.post('/store/orders', order)),
@@ -238,8 +239,8 @@ describe.skipIf(!testDatabaseUrl)('PostgreSQL', () => {
     const { gateway, database, proxy, admin } = await useGateway()
     await admin.query('BEGIN; LOCK TABLE "Order"; SELECT 1 FROM "Pet" WHERE id = 1 FOR UPDATE')
     const stuck = [
-      ...Array.from({ length: 16 }, (_, i) => gateway.get(`/store/orders?limit=${i + 1}`)),
-      ...Array.from({ length: 8 }, (_, i) => gateway.patch('/pets/1', { name: `n${i}` })),
+      ...times(16, (i) => gateway.get(`/store/orders?limit=${i + 1}`)),
+      ...times(8, (i) => gateway.patch('/pets/1', { name: `n${i}` })),
       gateway.patch('/pets/1', { name: 'x' }, { headers: { 'if-match': '*' } }),
       gateway.post('/store/orders', { petId: 1 }, fresh()),
     ]
@@ -405,7 +406,7 @@ describe('forged keys', () => {
     expect((await gateway.get('/quota')).status).toBe(200)
     statements.length = 0
 
-    const forged = Array.from({ length: 2_000 }, () => createSecret().key)
+    const forged = times(2_000, () => createSecret().key)
     const seen = new Set<number>()
     const guess = async () => {
       for (let key = forged.pop(); key; key = forged.pop()) seen.add((await gateway.get('/quota', { key })).status)

@@ -2,6 +2,7 @@ import { getIntrospectionQuery } from 'graphql'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { schema } from '../schema/index.js'
 import { createDocumentCache, KnownDocument } from '../src/graphql/documents.js'
+import { times } from './support/calls.js'
 import { sharedGateway } from './support/gateway.js'
 import { nest, repeat } from './support/hostile-documents.js'
 
@@ -36,7 +37,7 @@ describe('what a document takes in the cache', () => {
 test('the documents of free operations are kept, and drop only each other', () => {
   const documents = createDocumentCache()
   const paid = '{ pets { id } }'
-  const free = Array.from({ length: 1_000 }, (_, i) => `{ a${i}: quota { plan } }`)
+  const free = times(1_000, (i) => `{ a${i}: quota { plan } }`)
   for (const source of [paid, ...free]) documents.keep(source, new KnownDocument(schema, source), source !== paid)
   const kept = [paid, ...free].filter((source) => documents.get(source))
   expect([kept[0], kept.at(-1)]).toEqual([paid, free.at(-1)])
@@ -335,7 +336,7 @@ describe('the answer', () => {
 
   beforeAll(async () => {
     const { id } = await gateway.prisma.category.create({ data: { name: 'Cats', description: 'c'.repeat(1000) } })
-    await gateway.prisma.pet.createMany({ data: Array.from({ length: 100 }, () => ({ name: 'Tom', categoryId: id })) })
+    await gateway.prisma.pet.createMany({ data: times(100, () => ({ name: 'Tom', categoryId: id })) })
     const first = await gateway.prisma.pet.findFirst({ where: { categoryId: id } })
     data = { category: Number(id), pet: Number(first?.id) }
   })

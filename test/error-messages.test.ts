@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { operations } from '../schema/operations.js'
 import { createSecret } from '../src/keys/index.js'
-import { resetStore } from './support/calls.js'
+import { resetStore, times } from './support/calls.js'
 import { sharedGateway } from './support/gateway.js'
 
 const ID = 'must be an integer from 1 to 9007199254740991'
@@ -80,7 +80,7 @@ describe('one REST refusal names every wrong value, each with its place, what it
   })
 
   test('up to ten; an eleventh is announced', async () => {
-    const fields = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`f${i}`, 1]))
+    const fields = (count: number) => Object.fromEntries(times(count, (i) => [`f${i}`, 1]))
     const nine = await refusal('PATCH', '/pets/1?x=1', fields(9))
     expect(nine).toContain('f8 is unknown.')
     expect(nine).not.toContain('more')
@@ -112,7 +112,7 @@ describe('a problem that a request repeats is described once', () => {
   })
 
   test('and of a hundred names that look alike, the last is announced', async () => {
-    const alike = (count: number) => Array.from({ length: count }, (_, i) => [`${'x'.repeat(40)}${100 + i}`, 1])
+    const alike = (count: number) => times(count, (i) => [`${'x'.repeat(40)}${100 + i}`, 1])
     const shown = `"${'x'.repeat(40)}…" (43 characters)`
     const first = `${shown} is unknown; known are name, categoryId, status.`
     const patch = (count: number) => refusal('PATCH', '/pets/1', Object.fromEntries(alike(count)))
@@ -157,7 +157,7 @@ describe('GraphQL names every wrong input of an operation', () => {
 
   test('up to fifty in variables; a further one is announced', async () => {
     const ask = (count: number) => {
-      const names = Array.from({ length: count }, (_, i) => `v${i}`)
+      const names = times(count, (i) => `v${i}`)
       const document = `query (${names.map((name) => `$${name}: Int64!`)}) {
         ${names.map((name, i) => `p${i}: pet(petId: $${name}) { id }`).join(' ')}
       }`

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { operations } from '../schema/operations.js'
-import { contents, expectCommonHeaders, resetStore } from './support/calls.js'
+import { contents, expectCommonHeaders, resetStore, times } from './support/calls.js'
 import { type Answer, type Gateway, sharedGateway } from './support/gateway.js'
 import { testDatabaseUrl, useClient } from './support/postgres.js'
 
@@ -319,7 +319,7 @@ test(`${clients} clients on two gateways that each add 1 to one stock ${incremen
     }
   }
   await Promise.all(
-    Array.from({ length: clients }, async (_, i) => {
+    times(clients, async (i) => {
       for (let n = 0; n < increments; n++) await increment(gateways[i % 2] as Gateway)
     }),
   )

@@ -13,6 +13,7 @@ import { readGuides } from '../src/openapi/guides.js'
 import { stabilities } from '../src/openapi/operation.js'
 import { DAY_MS, GRACE_MS, STRIKES_MS, setRateLimitHeaders } from '../src/rate-limit/index.js'
 import { settings } from '../src/settings.js'
+import { times } from './support/calls.js'
 import { sharedGateway } from './support/gateway.js'
 import { blocks, guide, guides as texts } from './support/guides.js'
 import { rowsOf } from './support/markdown.js'
@@ -61,7 +62,7 @@ const tooMuch = {
   depth: `{ pet(petId: 1) { ${'category { pets { '.repeat(6)} name ${'} } '.repeat(6)} } }`,
   introspectionDepth: `{ __type(name: "Pet") { fields { type { ${'ofType { '.repeat(20)} name ${'} '.repeat(20)} } } } }`,
   tokens: `{ ${'__typename '.repeat(2000)} }`,
-  aliases: `{ ${Array.from({ length: 101 }, (_, i) => `a${i}: __typename`).join(' ')} }`,
+  aliases: `{ ${times(101, (i) => `a${i}: __typename`).join(' ')} }`,
   introspectionAliases:
     '{ __schema { a: description b: description c: description d: description e: description f: description } }',
   objects: '{ pets(limit: 100) { category { pets(limit: 100) { name } } } }',

@@ -377,14 +377,10 @@ describe('a GraphQL mutation with an Idempotency-Key', () => {
     expect(await countOrders()).toBe(before + 1)
   })
 
-  test('that a resolver refuses is refused again; one that is not valid is checked again', async () => {
+  test('that is not valid is checked again each time', async () => {
     const key = newKey()
-    const refused = await mutate(key, 'mutation { createOrder(input: { petId: 99 }) { id } }')
-    expect(refused.body.errors[0].extensions.code).toBe('unknown_reference')
-    expect(replayed(await mutate(key, 'mutation { createOrder(input: { petId: 99 }) { id } }'))).toBe('true')
-    const other = newKey()
-    expect((await mutate(other, 'mutation { createOrder(input: { petId: 1 }) { nothing } }')).body.data).toBeUndefined()
-    expect((await mutate(other, create)).body.data.createOrder.id).toEqual(expect.any(Number))
+    expect((await mutate(key, 'mutation { createOrder(input: { petId: 1 }) { nothing } }')).body.data).toBeUndefined()
+    expect((await mutate(key, nested)).body.data.createOrder.id).toEqual(expect.any(Number))
   })
 
   test.each([

@@ -56,11 +56,3 @@ describe('PATCH /inventory/{petId}', () => {
     expect([status, body]).toEqual([404, noEntry])
   })
 })
-
-test.each(['POST', 'PUT', 'DELETE'])(
-  'an inventory entry takes no %s: it comes and goes with its pet',
-  async (method) => {
-    const { status, headers } = await gateway.call(method, '/inventory/2')
-    expect([status, headers.get('allow')]).toEqual([405, 'GET, HEAD, PATCH'])
-  },
-)

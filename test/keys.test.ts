@@ -6,6 +6,7 @@ import { createTables } from '../src/database/model.js'
 import { createReads } from '../src/database/reads.js'
 import { ApiKeyCache, createSecret } from '../src/keys/index.js'
 import { createLog } from '../src/observe/log.js'
+import { times } from './support/calls.js'
 import { sharedGateway } from './support/gateway.js'
 import { openWatchedDatabase } from './support/statements.js'
 
@@ -122,7 +123,7 @@ describe('the stored key', () => {
   })
 
   test('a secret has 160 random bits and a checksum', () => {
-    const keys = Array.from({ length: 200 }, () => createSecret().key)
+    const keys = times(200, () => createSecret().key)
     expect(new Set(keys).size).toBe(200)
     for (const key of keys) expect(key).toMatch(/^petstore_[0-9a-f]{48}$/)
   })
@@ -196,14 +197,14 @@ describe('database reads', () => {
 
   test('a key is read once, however many requests arrive at the same time', async () => {
     const [cache, { key }] = [open(), await gateway.createKey()]
-    expect(await counted(() => Promise.all(Array.from({ length: 50 }, () => cache.find(key))))).toBe(1)
-    expect(await counted(() => Promise.all(Array.from({ length: 50 }, () => cache.find(key))))).toBe(0)
+    expect(await counted(() => Promise.all(times(50, () => cache.find(key))))).toBe(1)
+    expect(await counted(() => Promise.all(times(50, () => cache.find(key))))).toBe(0)
   })
 
   test('invented keys are read at most once each, mistyped keys never, and real keys stay in the cache', async () => {
     const [cache, { key }] = [open(), await gateway.createKey()]
     await cache.find(key)
-    const invented = Array.from({ length: 100 }, () => createSecret().key)
+    const invented = times(100, () => createSecret().key)
     const flood = async () => {
       for (const found of await Promise.all(invented.map((secret) => cache.find(secret)))) expect(found).toBeUndefined()
     }

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { resetStore } from './support/calls.js'
+import { resetStore, times } from './support/calls.js'
 import { sharedGateway } from './support/gateway.js'
 
 const gateway = await sharedGateway()
@@ -114,9 +114,7 @@ describe('DELETE /store/orders/{orderId}', () => {
   })
 
   test('never deletes an order that is completed at the same time', async () => {
-    const ids = await Promise.all(
-      Array.from({ length: 20 }, async () => (await gateway.post('/store/orders', { petId: 1 })).body.id),
-    )
+    const ids = await Promise.all(times(20, async () => (await gateway.post('/store/orders', { petId: 1 })).body.id))
     for (const id of ids) {
       const [completed, deleted] = await Promise.all([
         gateway.patch(`/store/orders/${id}`, { complete: true }),

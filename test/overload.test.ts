@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { times } from './support/calls.js'
 import { type Gateway, openGateway, useGateway } from './support/gateway.js'
 import { repeat } from './support/hostile-documents.js'
 import { testDatabaseUrl, useClient } from './support/postgres.js'
@@ -14,12 +15,6 @@ const head = (line: string, key: string, headers = '') =>
 const pets = (count: number) => `{ ${repeat(count, (i) => `a${i}: pet(petId: ${i + 1}) { id }`)} }`
 
 describe('more requests than there is room for', () => {
-  test('wait and are answered, as long as only few wait', async () => {
-    const gateway = await useGateway({ limits: work })
-    const answers = await Promise.all(Array.from({ length: 5 }, () => gateway.get('/pets')))
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200])
-  })
-
   test.each([
     ['REST', (gateway: Gateway, key: string) => gateway.get('/pets', { key })],
     ['GraphQL', (gateway: Gateway, key: string) => gateway.graphql('{ pets { id } }', {}, { key })],
@@ -29,7 +24,7 @@ describe('more requests than there is room for', () => {
       const gateway = await useGateway({ limits: work })
       const [ann, bob] = [await gateway.createKey({ plan: 'Pro' }), await gateway.createKey()]
       // Two at work, four wait: half of the places.
-      const many = Promise.all(Array.from({ length: 20 }, () => call(gateway, ann.key)))
+      const many = Promise.all(times(20, () => call(gateway, ann.key)))
       const other = await call(gateway, bob.key)
       const answers = await many
       const shed = answers.filter(({ status }) => status === 503)
@@ -52,12 +47,6 @@ describe('more requests than there is room for', () => {
     expect((await gateway.get('/pets')).status).toBe(503)
     for (const path of ['/healthz', '/readyz', '/metrics', '/openapi.json'])
       expect((await gateway.get(path, { key: null })).status).toBe(200)
-  })
-
-  test('are refused if no place becomes free', async () => {
-    const gateway = await useGateway({ limits: { concurrent: 0, share: 0, waiting: 8 } })
-    expect((await gateway.get('/pets')).status).toBe(503)
-    expect((await gateway.get('/metrics', { key: null })).text).toMatch(/^petstore_shed_requests_total 1$/m)
   })
 
   test('are refused immediately if as many wait as may, of whichever keys', async () => {
@@ -90,7 +79,7 @@ describe('more requests than there is room for', () => {
   test('large GraphQL operations wait for each other or are refused, and do not delay small ones', async () => {
     const gateway = await useGateway({ limits: { concurrent: 40, share: 30, waiting: 40 } })
     const large = pets(60)
-    const answers = Promise.all(Array.from({ length: 5 }, () => gateway.graphql(large)))
+    const answers = Promise.all(times(5, () => gateway.graphql(large)))
     expect((await gateway.graphql('{ pets { id } }')).status).toBe(200)
     for (const { status } of await answers) expect([200, 503]).toContain(status)
   })
@@ -131,7 +120,7 @@ describe('more requests than there is room for', () => {
       const { gateway, admin, states } = await useLocked()
       await dial(gateway)
       for (let turn = 0; turn < 50; turn++) await new Promise((next) => setImmediate(next))
-      const answers = Array.from({ length: 20 }, (_, i) => gateway.get(`/pets?limit=${i + 1}`))
+      const answers = times(20, (i) => gateway.get(`/pets?limit=${i + 1}`))
       await expect.poll(states, { interval: 10 }).toEqual([20, 0])
       await admin.query('COMMIT')
       for (const { status } of await Promise.all(answers)) expect(status).toBe(200)
@@ -141,7 +130,7 @@ describe('more requests than there is room for', () => {
   test('are refused immediately with 429 when the quota of their key is used up', async () => {
     const gateway = await useGateway({ limits: { ...work, waiting: 200 } })
     const { key } = await gateway.createLimitedKey(3)
-    const answers = await Promise.all(Array.from({ length: 90 }, () => gateway.get('/pets', { key })))
+    const answers = await Promise.all(times(90, () => gateway.get('/pets', { key })))
     const counts = [200, 429].map((status) => answers.filter((answer) => answer.status === status).length)
     expect(counts).toEqual([3, 87])
     expect((await gateway.get('/metrics')).text).toMatch(/^petstore_requests\{state="working"\} 0$/m)
@@ -160,8 +149,8 @@ describe('clients that are slow', () => {
     beforeAll(async () => {
       const { prisma } = gateway
       const { id } = await prisma.category.create({ data: { name: 'Cats', description: 'c'.repeat(1_000) } })
-      await prisma.pet.createMany({ data: Array.from({ length: 100 }, () => ({ name: 'Tom', categoryId: id })) })
-      const aliases = Array.from({ length: 80 }, (_, i) => `a${i}: description`).join(' ')
+      await prisma.pet.createMany({ data: times(100, () => ({ name: 'Tom', categoryId: id })) })
+      const aliases = times(80, (i) => `a${i}: description`).join(' ')
       body = JSON.stringify({ query: `{ pets(limit: 100, categoryId: ${id}) { category { ${aliases} } } }` })
     })
 

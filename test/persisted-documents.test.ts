@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { resetStore } from './support/calls.js'
+import { resetStore, times } from './support/calls.js'
 import { type Call, sharedGateway } from './support/gateway.js'
 
 // Apollo's automatic persisted queries, and what its batch link gets.
@@ -101,7 +101,7 @@ describe('a document that is sent by its hash', () => {
 })
 
 test('a batch of operations gets as many errors, which say what to do', async () => {
-  const operations = Array.from({ length: 3 }, () => ({ query: '{ quota { plan } }' }))
+  const operations = times(3, () => ({ query: '{ quota { plan } }' }))
   const { status, body } = await post(operations)
   expect(status).toBe(200)
   expect(body).toHaveLength(3)

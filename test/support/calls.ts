@@ -95,20 +95,6 @@ export async function contents(prisma: PrismaClient) {
   }
 }
 
-/** All pages of a list, by following the Link headers. */
-export async function walk(gateway: Gateway, path: string) {
-  const pages: { id: number; petId: number }[][] = []
-  for (let next: string | undefined = path; next; ) {
-    const { status, headers, body }: Answer = await gateway.get(next)
-    expect(status).toBe(200)
-    pages.push(body)
-    const link = headers.get('link')
-    next = link?.match(/^<http:\/\/localhost:3000(.+)>; rel="next"$/)?.[1]
-    expect(Boolean(next)).toBe(link !== null)
-  }
-  return pages
-}
-
 /** Expects the headers that every response of both surfaces has. */
 export function expectCommonHeaders({ headers }: Answer, label?: string) {
   for (const name of ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'])
