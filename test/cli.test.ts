@@ -274,57 +274,44 @@ describe('npm run keys', () => {
   })
 
   test.each([
-    ['an Enterprise key without its limits', ['create', '--name', 'x', '--plan', 'Enterprise'], /needs both/],
-    ['limits on another plan', ['create', '--name', 'x', '--plan', 'Free', '--day-limit', '5'], /for Enterprise only/],
-    [
-      'an unknown plan',
-      ['create', '--name', 'x', '--plan', 'Gold'],
-      /: it must be Free, Pro, Business or Enterprise\.$/m,
-    ],
-    ['a limit of 0', ['create', '--name', 'x', '--plan', 'Enterprise', '--minute-limit', '0'], /from 1 to 2147483647/],
-    ['a name that is too long', ['create', '--name', 'x'.repeat(101), '--plan', 'Free'], /1 to 100 characters/],
-    ['a control character in a name', ['create', '--name', 'a\u0007b', '--plan', 'Free'], /control character/],
-    [
-      'a date in the past',
-      ['create', '--name', 'x', '--plan', 'Free', '--expires', '2020-01-01'],
-      /a date in the future/,
-    ],
+    ['an Enterprise key without its limits', 'create --name x --plan Enterprise', /needs both/],
+    ['limits on another plan', 'create --name x --plan Free --day-limit 5', /for Enterprise only/],
+    ['an unknown plan', 'create --name x --plan Gold', /: it must be Free, Pro, Business or Enterprise\.$/m],
+    ['a limit of 0', 'create --name x --plan Enterprise --minute-limit 0', /from 1 to 2147483647/],
+    ['a name that is too long', `create --name ${'x'.repeat(101)} --plan Free`, /1 to 100 characters/],
+    ['a control character in a name', 'create --name a\u0007b --plan Free', /control character/],
+    ['a date in the past', 'create --name x --plan Free --expires 2020-01-01', /a date in the future/],
     [
       'a date after the year 9999',
-      ['create', '--name', 'x', '--plan', 'Free', '--expires', '9999-12-31T23:59:59-01:00'],
+      'create --name x --plan Free --expires 9999-12-31T23:59:59-01:00',
       /not after the year 9999/,
     ],
-    ['no name', ['create', '--plan', 'Free'], /--name/],
-    ['an id beyond all ids', ['show', '2147483648'], /no key with the id or prefix "2147483648"/],
-    ['an unknown key', ['show', '999999'], /no key with the id or prefix "999999"/],
-    ['an unknown command', ['destroy', '1'], /unknown command .* Commands: create, list, .*, history\.$/m],
-    [
-      'an unknown option',
-      ['ban', '1', '--days', '3'],
-      /option '--days'\. Usage: .* ban <key> \(options: --json, --for/,
-    ],
-    ['an unknown access', ['access', '1', 'none'], /'none' is invalid.*must be write or read/],
+    ['no name', 'create --plan Free', /--name/],
+    ['an id beyond all ids', 'show 2147483648', /no key with the id or prefix "2147483648"/],
+    ['an unknown key', 'show 999999', /no key with the id or prefix "999999"/],
+    ['an unknown command', 'destroy 1', /unknown command .* Commands: create, list, .*, history\.$/m],
+    ['an unknown option', 'ban 1 --days 3', /option '--days'\. Usage: .* ban <key> \(options: --json, --for/],
+    ['an unknown access', 'access 1 none', /'none' is invalid.*must be write or read/],
     [
       'an option without its value',
-      ['usage', '--days'],
+      'usage --days',
       /argument missing\. Usage: .* usage \[key\] \(options: .*--days <n>/,
     ],
-    ['0 days', ['usage', '--days', '0'], /'0' is invalid: it must be a whole number from 1 to 400/],
-    ['401 days', ['usage', '--days', '401'], /'401' is invalid: it must be a whole number from 1 to 400/],
-    ['a missing key', ['history', '999999'], /no key with the id or prefix/],
-    ['too many arguments', ['show', '1', '2'], /too many arguments.* Usage: npm run keys -- show <key>/],
-  ])('rejects %s with one line on stderr and exit code 1, and writes nothing', async (_, args, message) => {
+    ['0 days', 'usage --days 0', /'0' is invalid: it must be a whole number from 1 to 400/],
+    ['401 days', 'usage --days 401', /'401' is invalid: it must be a whole number from 1 to 400/],
+    ['a missing key', 'history 999999', /no key with the id or prefix/],
+    ['too many arguments', 'show 1 2', /too many arguments.* Usage: npm run keys -- show <key>/],
+  ])('rejects %s with one line on stderr and exit code 1, and writes nothing', async (_, command, message) => {
     const before = await gateway.prisma.apiKey.count()
-    const { code, stdout, stderr } = await keys(...args)
+    const { code, stdout, stderr } = await keys(...command.split(' '))
     expect([code, stdout]).toEqual([1, ''])
     expect(stderr).toMatch(message)
     // Some errors show only in the database.
-    expect(
-      stderr
-        .trimEnd()
-        .replace(/^Database: .*\n/, '')
-        .split('\n'),
-    ).toHaveLength(1)
+    const lines = stderr
+      .replace(/^Database: .*\n/, '')
+      .trimEnd()
+      .split('\n')
+    expect(lines).toHaveLength(1)
     expect(await gateway.prisma.apiKey.count()).toBe(before)
   })
 })
