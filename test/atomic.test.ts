@@ -1,12 +1,8 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { contents, resetStore } from './support/calls.js'
-import { type Gateway, openGateway } from './support/gateway.js'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { contents, resetStore, times } from './support/calls.js'
+import { sharedGateway } from './support/gateway.js'
 
-let gateway: Gateway
-beforeAll(async () => {
-  gateway = await openGateway()
-})
-afterAll(() => gateway.close())
+const gateway = await sharedGateway()
 beforeEach(() => resetStore(gateway.prisma))
 
 const orderAndStock = (quantity: number, directive = '@atomic') => `mutation ${directive} {
@@ -83,9 +79,7 @@ describe('a mutation with @atomic', () => {
       a: updateInventory(petId: ${first}, input: { quantity: ${quantity} }) { quantity }
       b: updateInventory(petId: ${second}, input: { quantity: ${quantity} }) { quantity }
     }`
-    const answers = await Promise.all(
-      Array.from({ length: 6 }, (_, i) => gateway.graphql(i % 2 ? stock(1, 2, i) : stock(2, 1, i))),
-    )
+    const answers = await Promise.all(times(6, (i) => gateway.graphql(i % 2 ? stock(1, 2, i) : stock(2, 1, i))))
     const done = answers.filter(({ body }) => !body.errors)
     expect(done.length).toBeGreaterThan(0)
     // PostgreSQL needs a second to see that two wait for each other, so some may be out of time: 503, without data.
@@ -108,7 +102,7 @@ describe('a mutation with @atomic', () => {
   )
 
   test('without a field that costs something is no transaction, and keeps no answer', async () => {
-    const { key } = await gateway.createKey({ plan: 'Enterprise', minuteLimit: 1, dayLimit: 1 })
+    const { key } = await gateway.createLimitedKey(1, 1)
     await gateway.get('/pets', { key })
     const kept = () => gateway.prisma.idempotentAnswer.count()
     const before = await kept()

@@ -1,12 +1,8 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { resetStore, walk } from './support/calls.js'
-import { type Gateway, openGateway } from './support/gateway.js'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { resetStore, times } from './support/calls.js'
+import { sharedGateway } from './support/gateway.js'
 
-let gateway: Gateway
-beforeAll(async () => {
-  gateway = await openGateway()
-})
-afterAll(() => gateway.close())
+const gateway = await sharedGateway()
 beforeEach(() => resetStore(gateway.prisma))
 
 const dogs = { id: 1, name: 'Dogs', description: 'They bark.' }
@@ -19,19 +15,9 @@ describe('GET /categories', () => {
     expect([status, body]).toEqual([200, [dogs, cats]])
   })
 
-  test.each([
-    ['limit=1', [[1], [2]]],
-    ['limit=2', [[1, 2]]],
-    ['limit=1&after=1', [[2]]],
-    ['after=2', [[]]],
-  ])('with %s: the Link headers lead through all pages; the last page has none', async (query, ids) => {
-    const pages = await walk(gateway, `/categories?${query}`)
-    expect(pages.map((page) => page.map(({ id }) => id))).toEqual(ids)
-  })
-
   test('returns at most 20 by default', async () => {
-    await gateway.prisma.category.createMany({ data: Array.from({ length: 20 }, () => ({ name: 'More' })) })
-    expect((await walk(gateway, '/categories')).map((page) => page.length)).toEqual([20, 2])
+    await gateway.prisma.category.createMany({ data: times(20, () => ({ name: 'More' })) })
+    expect((await gateway.get('/categories')).body).toHaveLength(20)
   })
 })
 
@@ -52,19 +38,6 @@ describe('POST /categories', () => {
     expect([status, body, headers.get('location')]).toEqual([201, made, 'http://localhost:3000/categories/3'])
     expect((await gateway.get('/categories/3')).body).toEqual(made)
   })
-
-  test('accepts a description of 1000 characters, and returns 400 for 1001', async () => {
-    const description = '🐈'.repeat(1000)
-    expect((await gateway.post('/categories', { name: 'Cats', description })).body.description).toBe(description)
-    const { body } = await gateway.post('/categories', { name: 'Cats', description: `${description}.` })
-    const message = `description is "${'🐈'.repeat(40)}…" (1001 characters); it must have at most 1000 characters.`
-    expect(body).toEqual({ code: 'invalid_request', message, status: 400 })
-  })
-
-  test('returns 400 if the description is null', async () => {
-    const { body } = await gateway.post('/categories', { name: 'Cats', description: null })
-    expect(body).toEqual({ code: 'invalid_request', message: 'description must not be null.', status: 400 })
-  })
 })
 
 describe('GET /categories/{categoryId}', () => {
@@ -76,11 +49,6 @@ describe('GET /categories/{categoryId}', () => {
   test('has null in GraphQL where REST leaves out the description', async () => {
     const { body } = await gateway.graphql('{ category(categoryId: 2) { description } }')
     expect(body).toEqual({ data: { category: { description: null } } })
-  })
-
-  test('returns 404 if the category does not exist', async () => {
-    const { status, body } = await gateway.get('/categories/3')
-    expect([status, body]).toEqual([404, noCategory])
   })
 })
 
@@ -99,16 +67,6 @@ describe('PATCH /categories/{categoryId}', () => {
     const { status, body } = await gateway.patch('/categories/1', changes, { headers })
     expect([status, body]).toEqual([200, category])
     expect((await gateway.get('/categories')).body).toEqual([category, cats])
-  })
-
-  test('returns 400 if the name is null', async () => {
-    const { body } = await gateway.patch('/categories/1', { name: null })
-    expect(body).toEqual({ code: 'invalid_request', message: 'name must not be null.', status: 400 })
-  })
-
-  test('returns 404 if the category does not exist, even for an empty change', async () => {
-    for (const changes of [{}, { name: 'Birds' }])
-      expect((await gateway.patch('/categories/3', changes)).body).toEqual(noCategory)
   })
 })
 
@@ -133,4 +91,13 @@ describe('DELETE /categories/{categoryId}', () => {
     await gateway.delete(`/categories/${body.id}`)
     expect((await gateway.post('/categories', { name: 'Fish' })).body.id).toBe(body.id + 1)
   })
+})
+
+test.each([
+  ['GET', undefined],
+  ['PATCH', {}],
+  ['PATCH', { name: 'Birds' }],
+  ['DELETE', undefined],
+])('%s of a category that does not exist returns 404, also with the body %j', async (method, body) => {
+  expect((await gateway.call(method, '/categories/3', { body })).body).toEqual(noCategory)
 })

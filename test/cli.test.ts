@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { runKeys } from '../src/admin/command-line.js'
 import { type Gateway, openGateway } from './support/gateway.js'
+import { runKeys } from './support/remote.js'
 
 // `npm run keys`, beside a gateway that uses the same database. Most commands run in this process, because to start one for
 // each takes most of the time.
@@ -16,19 +16,7 @@ beforeAll(async () => {
 })
 afterAll(() => gateway.close())
 
-async function keys(...args: string[]) {
-  const written = { stdout: '', stderr: '' }
-  const code = await runKeys(args, {
-    environment: env,
-    out(text) {
-      written.stdout += text
-    },
-    err(text) {
-      written.stderr += text
-    },
-  })
-  return { code, ...written }
-}
+const keys = (...args: string[]) => runKeys(env, ...args)
 
 /** The JSON value that a command prints. */
 async function json(...args: string[]) {
@@ -197,13 +185,9 @@ describe('npm run keys', () => {
     await json('plan', String(id), 'Free')
     await gateway.prisma.apiKey.update({ where: { id }, data: { name: 'Dora' } })
     const events = await json('history', prefix)
-    expect(events.map(({ event, source }: Record<string, string>) => `${event}: ${source}`)).toEqual([
-      'created: command line',
-      'banned: command line',
-      'unbanned: command line',
-      'changed: command line',
-      'changed: database',
-    ])
+    const happened = events.map(({ event, source }: Record<string, string>) => `${event}: ${source}`)
+    const commands = ['created', 'banned', 'unbanned', 'changed'].map((event) => `${event}: command line`)
+    expect(happened).toEqual([...commands, 'changed: database'])
     expect(events[3]).toMatchObject({ keyId: id, prefix, changes: { plan: ['Pro', 'Free'] } })
     const { stdout } = await keys('history', String(id))
     expect(stdout).toMatch(/^Key \d+, Dora \(petstore_\w{8}\)\nFree, write, active\n\n/)
@@ -290,57 +274,44 @@ describe('npm run keys', () => {
   })
 
   test.each([
-    ['an Enterprise key without its limits', ['create', '--name', 'x', '--plan', 'Enterprise'], /needs both/],
-    ['limits on another plan', ['create', '--name', 'x', '--plan', 'Free', '--day-limit', '5'], /for Enterprise only/],
-    [
-      'an unknown plan',
-      ['create', '--name', 'x', '--plan', 'Gold'],
-      /: it must be Free, Pro, Business or Enterprise\.$/m,
-    ],
-    ['a limit of 0', ['create', '--name', 'x', '--plan', 'Enterprise', '--minute-limit', '0'], /from 1 to 2147483647/],
-    ['a name that is too long', ['create', '--name', 'x'.repeat(101), '--plan', 'Free'], /1 to 100 characters/],
-    ['a control character in a name', ['create', '--name', 'a\u0007b', '--plan', 'Free'], /control character/],
-    [
-      'a date in the past',
-      ['create', '--name', 'x', '--plan', 'Free', '--expires', '2020-01-01'],
-      /a date in the future/,
-    ],
+    ['an Enterprise key without its limits', 'create --name x --plan Enterprise', /needs both/],
+    ['limits on another plan', 'create --name x --plan Free --day-limit 5', /for Enterprise only/],
+    ['an unknown plan', 'create --name x --plan Gold', /: it must be Free, Pro, Business or Enterprise\.$/m],
+    ['a limit of 0', 'create --name x --plan Enterprise --minute-limit 0', /from 1 to 2147483647/],
+    ['a name that is too long', `create --name ${'x'.repeat(101)} --plan Free`, /1 to 100 characters/],
+    ['a control character in a name', 'create --name a\u0007b --plan Free', /control character/],
+    ['a date in the past', 'create --name x --plan Free --expires 2020-01-01', /a date in the future/],
     [
       'a date after the year 9999',
-      ['create', '--name', 'x', '--plan', 'Free', '--expires', '9999-12-31T23:59:59-01:00'],
+      'create --name x --plan Free --expires 9999-12-31T23:59:59-01:00',
       /not after the year 9999/,
     ],
-    ['no name', ['create', '--plan', 'Free'], /--name/],
-    ['an id beyond all ids', ['show', '2147483648'], /no key with the id or prefix "2147483648"/],
-    ['an unknown key', ['show', '999999'], /no key with the id or prefix "999999"/],
-    ['an unknown command', ['destroy', '1'], /unknown command .* Commands: create, list, .*, history\.$/m],
-    [
-      'an unknown option',
-      ['ban', '1', '--days', '3'],
-      /option '--days'\. Usage: .* ban <key> \(options: --json, --for/,
-    ],
-    ['an unknown access', ['access', '1', 'none'], /'none' is invalid.*must be write or read/],
+    ['no name', 'create --plan Free', /--name/],
+    ['an id beyond all ids', 'show 2147483648', /no key with the id or prefix "2147483648"/],
+    ['an unknown key', 'show 999999', /no key with the id or prefix "999999"/],
+    ['an unknown command', 'destroy 1', /unknown command .* Commands: create, list, .*, history\.$/m],
+    ['an unknown option', 'ban 1 --days 3', /option '--days'\. Usage: .* ban <key> \(options: --json, --for/],
+    ['an unknown access', 'access 1 none', /'none' is invalid.*must be write or read/],
     [
       'an option without its value',
-      ['usage', '--days'],
+      'usage --days',
       /argument missing\. Usage: .* usage \[key\] \(options: .*--days <n>/,
     ],
-    ['0 days', ['usage', '--days', '0'], /'0' is invalid: it must be a whole number from 1 to 400/],
-    ['401 days', ['usage', '--days', '401'], /'401' is invalid: it must be a whole number from 1 to 400/],
-    ['a missing key', ['history', '999999'], /no key with the id or prefix/],
-    ['too many arguments', ['show', '1', '2'], /too many arguments.* Usage: npm run keys -- show <key>/],
-  ])('rejects %s with one line on stderr and exit code 1, and writes nothing', async (_, args, message) => {
+    ['0 days', 'usage --days 0', /'0' is invalid: it must be a whole number from 1 to 400/],
+    ['401 days', 'usage --days 401', /'401' is invalid: it must be a whole number from 1 to 400/],
+    ['a missing key', 'history 999999', /no key with the id or prefix/],
+    ['too many arguments', 'show 1 2', /too many arguments.* Usage: npm run keys -- show <key>/],
+  ])('rejects %s with one line on stderr and exit code 1, and writes nothing', async (_, command, message) => {
     const before = await gateway.prisma.apiKey.count()
-    const { code, stdout, stderr } = await keys(...args)
+    const { code, stdout, stderr } = await keys(...command.split(' '))
     expect([code, stdout]).toEqual([1, ''])
     expect(stderr).toMatch(message)
     // Some errors show only in the database.
-    expect(
-      stderr
-        .trimEnd()
-        .replace(/^Database: .*\n/, '')
-        .split('\n'),
-    ).toHaveLength(1)
+    const lines = stderr
+      .replace(/^Database: .*\n/, '')
+      .trimEnd()
+      .split('\n')
+    expect(lines).toHaveLength(1)
     expect(await gateway.prisma.apiKey.count()).toBe(before)
   })
 })

@@ -176,49 +176,43 @@ describe('settings', () => {
     })
   })
 
-  test.each([
-    [
-      'redis+sentinel://a,b',
-      'redis+sentinel://a,b',
-      'name the master that the Sentinels watch: redis+sentinel://host,host/name',
-    ],
-    [
-      'redis+sentinel://a,b/',
-      'redis+sentinel://a,b/',
-      'name the master that the Sentinels watch: redis+sentinel://host,host/name',
-    ],
-    ['redis://h/one', 'redis://h/one', 'end with the number of a database, such as /0, or without one'],
-    ['redis://h/-1', 'redis://h/-1', 'end with the number of a database, such as /0, or without one'],
-    ['redis://h/1/2', 'redis://h/1/2', 'end with the number of a database, such as /0, or without one'],
-    [
-      'redis+sentinel://a/n/x',
-      'redis+sentinel://a/n/x',
-      'end with the number of a database, such as /name/0, or without one',
-    ],
-    ['redis://h?db=3', 'redis://h?db=3', 'have no parameter db, but only what is before the ?'],
+  const master = 'name the master that the Sentinels watch: redis+sentinel://host,host/name'
+  const number = (example: string) => `end with the number of a database, such as ${example}, or without one`
+  const hosts = 'have hosts such as redis.example.com, 10.0.0.1:6379 or [::1]'
+  test.each<[url: string, must: string, shown?: string]>([
+    ['redis+sentinel://a,b', master],
+    ['redis+sentinel://a,b/', master],
+    ['redis://h/one', number('/0')],
+    ['redis://h/-1', number('/0')],
+    ['redis://h/1/2', number('/0')],
+    ['redis+sentinel://a/n/x', number('/name/0')],
+    ['redis://h?db=3', 'have no parameter db, but only what is before the ?'],
     [
       'redis+sentinel://:secret@a/n?sentinelPasword=secret&x=1',
-      'redis+sentinel://:***@a/n?sentinelPasword=***&x=1',
       'have no parameter sentinelPasword, but only sentinelUsername and sentinelPassword',
+      'redis+sentinel://:***@a/n?sentinelPasword=***&x=1',
     ],
-    ['redis://u:se/cr@et@h:0x1', 'redis://u:***@h:0x1', 'have hosts such as redis.example.com, 10.0.0.1:6379 or [::1]'],
-    ['redis://secret@h:65536', 'redis://***@h:65536', 'have hosts such as redis.example.com, 10.0.0.1:6379 or [::1]'],
-    ['redis://secret@h', 'redis://***@h', 'have a password after its user: redis://:password@host'],
-    ['redis://:100%@h', 'redis://:***@h', 'have its login and name percent-encoded: %25 for a %'],
+    ['redis://u:se/cr@et@h:0x1', hosts, 'redis://u:***@h:0x1'],
+    ['redis://secret@h:65536', hosts, 'redis://***@h:65536'],
+    ['redis://secret@h', 'have a password after its user: redis://:password@host', 'redis://***@h'],
+    ['redis://:100%@h', 'have its login and name percent-encoded: %25 for a %', 'redis://:***@h'],
     [
       'redis://:secret@a,rediss://:secret@b',
-      'redis://:***@b',
       'have the same scheme in all its URLs: redis:// without TLS, rediss:// with it',
+      'redis://:***@b',
     ],
     [
       'redis://:secret@a,redis://:secre@b',
-      'redis://:***@b',
       'have one login for all nodes of the cluster, in its first URL',
+      'redis://:***@b',
     ],
-    ['redis://a/1,redis://b', 'redis://a/1,redis://b', 'name no database: a cluster has only database 0'],
-  ])('REDIS_URL %s is refused in one line that shows %s and says what to do', (url, shown, must) => {
-    expect(refused({ REDIS_URL: url })).toEqual([`REDIS_URL is "${shown}"; it must ${must}`])
-  })
+    ['redis://a/1,redis://b', 'name no database: a cluster has only database 0'],
+  ])(
+    'REDIS_URL %s is refused in one line that says what to do (%s) and shows no password',
+    (url, must, shown = url) => {
+      expect(refused({ REDIS_URL: url })).toEqual([`REDIS_URL is "${shown}"; it must ${must}`])
+    },
+  )
 
   test('REDIS_URL has logins percent-encoded, and the ports of Redis and of Sentinels by default', () => {
     expect(parseRedisUrl('rediss+sentinel://ann:p%40s@a,[::1]:7,b/pets/3?sentinelPassword=q%26')).toEqual({

@@ -1,31 +1,32 @@
 import { readFileSync } from 'node:fs'
-import { connect } from 'node:net'
-import { text } from 'node:stream/consumers'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { catalogue } from '../schema/errors.js'
 import { createPage } from '../src/docs/page.js'
 import { createOpenApi } from '../src/openapi/index.js'
-import { type Gateway, inject, openGateway } from './support/gateway.js'
+import { inject, sharedGateway } from './support/gateway.js'
+import { exchange } from './support/sockets.js'
 
 const baseUrl = 'https://api.example.com/v1'
 
-let gateway: Gateway
-let port: number
-beforeAll(async () => {
-  gateway = await openGateway({ env: { BASE_URL: baseUrl } })
-  port = (await gateway.listen()).port
-})
-afterAll(() => gateway.close())
+const gateway = await sharedGateway({ env: { BASE_URL: baseUrl } })
+const { url } = await gateway.listen()
 
-const assets = {
-  'reference.css': 'text/css; charset=utf-8',
-  'reference.js': 'text/javascript; charset=utf-8',
-  'favicon.svg': 'image/svg+xml',
-}
 const examples = ['examples/import.mjs', 'examples/export.mjs', 'examples/petstore.mjs']
-const parts = [...Object.keys(assets), 'graphiql.css', 'graphiql.js', 'shared.js', 'usage.css', 'usage.js', ...examples]
-const get = (path: string, headers = {}) => fetch(`http://127.0.0.1:${port}/v1${path}`, { headers })
+const parts = [
+  'reference.css',
+  'reference.js',
+  'favicon.svg',
+  'graphiql.css',
+  'graphiql.js',
+  'shared.js',
+  'usage.css',
+  'usage.js',
+  ...examples,
+]
+// GraphiQL is sent to browsers alone.
+const html = { accept: 'text/html' }
+const get = (path: string, headers = {}) => fetch(`${url}/v1${path}`, { headers: { ...html, ...headers } })
 const page = async () => (await get('/docs')).text()
 
 /** All values of an attribute. */
@@ -33,13 +34,17 @@ const values = (html: string, attribute: string) =>
   [...html.matchAll(new RegExp(` ${attribute}="([^"]*)"`, 'g'))].map(([, value]) => value ?? '')
 
 /** The status of a request whose target is sent unchanged; fetch would normalize it. */
-async function statusOf(target: string) {
-  const socket = connect(port, '127.0.0.1')
-  socket.write(`GET ${target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`)
-  return Number((await text(socket)).split(' ', 2)[1])
-}
+const statusOf = async (target: string) =>
+  (await exchange(gateway, `GET ${target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`))[0]?.status
 
-describe.each(['/docs', '/usage'])('%s', (path) => {
+const types = { css: 'text/css; charset=utf-8', js: 'text/javascript; charset=utf-8', svg: 'image/svg+xml' }
+const trusted = ["require-trusted-types-for 'script'", "trusted-types 'none'"]
+
+describe.each([
+  { path: '/docs', loaded: ['favicon.svg', 'reference.css', 'reference.js'], more: trusted },
+  { path: '/usage', loaded: ['favicon.svg', 'usage.css', 'usage.js'], more: trusted },
+  { path: '/graphql', loaded: ['favicon.svg', 'graphiql.css', 'graphiql.js', 'shared.js'], more: [] },
+])('$path', ({ path, loaded, more }) => {
   test('has a policy that allows only what the gateway serves, and requests to the API', async () => {
     const { status, headers } = await get(path)
     expect(status).toBe(200)
@@ -53,12 +58,25 @@ describe.each(['/docs', '/usage'])('%s', (path) => {
       "base-uri 'none'",
       "form-action 'none'",
       "frame-ancestors 'none'",
-      "require-trusted-types-for 'script'",
-      "trusted-types 'none'",
+      ...more,
     ])
     expect(headers.get('x-content-type-options')).toBe('nosniff')
     expect(headers.get('referrer-policy')).toBe('no-referrer')
     expect(headers.get('cache-control')).toBe('public, no-cache')
+  })
+
+  test('loads assets below the base path, whose addresses change with their content, so that they are kept for good', async () => {
+    const page = await (await get(path)).text()
+    const addresses = new Set([...values(page, 'src'), ...values(page, 'href')].filter((url) => url.includes('?')))
+    const names = [...addresses].map((url) => url.replace('/v1/docs/', '').replace(/\?.*/, ''))
+    expect(names.sort()).toEqual(loaded)
+    for (const url of addresses) {
+      const { status, headers } = await get(url.slice('/v1'.length))
+      const type = types[/\.(\w+)\?/.exec(url)?.[1] as keyof typeof types]
+      expect([url, status, headers.get('content-type')]).toEqual([url, 200, type])
+      expect(headers.get('x-content-type-options')).toBe('nosniff')
+      expect(headers.get('cache-control')).toBe('public, max-age=31536000, immutable')
+    }
   })
 })
 
@@ -72,24 +90,12 @@ describe('the usage page', () => {
     expect(found).not.toContain('Corner shop')
   })
 
-  test('links to the reference, which links to it, and loads assets that are kept for good', async () => {
-    const html = await (await get('/usage')).text()
-    const links = new Set(values(html, 'href'))
-    expect([...links]).toEqual(expect.arrayContaining(['/v1/docs', '/v1/docs#operation-listUsage']))
+  test('links to the reference, which links to it', async () => {
+    const links = values(await (await get('/usage')).text(), 'href')
+    expect(links).toEqual(expect.arrayContaining(['/v1/docs', '/v1/docs#operation-listUsage']))
     expect(values(await page(), 'href')).toContain('/v1/usage')
-    expect(values(await page(), 'id')).toEqual(
-      expect.arrayContaining(['operation-listUsage', 'operation-getQuota', 'bans']),
-    )
-    const loaded = [...links, ...values(html, 'src')].filter((url) => url.includes('?'))
-    expect([...new Set(loaded.map((url) => url.replace(/\?.*/, '')))].sort()).toEqual([
-      '/v1/docs/favicon.svg',
-      '/v1/docs/usage.css',
-      '/v1/docs/usage.js',
-    ])
-    for (const url of loaded)
-      expect((await get(url.slice('/v1'.length))).headers.get('cache-control')).toBe(
-        'public, max-age=31536000, immutable',
-      )
+    const ids = ['operation-listUsage', 'operation-getQuota', 'bans']
+    expect(values(await page(), 'id')).toEqual(expect.arrayContaining(ids))
   })
 })
 
@@ -150,26 +156,6 @@ describe('the reference', () => {
     expect(html).toContain('&lt;img src=x onerror=alert(1)&gt;')
   })
 
-  test('loads assets below the base path, whose addresses change with their content, so that they are kept for good', async () => {
-    const html = await page()
-    const named = [...values(html, 'src'), ...values(html, 'href')].filter((url) => url.startsWith('/v1/docs/'))
-    expect([...new Set(named.map((url) => url.replace(/\?.*/, '')))].sort()).toEqual(
-      Object.keys(assets)
-        .map((name) => `/v1/docs/${name}`)
-        .sort(),
-    )
-    for (const url of new Set(named)) {
-      const { status, headers } = await get(url.slice('/v1'.length))
-      const type = assets[/\/([\w.]+)\?/.exec(url)?.[1] as keyof typeof assets]
-      expect([status, headers.get('content-type'), headers.get('x-content-type-options')]).toEqual([
-        200,
-        type,
-        'nosniff',
-      ])
-      expect(headers.get('cache-control')).toBe('public, max-age=31536000, immutable')
-    }
-  })
-
   test.each(['', '?', '?of-another-version'])(
     'an asset with the address "%s" is served too, but must be revalidated',
     async (search) => {
@@ -178,7 +164,7 @@ describe('the reference', () => {
     },
   )
 
-  test.each(['/docs', '/usage', ...parts.map((name) => `/docs/${name}`)])(
+  test.each(['/docs', '/usage', '/graphql', ...parts.map((name) => `/docs/${name}`)])(
     '%s is compressed, and is not sent again if it is unchanged',
     async (path) => {
       const first = await get(path, { 'accept-encoding': 'identity' })
@@ -192,7 +178,7 @@ describe('the reference', () => {
       ] as const) {
         const compressed = await inject(
           gateway.app,
-          new Request(`${baseUrl}${path}`, { headers: { 'accept-encoding': encoding } }),
+          new Request(`${baseUrl}${path}`, { headers: { ...html, 'accept-encoding': encoding } }),
         )
         expect(compressed.headers.get('content-encoding')).toBe(encoding)
         expect(decompress(await compressed.arrayBuffer()).toString()).toBe(text)

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { resetStore } from './support/calls.js'
+import { resetStore, times } from './support/calls.js'
 import { openTestDatabase, type TestDatabase } from './support/database.js'
 import { openGateway, testRedisUrl, useGateway } from './support/gateway.js'
 import { TcpProxy } from './support/proxy.js'
@@ -113,7 +113,7 @@ describe.runIf(testRedisUrl)('while the decision of Redis is on its way', () => 
   test('a read that has begun and is refused shows what any refusal shows, and is not counted', async () => {
     const { gateway, key, keyPrefix, seen, proxy } = await open(20)
     const other = await useGateway({ database: { ...database, close: async () => {} }, keyPrefix })
-    await Promise.all(Array.from({ length: 19 }, () => other.get('/quota/none', { key })))
+    await Promise.all(times(19, () => other.get('/quota/none', { key })))
     const refusal = await other.get('/pets/2', { key })
     expect(refusal.status).toBe(429)
     proxy.hang()
@@ -135,7 +135,7 @@ describe.runIf(testRedisUrl)('while the decision of Redis is on its way', () => 
   test('a read that has begun and is refused counts as work until it ends', async () => {
     const { gateway, key, keyPrefix, seen, holdRows, proxy } = await open(20)
     const other = await useGateway({ database: { ...database, close: async () => {} }, keyPrefix })
-    await Promise.all(Array.from({ length: 19 }, () => other.get('/quota/none', { key })))
+    await Promise.all(times(19, () => other.get('/quota/none', { key })))
     const working = async () =>
       /^petstore_requests\{state="working"\} (\d+)$/m.exec((await gateway.get('/metrics')).text)?.[1]
     const release = holdRows()

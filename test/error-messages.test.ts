@@ -1,11 +1,9 @@
 import { readFileSync } from 'node:fs'
-import { connect } from 'node:net'
-import { text } from 'node:stream/consumers'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { operations } from '../schema/operations.js'
 import { createSecret } from '../src/keys/index.js'
-import { resetStore } from './support/calls.js'
-import { type Gateway, openGateway } from './support/gateway.js'
+import { resetStore, times } from './support/calls.js'
+import { sharedGateway } from './support/gateway.js'
 
 const ID = 'must be an integer from 1 to 9007199254740991'
 const DATE =
@@ -13,17 +11,13 @@ const DATE =
 const STATUS = 'must be available, pending or sold'
 const TAGS = 'must be * or entity tags in double quotes, separated by commas, as ETag has them'
 
-let gateway: Gateway
-beforeAll(async () => {
-  gateway = await openGateway()
-  await resetStore(gateway.prisma)
-})
-afterAll(() => gateway.close())
+const gateway = await sharedGateway()
+await resetStore(gateway.prisma)
 
 async function refusal(method: string, path: string, body?: unknown, headers?: Record<string, string>) {
-  const { status, body: error } = await gateway.call(method, path, { body, headers })
-  expect([status, error.code]).toEqual([400, 'invalid_request'])
-  return error.message as string
+  const { status, code, message } = await gateway.call(method, path, { body, headers })
+  expect([status, code]).toEqual([400, 'invalid_request'])
+  return message as string
 }
 
 const messages = async (query: string, variables?: object) => {
@@ -86,7 +80,7 @@ describe('one REST refusal names every wrong value, each with its place, what it
   })
 
   test('up to ten; an eleventh is announced', async () => {
-    const fields = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`f${i}`, 1]))
+    const fields = (count: number) => Object.fromEntries(times(count, (i) => [`f${i}`, 1]))
     const nine = await refusal('PATCH', '/pets/1?x=1', fields(9))
     expect(nine).toContain('f8 is unknown.')
     expect(nine).not.toContain('more')
@@ -100,37 +94,25 @@ describe('a problem that a request repeats is described once', () => {
   const list = (count: number) => Array(count).fill('x')
   const query = 'query ($ids: [Int64!]) { pets(id: $ids) { id } }'
 
+  const ids = (count: number) =>
+    `/pets?${list(count)
+      .map((id) => `id=${id}`)
+      .join('&')}`
+
   test('in a list of the most items', async () => {
-    expect(
-      await refusal(
-        'GET',
-        `/pets?${list(100)
-          .map((id) => `id=${id}`)
-          .join('&')}`,
-      ),
-    ).toBe(`The query parameter id is "x"; it ${ID}.`)
-    expect((await messages(query, { ids: list(100) })).slice(8)).toEqual([
-      `$ids[8] is "x"; it ${ID}.`,
-      `$ids[9] is "x"; it ${ID}.`,
-      'There are more problems.',
-    ])
+    expect(await refusal('GET', ids(100))).toBe(`The query parameter id is "x"; it ${ID}.`)
+    const eighth = [8, 9].map((i) => `$ids[${i}] is "x"; it ${ID}.`)
+    expect((await messages(query, { ids: list(100) })).slice(8)).toEqual([...eighth, 'There are more problems.'])
   })
 
   test('but of a list with more items, nothing is read', async () => {
     const rule = 'is a list of 101 items; it must name at most 100 ids.'
-    expect(
-      await refusal(
-        'GET',
-        `/pets?${list(101)
-          .map((id) => `id=${id}`)
-          .join('&')}`,
-      ),
-    ).toBe(`The query parameter id ${rule}`)
+    expect(await refusal('GET', ids(101))).toBe(`The query parameter id ${rule}`)
     expect(await messages(query, { ids: list(101) })).toEqual([`$ids ${rule}`])
   })
 
   test('and of a hundred names that look alike, the last is announced', async () => {
-    const alike = (count: number) => Array.from({ length: count }, (_, i) => [`${'x'.repeat(40)}${100 + i}`, 1])
+    const alike = (count: number) => times(count, (i) => [`${'x'.repeat(40)}${100 + i}`, 1])
     const shown = `"${'x'.repeat(40)}…" (43 characters)`
     const first = `${shown} is unknown; known are name, categoryId, status.`
     const patch = (count: number) => refusal('PATCH', '/pets/1', Object.fromEntries(alike(count)))
@@ -175,7 +157,7 @@ describe('GraphQL names every wrong input of an operation', () => {
 
   test('up to fifty in variables; a further one is announced', async () => {
     const ask = (count: number) => {
-      const names = Array.from({ length: count }, (_, i) => `v${i}`)
+      const names = times(count, (i) => `v${i}`)
       const document = `query (${names.map((name) => `$${name}: Int64!`)}) {
         ${names.map((name, i) => `p${i}: pet(petId: $${name}) { id }`).join(' ')}
       }`
@@ -384,39 +366,6 @@ describe('a refusal for its media type or its key says what was sent', () => {
   })
 })
 
-test.each([
-  ['no Host', 'GET /pets HTTP/1.1\r\n\r\n', 'it must have exactly one Host header, with a valid host'],
-  [
-    'two Hosts',
-    'GET /pets HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n',
-    'it must have exactly one Host header, with a valid host',
-  ],
-  ['a strange target', 'GET ftp://a/pets HTTP/1.1\r\nHost: a\r\n\r\n', 'its target is neither a path nor an http URL'],
-  [
-    'a long head',
-    `GET /pets HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(17_000)}\r\n\r\n`,
-    'its line and headers have more than 16 KiB',
-  ],
-  ['TLS', '\x16\x03\x01\x00\xa5\x01\x00', 'it is TLS, but this port speaks plain HTTP; use http://'],
-  ['CONNECT', 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n', 'CONNECT is not supported'],
-  [
-    'a bad length',
-    'POST /pets HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n',
-    'Invalid character in Content-Length',
-  ],
-])('malformed HTTP learns what is wrong: %s', async (_, request, reason) => {
-  const { port } = await gateway.listen()
-  const socket = connect(port, '127.0.0.1')
-  socket.write(request, 'latin1')
-  const received = await text(socket)
-  expect(received).toMatch(/^HTTP\/1\.1 400 /)
-  expect(JSON.parse(received.split('\r\n\r\n')[1] ?? '')).toEqual({
-    code: 'invalid_request',
-    message: `The request is not valid HTTP: ${reason}.`,
-    status: 400,
-  })
-})
-
 describe('a 429 names the window, its limit and the seconds of Retry-After', () => {
   const seconds = (answer: { headers: Headers }) => Number(answer.headers.get('retry-after')).toLocaleString('en-US')
 
@@ -433,7 +382,7 @@ describe('a 429 names the window, its limit and the seconds of Retry-After', () 
   })
 
   test('also where some requests are left, but fewer than the operation costs', async () => {
-    const { key } = await gateway.createKey({ plan: 'Enterprise', minuteLimit: 5, dayLimit: 1000 })
+    const { key } = await gateway.createLimitedKey(5)
     await gateway.get('/pets', { key })
     await gateway.get('/pets', { key })
     const query = '{ a: pet(petId: 1) { id } b: pet(petId: 1) { id } c: pet(petId: 1) { id } d: pet(petId: 1) { id } }'
@@ -452,12 +401,11 @@ describe('a 429 names the window, its limit and the seconds of Retry-After', () 
   })
 
   test('requests without a valid key learn that their address is limited', async () => {
-    const flooded = await openGateway({ database: { ...gateway.database, close: async () => {} } })
+    const flooded = await gateway.openBeside()
     let answer = await flooded.get('/pets', { key: null })
     while (answer.status === 401) answer = await flooded.get('/pets', { key: null })
     expect(answer.body.message).toBe(
       `The limit of 60 requests per minute without a valid key is used up for your address. Wait ${seconds(answer)} seconds (Retry-After).`,
     )
-    await flooded.close()
   })
 })

@@ -1,21 +1,12 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { resetStore } from './support/calls.js'
-import { openTestDatabase } from './support/database.js'
-import { type Call, type Gateway, openGateway } from './support/gateway.js'
-import { watched } from './support/statements.js'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { resetStore, times } from './support/calls.js'
+import { type Call, sharedGateway } from './support/gateway.js'
+import { openWatchedDatabase } from './support/statements.js'
 
-let gateway: Gateway
-let statements: string[]
-beforeAll(async () => {
-  const database = await openTestDatabase()
-  const seen = watched(database)
-  statements = seen.statements
-  const close = () => seen.prisma.$disconnect().then(() => database.close())
-  // All requests of a test may be at work concurrently.
-  const limits = { concurrent: 1_000, share: 1_000, waiting: 10_000 }
-  gateway = await openGateway({ database: { ...database, ...seen, close }, limits })
-})
-afterAll(() => gateway.close())
+const database = await openWatchedDatabase()
+const { statements } = database
+// All requests of a test may be at work concurrently.
+const gateway = await sharedGateway({ database, limits: { concurrent: 1_000, share: 1_000, waiting: 10_000 } })
 beforeEach(async () => {
   await resetStore(gateway.prisma)
   await gateway.get('/quota')
@@ -67,7 +58,7 @@ describe('reads that arrive together', () => {
   })
 
   test('are split into batches of 100', async () => {
-    const ids = Array.from({ length: 250 }, (_, i) => i + 1)
+    const ids = times(250, (i) => i + 1)
     const statements = await counted(async () => {
       const answers = await Promise.all(ids.map((id) => gateway.get(`/pets/${id}`)))
       expect(answers.filter(({ status }) => status === 200)).toHaveLength(3)
@@ -89,9 +80,7 @@ describe('totals that are asked for together', () => {
 
   test('are counted once each, however many ask', async () => {
     const statements = await counted(async () => {
-      const answers = await Promise.all(
-        Array.from({ length: 8 }, (_, i) => gateway.graphql(`{ ${total(i % 2 ? 'x' : 'y')} }`)),
-      )
+      const answers = await Promise.all(times(8, (i) => gateway.graphql(`{ ${total(i % 2 ? 'x' : 'y')} }`)))
       for (const { body } of answers) expect(body.errors).toBeUndefined()
     })
     expect(statements).toBe(2)
@@ -195,7 +184,7 @@ describe('a client', () => {
       return response.json()
     }
     let reading = true
-    const readers = Array.from({ length: 8 }, async () => {
+    const readers = times(8, async () => {
       while (reading) await Promise.all([1, 2, 3].map((id) => ask(`/inventory/${id}`)))
     })
     const writers = [1, 2, 3].map(async (petId) => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { seed } from '../prisma/seed.js'
 import { catalogue } from '../schema/errors.js'
 import { DEFAULT_LIMIT, MAX_BATCH, MAX_LIMIT, MAX_TOTAL } from '../schema/input/rules.js'
@@ -13,32 +13,19 @@ import { readGuides } from '../src/openapi/guides.js'
 import { stabilities } from '../src/openapi/operation.js'
 import { DAY_MS, GRACE_MS, STRIKES_MS, setRateLimitHeaders } from '../src/rate-limit/index.js'
 import { settings } from '../src/settings.js'
-import { type Gateway, openGateway } from './support/gateway.js'
+import { times } from './support/calls.js'
+import { sharedGateway } from './support/gateway.js'
 import { blocks, guide, guides as texts } from './support/guides.js'
-
-/** The cells of each row of a guide's only table. */
-const table = (text: string) =>
-  text
-    .split('\n')
-    .filter((line) => line.startsWith('|'))
-    .slice(2)
-    .map((row) =>
-      row
-        .split('|')
-        .slice(1, -1)
-        .map((cell) => cell.trim()),
-    )
+import { rowsOf } from './support/markdown.js'
 
 // The base URL of the guides, so that this gateway returns exactly what they show.
 const baseUrl = 'https://petstore.example/v1'
+/** The cells of each row of a guide's only table. */
+const table = (text: string) => rowsOf(text.split('\n').filter((line) => line.startsWith('|')))
 const figure = new Intl.NumberFormat('en-US').format
 
-let gateway: Gateway
-beforeAll(async () => {
-  gateway = await openGateway({ env: { BASE_URL: baseUrl } })
-  await seed(gateway.prisma)
-})
-afterAll(() => gateway.close())
+const gateway = await sharedGateway({ env: { BASE_URL: baseUrl } })
+await seed(gateway.prisma)
 
 describe('the examples', () => {
   const headersOf = (name: string) =>
@@ -75,7 +62,7 @@ const tooMuch = {
   depth: `{ pet(petId: 1) { ${'category { pets { '.repeat(6)} name ${'} } '.repeat(6)} } }`,
   introspectionDepth: `{ __type(name: "Pet") { fields { type { ${'ofType { '.repeat(20)} name ${'} '.repeat(20)} } } } }`,
   tokens: `{ ${'__typename '.repeat(2000)} }`,
-  aliases: `{ ${Array.from({ length: 101 }, (_, i) => `a${i}: __typename`).join(' ')} }`,
+  aliases: `{ ${times(101, (i) => `a${i}: __typename`).join(' ')} }`,
   introspectionAliases:
     '{ __schema { a: description b: description c: description d: description e: description f: description } }',
   objects: '{ pets(limit: 100) { category { pets(limit: 100) { name } } } }',

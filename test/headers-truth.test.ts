@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { type Item, parseList } from 'structured-headers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { plans } from '../schema/plans.js'
+import { preflight, times } from './support/calls.js'
 import { openTestDatabase, type TestDatabase } from './support/database.js'
 import { type Gateway, openGateway, testRedisUrl } from './support/gateway.js'
 import { type Expected, exactly, type Span, SubjectModel, Undecided } from './support/model.js'
@@ -42,8 +43,7 @@ const post = (path: string, body: string, status: number, headers: Record<string
   cost: 1,
   status,
 })
-const fields = (count: number) => `{ ${Array.from({ length: count }, (_, i) => `a${i}: categories { id }`).join(' ')} }`
-const preflight = { origin: 'https://a.example', 'access-control-request-method': 'GET' }
+const fields = (count: number) => `{ ${times(count, (i) => `a${i}: categories { id }`).join(' ')} }`
 
 const requests: Sent[] = [
   { path: '/pets', cost: 1, status: 200 },
@@ -116,7 +116,7 @@ describe.each([
       TRUST_PROXY: '1',
     }
     gateway = await openGateway({ database, redisUrl, seconds, keyTtlMs: 10, env })
-    await gateway.prisma.category.createMany({ data: Array.from({ length: 5000 }, () => ({ name: 'Dogs' })) })
+    await gateway.prisma.category.createMany({ data: times(5000, () => ({ name: 'Dogs' })) })
     url = (await gateway.listen()).url
   })
   afterAll(() => gateway.close())
@@ -272,7 +272,7 @@ describe.each([
       },
     )
     // Concurrent, because most of the time is waiting. Without shrinking, because time cannot be repeated.
-    await Promise.all(Array.from({ length: lanes }, () => fc.assert(property, { numRuns, endOnFailure: true })))
+    await Promise.all(times(lanes, () => fc.assert(property, { numRuns, endOnFailure: true })))
     expect(judged).toBeGreaterThan(lanes * numRuns * 10)
   }, 180_000)
 })

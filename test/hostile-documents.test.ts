@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { assertHealthy, messagesOf } from './fuzz/fuzz.js'
-import type { Gateway } from './support/gateway.js'
 import { documents, openTarget, requestOf } from './support/hostile-documents.js'
 
 // `npm run fuzz` measures what each of them takes.
 
-let gateway: Gateway
-beforeAll(async () => {
-  gateway = await openTarget()
-})
+const gateway = await openTarget()
 afterAll(() => gateway.close())
 
 test.each(documents)('%s: the gateway answers, and logs no error', async (_, query, variables) => {

@@ -10,7 +10,7 @@ import {
   isListType,
   isRequiredInputField,
 } from 'graphql'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { type Operation, operations } from '../schema/operations.js'
 import {
   type Args,
@@ -23,7 +23,7 @@ import {
   queryArgs,
   resetStore,
 } from './support/calls.js'
-import { type Answer, type Gateway, openGateway } from './support/gateway.js'
+import { type Answer, type Gateway, sharedGateway } from './support/gateway.js'
 
 const MAX_INT = 2_147_483_647
 const MAX_BODY = 131_072
@@ -38,61 +38,21 @@ const wrongValues: Record<string, unknown[]> = {
   Boolean: ['true', '', 0, 1, [], [true], {}],
   PetStatus: ['', 'Sold', 'sold ', 'lost', '\ud800', 0, true, [], ['sold'], {}, 2n ** 63n],
   DateTime: [
-    ...[
-      0,
-      1_766_599_200_000,
-      true,
-      [],
-      {},
-      '',
-      'tomorrow',
-      '2026-12-24',
-      '2026-12-24T18:00:00',
-      '2026-02-30T00:00:00Z',
-    ],
-    ...['2026-12-24T18:00Z', '2026-12-24 18:00:00Z', '2026-12-24T24:00:00Z', '2026-12-24T18:00:00+24:00', '\ud800'],
-    ...['1969-12-31T23:59:59Z', '9999-12-31T23:59:59-01:00', '+010000-01-01T00:00:00Z', '-000001-01-01T00:00:00Z'],
+    ...[0, 1_766_599_200_000, true, [], {}, '', 'tomorrow', '\ud800', `2026-12-24T18:00:00.${'0'.repeat(44)}Z`],
+    ...'2026-12-24 2026-12-24T18:00:00 2026-12-24T18:00Z 2026-12-24T18:00:00+0530 2026-12-24T18:00:00+24:00'.split(' '),
+    ...'2026-02-30T00:00:00Z 2027-02-29T00:00:00Z 2026-13-01T00:00:00Z 2026-12-24T24:00:00Z'.split(' '),
+    ...'1969-12-31T23:59:59Z 1970-01-01T00:00:00+01:00 9999-12-31T23:59:59-01:00 10000-01-01T00:00:00Z'.split(' '),
+    ...['+010000-01-01T00:00:00Z', '-000001-01-01T00:00:00Z', '2026-12-24 18:00:00Z', ' 2026-12-24T18:00:00Z'],
   ],
 }
 
 // Invalid texts in a path or a query string, as written in the URL.
 const wrongTexts: Record<string, string[]> = {
   Int64: [
-    ...[
-      '0',
-      '-1',
-      '%2B1',
-      '1.5',
-      '1.0',
-      '1e3',
-      '0x1',
-      '1,2',
-      '1;2',
-      '%201',
-      '1%20',
-      '1%0A',
-      '1%2F2',
-      '1_0',
-      'x',
-      '%00',
-    ],
-    ...['NaN', 'null', '9223372036854775808', '9'.repeat(400), '%EF%BC%91', '%22', '%zz', '%', '%ff', '1%C0'],
+    ...'0 -1 %2B1 1.5 1.0 1e3 0x1 1,2 1;2 %201 1%20 1%0A 1%2F2 1_0 x %00 NaN null %22 %zz % %ff 1%C0'.split(' '),
+    ...['9223372036854775808', '9'.repeat(400), '%EF%BC%91'],
   ],
-  Int: [
-    '1.5',
-    '1e1',
-    '0x1',
-    '%2B1',
-    '%201',
-    '1,2',
-    'x',
-    '2147483648',
-    '-2147483649',
-    '9'.repeat(400),
-    '%zz',
-    '%',
-    '%ff',
-  ],
+  Int: [...'1.5 1e1 0x1 %2B1 %201 1,2 x 2147483648 -2147483649 %zz % %ff'.split(' '), '9'.repeat(400)],
   Boolean: ['t', 'truee', '1', '0', 'yes', 'null', '%00', '%zz', '%', '%ff'],
   String: ['%20', '%0A', '%00', 'x'.repeat(101)],
   DateTime: ['x', '2026-12-24', '2026-12-24T18:00:00', '2026-02-30T00:00:00Z', '10000-01-01T00:00:00Z', '%zz'],
@@ -216,12 +176,8 @@ const send = (gateway: Gateway, operation: Operation, where: Parameters<typeof t
   return gateway.call(operation.rest.method, target(operation, where), input ? { body: json(input) } : {})
 }
 
-let gateway: Gateway
+const gateway = await sharedGateway()
 let stored: unknown
-beforeAll(async () => {
-  gateway = await openGateway()
-})
-afterAll(() => gateway.close())
 beforeEach(async () => {
   await resetStore(gateway.prisma)
   stored = await contents(gateway.prisma)
@@ -265,10 +221,6 @@ describe.each([
   const rest = surface === 'REST'
   // Path and query of REST contain texts, which are tested below.
   const judged = (place: Place) => !rest || place.in === 'body'
-
-  test.each(operations)('$name succeeds with valid arguments', async (operation) => {
-    expectSuccess(await call(gateway, operation, validArgs(operation)), surface)
-  })
 
   test.each(having(judged))('$name rejects every invalid value and names its field', async (operation) => {
     for (const { name, type, clears, required, put } of places(operation).filter(judged)) {
@@ -424,6 +376,7 @@ describe.each(bodyTargets)('the body of $title', ({ method, path, good }) => {
     ['nearly JSON', 'application/jsonp', {}],
     ['two types', 'application/json, text/plain', {}],
     ['another charset', 'application/json; charset=latin1', {}],
+    ['the charset that was usual', 'application/json; charset=iso-8859-1', {}],
     ['another charset among parameters', 'application/json; version=1; charset="utf-16"', {}],
     ['a content coding', 'application/json', { 'content-encoding': 'gzip' }],
     ['two content codings', 'application/json', { 'content-encoding': 'identity, br' }],
@@ -441,6 +394,7 @@ describe.each(bodyTargets)('the body of $title', ({ method, path, good }) => {
 
   test.each([
     ['a charset', good, 'application/json; charset=utf-8'],
+    ['a charset without its hyphen', good, 'application/json; charset=utf8'],
     ['a quoted charset in capitals', good, 'Application/JSON ; Charset="UTF-8"'],
     ['a byte order mark', `\ufeff${good}`, 'application/json'],
     ['white space around it', ` \r\n\t${good} \n`, 'application/json'],
@@ -448,7 +402,7 @@ describe.each(bodyTargets)('the body of $title', ({ method, path, good }) => {
   ])('is accepted with %s', async (label, body, type) => {
     expectSuccess(await call(body, type), label)
     expectSuccess(await call(body, type, { 'content-length': String(Buffer.byteLength(body)) }), label)
-    expectSuccess(await call(body, type, { 'content-encoding': 'identity' }), label)
+    expectSuccess(await call(body, type, { 'content-encoding': 'Identity' }), label)
   })
 
   test('returns 413 if it is one byte too large, with or without a declared length, whatever its type', async () => {
@@ -497,19 +451,18 @@ describe('of a body', () => {
 
 describe('in a GraphQL document', () => {
   test.each([
+    ...['0', '-1', '"1"', '1.0', '1e3', '01', '9223372036854775808', 'true', 'null', '[1]'].map(
+      (id) => `pet(petId: ${id}) {id}`,
+    ),
+    ...['pet {id}', 'pets(id: [0]) {id}', 'pets(id: [null]) {id}', 'pets(limit: 0) {id}', 'pets(limit: 101) {id}'],
     ...[
-      'pet(petId: 0) {id}',
-      'pet(petId: -1) {id}',
-      'pet(petId: "1") {id}',
-      'pet(petId: 1.0) {id}',
-      'pet(petId: 1e3) {id}',
+      'pets(limit: "1") {id}',
+      'pets(limit: 2147483648) {id}',
+      'pets(status: "sold") {id}',
+      'pets(status: Sold) {id}',
     ],
-    ...['pet(petId: 9223372036854775808) {id}', 'pet(petId: true) {id}', 'pet(petId: null) {id}', 'pet {id}'],
-    ...['pet(petId: 01) {id}', 'pet(petId: [1]) {id}', 'pets(id: [0]) {id}', 'pets(id: [null]) {id}'],
-    ...['pets(limit: 0) {id}', 'pets(limit: 101) {id}', 'pets(limit: "1") {id}'],
-    ...['pets(limit: 2147483648) {id}', 'pets(status: "sold") {id}', 'pets(status: Sold) {id}', 'pets(x: 1) {id}'],
-    ...['orders(complete: "true") {id}', 'orders(complete: 1) {id}', 'categories { pets(limit: 101) {id} }'],
-    ...['categories { pets(limit: 0) {id} }', 'categories { pets(after: 0) {id} }'],
+    ...['pets(x: 1) {id}', 'orders(complete: "true") {id}', 'orders(complete: 1) {id}'],
+    ...['limit: 101', 'limit: 0', 'after: 0'].map((args) => `categories { pets(${args}) {id} }`),
   ])('a literal of %s is validated like a variable', async (field) => {
     const { errors } = (await gateway.graphql(`{ ${field} }`)).body
     expect(errors?.[0].extensions).toEqual({ code: 'invalid_request', status: 400 })

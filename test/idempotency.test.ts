@@ -1,19 +1,14 @@
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { json } from 'node:stream/consumers'
-import pg from 'pg'
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { Query } from '../src/database/index.js'
 import { createDeadline } from '../src/execute/request-deadline.js'
-import { resetStore } from './support/calls.js'
-import { type Answer, type Call, type Gateway, openGateway, useGateway } from './support/gateway.js'
-import { testDatabaseUrl } from './support/postgres.js'
+import { resetStore, times } from './support/calls.js'
+import { type Answer, type Call, type Gateway, sharedGateway } from './support/gateway.js'
+import { testDatabaseUrl, useClient, waitingForLocks } from './support/postgres.js'
 
-let gateway: Gateway
-beforeAll(async () => {
-  gateway = await openGateway()
-})
-afterAll(() => gateway.close())
+const gateway = await sharedGateway()
 beforeEach(() => resetStore(gateway.prisma))
 
 let count = 0
@@ -25,18 +20,16 @@ const order = (idempotencyKey: string, body: unknown = { petId: 1 }, call: Call 
 const countOrders = () => gateway.prisma.order.count()
 const replayed = ({ headers }: { headers: Headers }) => headers.get('idempotency-replayed')
 
-/** A connection of an administrator. */
-async function useAdmin() {
-  const admin = new pg.Client({ connectionString: gateway.database.url })
-  await admin.connect()
-  onTestFinished(() => admin.end())
-  return admin
-}
+const create = 'mutation { createOrder(input: { petId: 1 }) { id } }'
+const surfaces: [string, (key: string, of?: Gateway) => Promise<Answer>][] = [
+  ['POST', (key, of = gateway) => order(key, undefined, { key: of.key }, of)],
+  ['mutation', (key, of = gateway) => of.graphql(create, undefined, { headers: { 'idempotency-key': key } })],
+]
 
-/** The number of backends that wait for a lock. */
-const waitingForLocks = async (admin: pg.Client) =>
-  (await admin.query(`SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`))
-    .rowCount
+/** Makes a kept answer as old as this. */
+const age = (key: string, interval: string) =>
+  gateway.prisma
+    .$executeRaw`UPDATE "IdempotentAnswer" SET "createdAt" = now() - ${interval}::interval WHERE key = ${key}`
 
 describe('a transaction', () => {
   const transaction = <T>(work: (query: Query) => Promise<T>) =>
@@ -123,15 +116,8 @@ describe('a POST with an Idempotency-Key', () => {
     expect(await lastId()).toEqual(before)
   })
 
-  test('is replayed to all that ask at the same time', async () => {
-    const key = newKey()
-    await order(key)
-    const answers = await Promise.all(Array.from({ length: 50 }, () => order(key)))
-    expect(answers.map((answer) => [answer.status, replayed(answer)])).toEqual(new Array(50).fill([201, 'true']))
-  })
-
   test('is replayed by every gateway', async () => {
-    const other = await useGateway({ database: { ...gateway.database, close: async () => {} } })
+    const other = await gateway.openBeside()
     const key = newKey()
     const first = await order(key)
     expect(await order(key, undefined, { key: gateway.key }, other)).toMatchObject({ status: 201, text: first.text })
@@ -189,7 +175,7 @@ describe('a POST with an Idempotency-Key', () => {
     for (let round = 0; round < 10; round++) {
       const key = newKey()
       const before = await countOrders()
-      const answers = await Promise.all(Array.from({ length: 8 }, () => order(key)))
+      const answers = await Promise.all(times(8, () => order(key)))
       const created = answers.filter(({ status }) => status === 201)
       expect(created.length).toBeGreaterThan(0)
       expect(new Set(created.map(({ text }) => text)).size).toBe(1)
@@ -203,7 +189,7 @@ describe('a POST with an Idempotency-Key', () => {
   test.skipIf(!testDatabaseUrl)(
     'blocks neither another caller’s with the same key nor the caller’s own with another',
     async () => {
-      const admin = await useAdmin()
+      const admin = await useClient(gateway.database.url)
       const [ann, bob] = [await gateway.createKey(), await gateway.createKey()]
       const key = newKey()
       const before = await countOrders()
@@ -223,7 +209,7 @@ describe('a POST with an Idempotency-Key', () => {
     const kept = newKey()
     const first = await order(kept)
     const before = await countOrders()
-    const admin = await useAdmin()
+    const admin = await useClient(gateway.database.url)
     await admin.query('BEGIN; SELECT FROM "Pet" WHERE id = 1 FOR UPDATE')
     const key = newKey()
     const second = order(key)
@@ -240,16 +226,13 @@ describe('a POST with an Idempotency-Key', () => {
   test('is forgotten after 24 hours', async () => {
     const key = newKey()
     const first = await order(key)
-    const age = (hours: string) =>
-      gateway.prisma
-        .$executeRaw`UPDATE "IdempotentAnswer" SET "createdAt" = now() - ${hours}::interval WHERE key = ${key}`
-    await age('23:59:00')
+    await age(key, '23:59:00')
     expect((await order(key)).text).toBe(first.text)
-    await age('24:00:01')
+    await age(key, '24:00:01')
     const second = await order(key)
     expect(second.body.id).not.toBe(first.body.id)
     expect((await order(key)).text).toBe(second.text)
-    await age('24:00:01')
+    await age(key, '24:00:01')
     await gateway.prisma.order.deleteMany()
     await gateway.prisma.pet.deleteMany()
     const refused = await order(key)
@@ -273,18 +256,6 @@ describe('an error of the service', () => {
       await gateway.prisma.$executeRawUnsafe('DROP FUNCTION IF EXISTS fail_order CASCADE')
     })
   }
-  const surfaces: [string, (key: string) => Promise<Answer>][] = [
-    ['POST', (key) => order(key)],
-    [
-      'mutation',
-      (key) =>
-        gateway.graphql('mutation { createOrder(input: { petId: 1 }) { id } }', undefined, {
-          headers: { 'idempotency-key': key },
-        }),
-    ],
-  ]
-  const codeOf = ({ body }: Answer) => body.code ?? body.errors?.[0].extensions.code
-
   test.each(
     surfaces.flatMap(([name, send]) => [
       { name, send, code: 'internal', state: 'P0001' },
@@ -296,11 +267,11 @@ describe('an error of the service', () => {
     await failOrders(state)
     for (let i = 0; i < 2; i++) {
       const failed = await send(key)
-      expect([codeOf(failed), replayed(failed)]).toEqual([code, null])
+      expect([failed.code, replayed(failed)]).toEqual([code, null])
     }
     await failOrders(undefined)
     const performed = await send(key)
-    expect([codeOf(performed), replayed(performed)]).toEqual([undefined, null])
+    expect([performed.code, replayed(performed)]).toEqual([undefined, null])
     expect(await countOrders()).toBe(before + 1)
     expect(replayed(await send(key))).toBe('true')
   })
@@ -310,16 +281,13 @@ describe('the clean-up of kept answers', () => {
   test('deletes all that are older than 24 hours, and no other', async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
     onTestFinished(() => void vi.useRealTimers())
-    const own = await useGateway({ database: { ...gateway.database, close: async () => {} } })
+    const own = await gateway.openBeside()
     const { key, row } = await own.createKey()
     const keys = [newKey(), newKey(), newKey()] as const
     const send = (idempotencyKey: string) => order(idempotencyKey, { petId: 1 }, { key }, own)
     const [fresh, old, expired] = [await send(keys[0]), await send(keys[1]), await send(keys[2])]
-    const age = (hours: string, idempotencyKey: string) =>
-      own.prisma
-        .$executeRaw`UPDATE "IdempotentAnswer" SET "createdAt" = now() - ${hours}::interval WHERE key = ${idempotencyKey}`
-    await age('23:50:00', keys[1])
-    await age('24:00:01', keys[2])
+    await age(keys[1], '23:50:00')
+    await age(keys[2], '24:00:01')
     await own.prisma.$executeRaw`
       INSERT INTO "IdempotentAnswer" ("callerId", key, fingerprint, status, headers, body, "createdAt")
       SELECT ${row.id}::int, 'old-' || n, '', 201, '{}', '', now() - interval '25 hours' FROM generate_series(1, 1200) AS n`
@@ -336,17 +304,8 @@ describe('the clean-up of kept answers', () => {
 })
 
 describe('a replay', () => {
-  test.each([
-    ['POST', (key: string, of: Gateway) => order(key, undefined, { key: of.key }, of)],
-    [
-      'mutation',
-      (key: string, of: Gateway) =>
-        of.graphql('mutation { createOrder(input: { petId: 1 }) { id } }', undefined, {
-          headers: { 'idempotency-key': key },
-        }),
-    ],
-  ])('of a successful %s counts as refused neither in the metrics nor in the log', async (_, send) => {
-    const own = await useGateway({ database: { ...gateway.database, close: async () => {} } })
+  test.each(surfaces)('of a successful %s counts as refused neither in the metrics nor in the log', async (_, send) => {
+    const own = await gateway.openBeside()
     const key = newKey()
     await send(key, own)
     expect(replayed(await send(key, own))).toBe('true')
@@ -406,26 +365,22 @@ describe('the Idempotency-Key', () => {
 describe('a GraphQL mutation with an Idempotency-Key', () => {
   const mutate = (key: string, query: string, variables?: object) =>
     gateway.graphql(query, variables, { headers: { 'idempotency-key': key } })
-  const create = 'mutation { createOrder(input: { petId: 1 }) { id pet { name orders { id } } } }'
+  const nested = 'mutation { createOrder(input: { petId: 1 }) { id pet { name orders { id } } } }'
 
   test('is performed once, and its nested fields are part of the answer', async () => {
     const key = newKey()
     const before = await countOrders()
-    const first = await mutate(key, create)
-    const again = await mutate(key, create)
+    const first = await mutate(key, nested)
+    const again = await mutate(key, nested)
     expect(first.body.data.createOrder.pet.orders).toContainEqual({ id: first.body.data.createOrder.id })
     expect([again.status, again.text, replayed(again)]).toEqual([200, first.text, 'true'])
     expect(await countOrders()).toBe(before + 1)
   })
 
-  test('that a resolver refuses is refused again; one that is not valid is checked again', async () => {
+  test('that is not valid is checked again each time', async () => {
     const key = newKey()
-    const refused = await mutate(key, 'mutation { createOrder(input: { petId: 99 }) { id } }')
-    expect(refused.body.errors[0].extensions.code).toBe('unknown_reference')
-    expect(replayed(await mutate(key, 'mutation { createOrder(input: { petId: 99 }) { id } }'))).toBe('true')
-    const other = newKey()
-    expect((await mutate(other, 'mutation { createOrder(input: { petId: 1 }) { nothing } }')).body.data).toBeUndefined()
-    expect((await mutate(other, create)).body.data.createOrder.id).toEqual(expect.any(Number))
+    expect((await mutate(key, 'mutation { createOrder(input: { petId: 1 }) { nothing } }')).body.data).toBeUndefined()
+    expect((await mutate(key, nested)).body.data.createOrder.id).toEqual(expect.any(Number))
   })
 
   test.each([
@@ -456,22 +411,18 @@ describe('a GraphQL mutation with an Idempotency-Key', () => {
 
   test('can have an answer of 64 KiB; a longer one returns 400, and nothing has changed', async () => {
     const before = await countOrders()
-    const query = (length: number) =>
-      `mutation { createOrder(input: { petId: 1 }) { id pet { ${'n'.repeat(length)}: name } } }`
-    const { text } = await mutate(newKey(), query(1))
-    const most = 65_536 - Buffer.byteLength(text) + 1
     // A document can have 64 KiB too.
+    const names = times(10, (i) => `${'n'.repeat(6_000)}${i}: name`).join(' ')
     const long = (padding: number) =>
-      `mutation { createOrder(input: { petId: 1 }) { id pet { ${Array.from({ length: 10 }, (_, i) => `${'n'.repeat(6_000)}${i}: name`).join(' ')} ${'p'.repeat(padding)}: name } } }`
+      `mutation { createOrder(input: { petId: 1 }) { id pet { ${names} ${'p'.repeat(padding)}: name } } }`
     const padded = await mutate(newKey(), long(1))
     const padding = 1 + 65_536 - Buffer.byteLength(padded.text)
-    expect(most).toBeGreaterThan(0)
     const longest = await mutate(newKey(), long(padding))
     expect([longest.status, Buffer.byteLength(longest.text)]).toEqual([200, 65_536])
     const key = newKey()
     const { status, body } = await mutate(key, long(padding + 1))
     expect([status, body.errors[0].message]).toEqual([400, expect.stringContaining('65537 bytes')])
-    expect(await countOrders()).toBe(before + 3)
+    expect(await countOrders()).toBe(before + 2)
   })
 
   test('joins an ifMatch to the same transaction: both hold', async () => {

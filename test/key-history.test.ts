@@ -1,26 +1,19 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import type { ApiKey } from '../prisma/generated/client/client.js'
 import { createSecret, KeyUsage, writeKeys } from '../src/keys/index.js'
 import { createLog } from '../src/observe/log.js'
-import { type Gateway, openGateway } from './support/gateway.js'
+import { sharedGateway } from './support/gateway.js'
 import { testDatabaseUrl } from './support/postgres.js'
 
 // The database writes what happens to keys, also when Studio or SQL changes them.
 
-let gateway: Gateway
-let admin: pg.Client
-beforeAll(async () => {
-  gateway = await openGateway({ env: { BAN_AFTER: '1' }, keyTtlMs: 1 })
-  admin = new pg.Client({ connectionString: gateway.database.url })
-  await admin.connect()
-})
-afterAll(async () => {
-  await admin.end()
-  await gateway.close()
-})
+const gateway = await sharedGateway({ env: { BAN_AFTER: '1' }, keyTtlMs: 1 })
+const admin = new pg.Client({ connectionString: gateway.database.url })
+await admin.connect()
+afterAll(() => admin.end())
 
 const eventsOf = (prefix: string) => gateway.prisma.apiKeyEvent.findMany({ where: { prefix }, orderBy: { id: 'asc' } })
 /** What happened after the creation. */
@@ -89,22 +82,16 @@ describe('the history of a key', () => {
 
   test('names bans and their end, revocations and their end', async () => {
     const { row } = await gateway.createKey()
-    for (const sql of [
-      `"bannedUntil" = '2999-01-01Z'`,
-      `"bannedUntil" = NULL`,
-      `"bannedUntil" = '2999-01-01Z'`,
-      `"bannedUntil" = '2026-01-01Z'`,
-      `"revokedAt" = '2026-01-01Z'`,
-      `"revokedAt" = NULL`,
-      `"name" = 'Bob'`,
-    ])
-      await edit(row.id, sql)
+    const [later, past, never] = [`'2999-01-01Z'`, `'2026-01-01Z'`, 'NULL']
+    for (const end of [later, never, later, past]) await edit(row.id, `"bannedUntil" = ${end}`)
+    for (const moment of [past, never]) await edit(row.id, `"revokedAt" = ${moment}`)
+    await edit(row.id, `"name" = 'Bob'`)
     const names = (await after(row)).map(([event]) => event)
     expect(names).toEqual(['banned', 'unbanned', 'banned', 'unbanned', 'revoked', 'restored', 'changed'])
   })
 
   test('says that a ban came from the gateway, and that an admin lifted it', async () => {
-    const { key, row } = await gateway.createKey({ plan: 'Enterprise', minuteLimit: 1, dayLimit: 1 })
+    const { key, row } = await gateway.createLimitedKey(1, 1)
     for (const wait of [0, 0, 1_100]) {
       await sleep(wait)
       await gateway.get('/pets', { key })
@@ -128,13 +115,8 @@ describe('the history of a key', () => {
     const failed = writeKeys(prisma, 'gateway', ({ apiKey }) => apiKey.update({ where, data: { name: ' ' } }))
     await expect(failed).rejects.toThrow()
     await prisma.apiKey.update({ where, data: { name: 'after a failure' } })
-    expect((await after(row)).map(([, source]) => source)).toEqual([
-      'command line',
-      'database',
-      'gateway',
-      'database',
-      'database',
-    ])
+    const sources = (await after(row)).map(([, source]) => source)
+    expect(sources).toEqual(['command line', 'database', 'gateway', 'database', 'database'])
   })
 
   test('stays when the key is deleted', async () => {

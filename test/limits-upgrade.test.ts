@@ -7,9 +7,10 @@ import { RateLimiterRedis } from 'rate-limiter-flexible'
 import { afterAll, describe, expect, it } from 'vitest'
 import { createLog } from '../src/observe/log.js'
 import { createBans } from '../src/rate-limit/bans.js'
-import { openRateLimiter, type RateLimiter, type RateLimitResult, type Subject } from '../src/rate-limit/index.js'
+import { openRateLimiter, type RateLimiter, type RateLimitResult } from '../src/rate-limit/index.js'
 import { MemoryStore } from '../src/rate-limit/memory.js'
 import { NOT_BEGUN, storeResult } from '../src/rate-limit/result.js'
+import { subjectOf } from './support/limits.js'
 import { exactly, SubjectModel } from './support/model.js'
 
 const testRedis = process.env.TEST_REDIS_URL
@@ -40,15 +41,6 @@ function openBefore(redis: Redis): Pick<RateLimiter, 'consume'> {
   }
 }
 
-const key = (minute: number, day: number, seconds = 60): Subject => ({
-  id: `key:${randomUUID()}`,
-  windows: [
-    { name: 'minute', limit: minute, seconds },
-    { name: 'day', limit: day, seconds: 86_400 },
-  ],
-  bannable: true,
-})
-
 describe.runIf(testRedis)('a gateway of the version before and one of this version, over one Redis', async () => {
   const redis = new Redis(testRedis ?? '', { lazyConnect: true })
   const before = openBefore(redis)
@@ -67,7 +59,7 @@ describe.runIf(testRedis)('a gateway of the version before and one of this versi
   })
 
   it('together admit exactly the limit, and report the same end of a window', async () => {
-    const subject = key(100, 1000)
+    const subject = subjectOf(100, 1000)
     const results = await Promise.all(
       Array.from({ length: 400 }, async (_, i) => {
         for (let turn = i % 13; turn > 0; turn--) await new Promise((resolve) => setImmediate(resolve))
@@ -83,7 +75,7 @@ describe.runIf(testRedis)('a gateway of the version before and one of this versi
     ['before', 'this version', before, now],
     ['this version', 'before', now, before],
   ])('windows, refusals and bans that began in %s go on in %s', async (_, _to, from, to) => {
-    const subject = key(4, 10, 60)
+    const subject = subjectOf(4, 10, 60)
     const began = await from.consume(subject, 3)
     expect(await to.consume(subject, 0)).toMatchObject({
       windows: began.windows.map(({ name, remaining, resetAt }) => ({ name, remaining, resetAt })),
@@ -106,7 +98,7 @@ describe.runIf(testRedis)('a gateway of the version before and one of this versi
     const seen = new Set<string>()
     await Promise.all(
       sequences.map(async (steps) => {
-        const subject = key(6, 25, 2)
+        const subject = subjectOf(6, 25, 2)
         const model = new SubjectModel(subject.windows, { after: ban.banAfter, seconds: ban.banSeconds })
         for (const { gateway, cost, pause } of steps) {
           await wait(pause)

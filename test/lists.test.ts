@@ -1,6 +1,8 @@
+import { createHash } from 'node:crypto'
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Gateway, openGateway } from './support/gateway.js'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { times } from './support/calls.js'
+import { sharedGateway } from './support/gateway.js'
 import {
   type Args,
   answer,
@@ -14,11 +16,7 @@ import {
   store,
 } from './support/lists.js'
 
-let gateway: Gateway
-beforeAll(async () => {
-  gateway = await openGateway()
-})
-afterAll(() => gateway.close())
+const gateway = await sharedGateway()
 
 const queryOf = (args: Args) => {
   const query = new URLSearchParams()
@@ -163,24 +161,6 @@ describe('names', () => {
     expect(await found("o'")).toEqual([9])
     expect(await found('rex')).toEqual([])
   })
-
-  test('are sorted in lower case, then by their code points, then by id', async () => {
-    await pets('b', 'B', 'a', 'A', 'a', 'Z', '\u{1F436}', '\uFFFD', 'é', 'É')
-    const sorted = async (direction: string) =>
-      idsOf((await gateway.get(`/pets?sort=name&direction=${direction}`)).body)
-    const ascending = [4, 3, 5, 2, 1, 6, 10, 9, 8, 7]
-    expect(await sorted('asc')).toEqual(ascending)
-    expect(await sorted('desc')).toEqual(ascending.reverse())
-  })
-
-  test('have 1 to 100 characters in a search, white space at the ends aside', async () => {
-    await pets('x'.repeat(100))
-    const status = async (search: string) =>
-      (await gateway.get(`/pets?sort=name&search=${encodeURIComponent(search)}`)).status
-    expect(await status('x'.repeat(100))).toBe(200)
-    expect(await status(`  ${'\u{1F436}'.repeat(100)} `)).toBe(200)
-    for (const wrong of ['x'.repeat(101), '', '  ', '\0']) expect(await status(wrong), wrong).toBe(400)
-  })
 })
 
 describe('a walk while rows change', () => {
@@ -213,7 +193,7 @@ describe('a walk while rows change', () => {
   test.each(walks)(
     'over $surface by $sort $direction has each row that stays once, also after the row of its cursor has changed',
     async ({ read, sort, direction, change }) => {
-      await pets(...Array.from({ length: 30 }, (_, i) => `n${(i * 7) % 10}`))
+      await pets(...times(30, (i) => `n${(i * 7) % 10}`))
       const seen: number[] = []
       const changed = new Set<number>()
       for (let place: string | undefined, isLast = false; !isLast; ) {
@@ -227,7 +207,7 @@ describe('a walk while rows change', () => {
         isLast = next === undefined
       }
       const stayed = seen.filter((id) => id <= 30 && !changed.has(id)).sort((a, b) => a - b)
-      expect(stayed).toEqual(Array.from({ length: 30 }, (_, i) => i + 1).filter((id) => !changed.has(id)))
+      expect(stayed).toEqual(times(30, (i) => i + 1).filter((id) => !changed.has(id)))
     },
   )
 })
@@ -299,17 +279,10 @@ describe('refused', () => {
       'shipDateFrom is 2026-02-01T00:00:00.000Z; it must not be above shipDateBefore.',
     ],
     ['/pets?sort=nmae', 'The query parameter sort is "nmae"; it must be id or name. Did you mean name?'],
-    ['/pets?direction=up', 'The query parameter direction is "up"; it must be asc or desc.'],
-    ['/inventory?sort=quantity&maxQuantity=-1', 'The query parameter maxQuantity is -1; it must be at least 0.'],
-    [
-      '/inventory?sort=quantity&maxQuantity=2147483648',
-      'The query parameter maxQuantity is 2147483648; it must be at most 2147483647.',
-    ],
     ['/pets?sort=name&after=1', 'after names a place in order of id only. In order of name, send the cursor'],
     ['/pets?cursor=x', 'cursor is no cursor of this service, or was altered.'],
     ['/pets?cursor=', 'The query parameter cursor must not be empty.'],
     [`/pets?cursor=${'x'.repeat(1025)}`, 'it must have at most 1024 characters'],
-    [`/pets?${Array.from({ length: 101 }, (_, i) => `id=${i + 1}`).join('&')}`, 'it must name at most 100 ids'],
   ])('%s: %s', async (path, message) => {
     const { status, body } = await gateway.get(path)
     expect([status, body.code, body.message]).toEqual([400, 'invalid_request', expect.stringContaining(message)])
@@ -322,82 +295,54 @@ describe('refused', () => {
       return [status, body.message]
     }
     expect((await message(`sort=name&cursor=${cursor}`))[0]).toBe(200)
-    const altered = 'cursor is no cursor of this service, or was altered.'
     const flipped = (cursor[5] === 'A' ? 'B' : 'A') + cursor.slice(6)
-    for (const wrong of [
-      cursor.slice(1),
-      cursor.slice(0, -1),
-      `${cursor}.`,
-      cursor.slice(0, 5) + flipped,
-      "' OR 1=1 --",
-    ])
-      expect(await message(`sort=name&cursor=${encodeURIComponent(wrong)}`), wrong).toEqual([
-        400,
-        expect.stringContaining(altered),
-      ])
-    expect(await message(`sort=name&direction=desc&cursor=${cursor}`)).toEqual([
-      400,
-      expect.stringContaining(
-        'cursor is of a list with sort=name and direction=asc; this one has sort=name and direction=desc.',
-      ),
-    ])
-    expect(await message(`cursor=${cursor}`)).toEqual([400, expect.stringContaining('this one has sort=id')])
-    expect(await message(`sort=name&cursor=${cursor}&after=1`)).toEqual([
-      400,
-      expect.stringContaining('after and cursor exclude each other'),
-    ])
+    const wrong = [cursor.slice(1), cursor.slice(0, -1), `${cursor}.`, cursor.slice(0, 5) + flipped, "' OR 1=1 --"]
     const categories = await cursorOf('/categories?sort=name&limit=1')
-    expect(await message(`sort=name&cursor=${categories}`)).toEqual([400, expect.stringContaining('of another list')])
+    const orders = 'a list with sort=name and direction=asc; this one has sort=name and direction=desc.'
+    for (const [query, reason] of [
+      ...wrong.map((cursor) => [
+        `sort=name&cursor=${encodeURIComponent(cursor)}`,
+        'no cursor of this service, or was altered.',
+      ]),
+      [`sort=name&direction=desc&cursor=${cursor}`, orders],
+      [`cursor=${cursor}`, 'this one has sort=id'],
+      [`sort=name&cursor=${cursor}&after=1`, 'after and cursor exclude each other'],
+      [`sort=name&cursor=${categories}`, 'of another list'],
+    ] as const)
+      expect([query, ...(await message(query as string))]).toEqual([
+        query,
+        400,
+        expect.stringContaining(reason as string),
+      ])
   })
 
   test('a cursor whose checksum is right but whose values are not, without reaching the database', async () => {
-    const { createHash } = await import('node:crypto')
     const made = (...payload: unknown[]) => {
       const text = Buffer.from(JSON.stringify(payload)).toString('base64url')
       return `${text}.${createHash('sha256').update(`1 ${text}`).digest('base64url').slice(0, 8)}`
     }
-    const status = async (...payload: unknown[]) =>
-      (await gateway.get(`/pets?sort=name&cursor=${made(...payload)}`)).status
-    expect(await status('Pet', 'name', 'asc', 'b', '2')).toBe(200)
-    for (const wrong of [
-      ['Pet', 'name', 'asc', 'b\0', '2'],
-      ['Pet', 'name', 'asc', '\uD800', '2'],
-      ['Pet', 'name', 'asc', 7, '2'],
-      ['Pet', 'name', 'asc', 'b', 2],
-      ['Pet', 'name', 'asc', 'b', '-2'],
-      ['Pet', 'name', 'asc', 'b', '9007199254740992'],
-      ['Pet', 'name', 'asc', 'b', "2'; DROP TABLE"],
-      ['Pet', 'name', 'asc', 'b'],
-      ['Pet', 'name', 'asc', 'b', '2', '3'],
-      ['Pet', 'name', 'asc', null, '2'],
-      { length: 5 },
-    ] as unknown[][])
-      expect(await status(...(Array.isArray(wrong) ? wrong : [wrong])), JSON.stringify(wrong)).toBe(400)
-    const statusOf = async (path: string, ...payload: unknown[]) =>
-      (await gateway.get(`${path}&cursor=${made(...payload)}`)).status
-    for (const [date, status] of [
-      [null, 200],
-      ['2026-12-24T18:00:00.000Z', 200],
-      ['0000-01-01T00:00:00Z', 200],
-      ['9999-12-31T23:59:59.999999999Z', 200],
-      ['infinity', 400],
-      ['2026-02-30T00:00:00Z', 400],
-      [7, 400],
-    ])
-      expect(await statusOf('/store/orders?sort=shipDate', 'Order', 'shipDate', 'asc', date, '2'), `${date}`).toBe(
-        status,
-      )
-    for (const [quantity, status] of [
-      [2_147_483_647, 200],
-      [-2_147_483_648, 200],
-      [2_147_483_648, 400],
-      [1.5, 400],
-      ['1', 400],
-      [null, 400],
-    ])
-      expect(
-        await statusOf('/inventory?sort=quantity', 'InventoryItem', 'quantity', 'asc', quantity, '2'),
-        `${quantity}`,
-      ).toBe(status)
+    const pets = (...payload: unknown[]) => ['/pets?sort=name', 'Pet', 'name', 'asc', ...payload]
+    const orders = (date: unknown) => ['/store/orders?sort=shipDate', 'Order', 'shipDate', 'asc', date, '2']
+    const inventory = (count: unknown) => ['/inventory?sort=quantity', 'InventoryItem', 'quantity', 'asc', count, '2']
+    const right = [
+      pets('b', '2'),
+      ...[null, '2026-12-24T18:00:00.000Z', '0000-01-01T00:00:00Z', '9999-12-31T23:59:59.999999999Z'].map(orders),
+      ...[2_147_483_647, -2_147_483_648].map(inventory),
+    ]
+    const wrong = [
+      ...['b\0', '\uD800', 7, null].map((name) => pets(name, '2')),
+      ...[2, '-2', '9007199254740992', "2'; DROP TABLE"].map((id) => pets('b', id)),
+      ...[pets('b'), pets('b', '2', '3'), ['/pets?sort=name', { length: 5 }]],
+      ...['infinity', '2026-02-30T00:00:00Z', 7].map(orders),
+      ...[2_147_483_648, 1.5, '1', null].map(inventory),
+    ]
+    for (const [expected, cursors] of [
+      [200, right],
+      [400, wrong],
+    ] as const)
+      for (const [path, ...payload] of cursors) {
+        const { status } = await gateway.get(`${path}&cursor=${made(...payload)}`)
+        expect([status, path, payload]).toEqual([expected, path, payload])
+      }
   })
 })

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { PrismaPg } from '@prisma/adapter-pg'
-import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { PrismaClient } from '../prisma/generated/client/client.js'
 import { type Embedded, openEmbedded } from '../src/database/embedded/open.js'
@@ -11,9 +10,10 @@ import { StartupError } from '../src/startup-error.js'
 import { resetStore } from './support/calls.js'
 import { useGateway } from './support/gateway.js'
 import { hasPgbouncer, startPgbouncer } from './support/pgbouncer.js'
+import { scratchDatabase, testDatabaseUrl, useClient } from './support/postgres.js'
 import { askPrisma } from './support/schema-engine.js'
 
-const server = process.env.TEST_DATABASE_URL
+const server = testDatabaseUrl
 const ours = readMigrations()
 const names = ours.map(({ name }) => name)
 let embedded: Embedded | undefined
@@ -23,31 +23,12 @@ beforeAll(async () => {
 })
 afterAll(() => embedded?.close())
 
-async function client(url: string): Promise<pg.Client> {
-  const made = new pg.Client({ connectionString: url })
-  await made.connect()
-  onTestFinished(() => made.end())
-  return made
-}
-
 /** The URL of an empty database. */
 async function empty(kind: string): Promise<string> {
-  if (kind === 'embedded') {
-    const url = embedded?.url ?? ''
-    await (await client(url)).query('DROP SCHEMA public CASCADE; CREATE SCHEMA public')
-    return url
-  }
-  const name = `petstore_${randomUUID().slice(0, 8)}`
-  const admin = new pg.Client({ connectionString: server })
-  await admin.connect()
-  await admin.query(`CREATE DATABASE ${name}`)
-  onTestFinished(async () => {
-    await admin.query(`DROP DATABASE ${name} WITH (FORCE)`)
-    await admin.end()
-  })
-  const url = new URL(server ?? '')
-  url.pathname = name
-  return url.href
+  if (kind !== 'embedded') return scratchDatabase()
+  const url = embedded?.url ?? ''
+  await (await useClient(url)).query('DROP SCHEMA public CASCADE; CREATE SCHEMA public')
+  return url
 }
 
 describe.each(server ? ['embedded', 'PostgreSQL'] : ['embedded'])('migrations (%s)', (kind) => {
@@ -58,7 +39,7 @@ describe.each(server ? ['embedded', 'PostgreSQL'] : ['embedded'])('migrations (%
     const url = await empty(kind)
     expect(await migrate(url)).toEqual(names)
     expect(await migrate(url)).toEqual([])
-    const { rows } = await (await client(url)).query('SELECT * FROM "_prisma_migrations"')
+    const { rows } = await (await useClient(url)).query('SELECT * FROM "_prisma_migrations"')
     expect(rows).toEqual(
       names.map((migration_name) => ({
         id: expect.stringMatching(/^[0-9a-f-]{36}$/),
@@ -73,29 +54,20 @@ describe.each(server ? ['embedded', 'PostgreSQL'] : ['embedded'])('migrations (%
     )
   })
 
-  test('are applied once each if four gateways start at the same time', async () => {
+  test('are applied once each if four gateways start at the same time, and leave no difference that Prisma would report', async () => {
     const url = await empty(kind)
-    const applied = await Promise.all(Array.from({ length: 4 }, () => migrate(url)))
+    const applied = await Promise.all([1, 2, 3, 4].map(() => migrate(url)))
     expect(applied.flat().sort()).toEqual(names)
-  })
-
-  test('leave no difference that Prisma Migrate would report', async () => {
-    const url = await empty(kind)
-    await Promise.all(Array.from({ length: 4 }, () => migrate(url)))
     const { history, drift } = await askPrisma(url)
-    expect(history).toMatchObject({
-      history: null,
-      editedMigrationNames: [],
-      failedMigrationNames: [],
-      hasMigrationsTable: true,
-    })
+    const none = { history: null, editedMigrationNames: [], failedMigrationNames: [], hasMigrationsTable: true }
+    expect(history).toMatchObject(none)
     expect([drift.exitCode, drift.stdout]).toEqual([0, expect.stringMatching(/empty migration/)])
   })
 
   test('do not wait for the lock if none is missing', async () => {
     const url = await empty(kind)
     await migrate(url)
-    const migrator = await client(url)
+    const migrator = await useClient(url)
     await migrator.query('SELECT pg_advisory_lock(72707369)')
     expect(await migrate(url)).toEqual([])
     await migrator.query('SELECT pg_advisory_unlock(72707369)')
@@ -107,7 +79,7 @@ describe.each(server ? ['embedded', 'PostgreSQL'] : ['embedded'])('migrations (%
     const failed = migrate(url, { migrations: broken })
     await expect(failed).rejects.toThrow(StartupError)
     await expect(failed).rejects.toThrow(/^the migration 20990101000000_broken failed and was rolled back: .*nonsense/)
-    const { rows } = await (await client(url)).query(`SELECT to_regclass('"Left"') AS left`)
+    const { rows } = await (await useClient(url)).query(`SELECT to_regclass('"Left"') AS left`)
     expect(rows).toEqual([{ left: null }])
     expect(await migrate(url)).toEqual([])
     const repaired = [...ours, { name: '20990101000000_broken', sql: 'SELECT 1' }]
@@ -120,7 +92,7 @@ describe.each(server ? ['embedded', 'PostgreSQL'] : ['embedded'])('migrations (%
   ])('fail if the history has one that is %s', async (_, sql, message) => {
     const url = await empty(kind)
     await migrate(url)
-    await (await client(url)).query(sql)
+    await (await useClient(url)).query(sql)
     await expect(migrate(url)).rejects.toThrow(StartupError)
     await expect(migrate(url)).rejects.toThrow(message)
   })
@@ -141,7 +113,7 @@ describe.each(server ? ['embedded', 'PostgreSQL'] : ['embedded'])('migrations (%
   test('bring a database of the first version up to date, with everything in it', async () => {
     const url = await empty(kind)
     await migrate(url, { migrations: ours.slice(0, 1) })
-    const db = await client(url)
+    const db = await useClient(url)
     await db.query(`
       INSERT INTO "Category" ("name", "description") VALUES ('Dogs', 'Of every size.'), ('  Écureuils ', NULL), (' ', '');
       INSERT INTO "Pet" ("name", "categoryId", "status") VALUES ('Rex', 1, 'sold'), (E'\tTom\n', 2, 'available');
@@ -202,7 +174,7 @@ describe.each(server ? ['embedded', 'PostgreSQL'] : ['embedded'])('migrations (%
 describe.runIf(server)('migrations that have to wait', () => {
   /** Runs `migrate` with what it says, while another session holds something. */
   async function waiting(url: string, hold: string, waitMs: number) {
-    const holder = await client(url)
+    const holder = await useClient(url)
     await holder.query(hold)
     const { rows } = await holder.query('SELECT pg_backend_pid() AS pid')
     const notices: string[] = []
@@ -223,7 +195,7 @@ describe.runIf(server)('migrations that have to wait', () => {
 
     const other = await empty('PostgreSQL')
     await migrateServer(other)
-    await (await client(other)).query('ALTER TABLE "_prisma_migrations" RENAME TO "hidden"')
+    await (await useClient(other)).query('ALTER TABLE "_prisma_migrations" RENAME TO "hidden"')
     const second = await waiting(other, 'SELECT pg_advisory_lock(72707369)', 60_000)
     await expect.poll(() => second.notices, { timeout: 60_000 }).toHaveLength(1)
     await second.holder.query('ALTER TABLE "hidden" RENAME TO "_prisma_migrations"')
@@ -256,7 +228,7 @@ describe.runIf(server)('migrations that have to wait', () => {
     const url = await empty('PostgreSQL')
     await migrateServer(url)
     const both = { ...(ours[0] as (typeof ours)[0]), name: '29990101000000_both', sql: 'LOCK "Category"; LOCK "Pet"' }
-    const holder = await client(url)
+    const holder = await useClient(url)
     await holder.query('BEGIN; SELECT * FROM "Pet"')
     const result = migrateServer(url, { migrations: [...ours, both] })
     const blocked = () => holder.query(`SELECT FROM pg_locks WHERE NOT granted AND relation = '"Pet"'::regclass`)
@@ -281,7 +253,7 @@ CREATE INDEX CONCURRENTLY IF NOT EXISTS "Order_shipDate_idx" ON "Order" ("shipDa
 ]
 
 async function indexes(url: string) {
-  const { rows } = await (await client(url)).query(
+  const { rows } = await (await useClient(url)).query(
     `SELECT indexrelid::regclass::text AS name, indisvalid AS valid FROM pg_index
      WHERE indexrelid::regclass::text IN ('"Pet_name_idx"', '"Order_shipDate_idx"') ORDER BY 1`,
   )
@@ -292,8 +264,17 @@ const bothValid = [
   { name: '"Pet_name_idx"', valid: true },
 ]
 
+/** An empty schema, and a transaction for whose end a concurrent build of an index waits, because it is older. */
+async function withReader() {
+  const url = await empty('PostgreSQL')
+  await migrateServer(url)
+  const reader = await useClient(url)
+  await reader.query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM "Pet"')
+  return { url, reader }
+}
+
 async function locksLeft(url: string) {
-  const { rows } = await (await client(url)).query(
+  const { rows } = await (await useClient(url)).query(
     `SELECT FROM pg_locks WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
   )
   return rows.length
@@ -316,11 +297,7 @@ test('a migration that builds an index concurrently and does more is refused bef
 
 describe.runIf(server)('indexes that are built concurrently', () => {
   test('are built once by three gateways, whose waiting does not delay the build, while others write', async () => {
-    const url = await empty('PostgreSQL')
-    await migrateServer(url)
-    // The build waits for this transaction, which is older.
-    const reader = await client(url)
-    await reader.query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM "Pet"')
+    const { url, reader } = await withReader()
     const notices: string[] = []
     const options = { migrations: withIndexes, waitMs: 1_000, onNotice: (message: string) => notices.push(message) }
     const starts = Promise.all([migrateServer(url, options), migrateServer(url, options), migrateServer(url, options)])
@@ -329,7 +306,7 @@ describe.runIf(server)('indexes that are built concurrently', () => {
     await expect.poll(waiting, { timeout: 60_000 }).toHaveLength(2)
     // Longer than they would wait for anything else.
     await new Promise((resolve) => setTimeout(resolve, 1_500))
-    const writer = await client(url)
+    const writer = await useClient(url)
     await writer.query(`SET lock_timeout = '5s'; INSERT INTO "Category" ("name") VALUES ('Dogs')`)
     await writer.query(`INSERT INTO "Pet" ("name", "categoryId") VALUES ('Rex', 1)`)
     await reader.query('COMMIT')
@@ -339,10 +316,7 @@ describe.runIf(server)('indexes that are built concurrently', () => {
   })
 
   test('are built again if a build was interrupted', async () => {
-    const url = await empty('PostgreSQL')
-    await migrateServer(url)
-    const reader = await client(url)
-    await reader.query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM "Pet"')
+    const { url, reader } = await withReader()
     const start = migrateServer(url, { migrations: withIndexes })
     start.catch(() => {})
     await expect.poll(() => indexes(url), { timeout: 60_000 }).toEqual([{ name: '"Pet_name_idx"', valid: false }])
@@ -357,11 +331,8 @@ describe.runIf(server)('indexes that are built concurrently', () => {
   })
 
   test('that a killed gateway has left to the server are waited for, and not built twice', async () => {
-    const url = await empty('PostgreSQL')
-    await migrateServer(url)
-    const reader = await client(url)
-    await reader.query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM "Pet"')
-    const left = (await client(url)).query('CREATE INDEX CONCURRENTLY "Pet_name_idx" ON "Pet" ("name")')
+    const { url, reader } = await withReader()
+    const left = (await useClient(url)).query('CREATE INDEX CONCURRENTLY "Pet_name_idx" ON "Pet" ("name")')
     await expect.poll(() => indexes(url), { timeout: 60_000 }).toHaveLength(1)
     const { rows } = await reader.query(`SELECT '"Pet_name_idx"'::regclass::oid AS oid`)
     const notices: string[] = []
@@ -396,7 +367,7 @@ test.runIf(server)('a role without the right to create tables is enough if no mi
   const url = await empty('PostgreSQL')
   await migrateServer(url)
   const role = `petstore_${randomUUID().slice(0, 8)}`
-  const admin = await client(url)
+  const admin = await useClient(url)
   await admin.query(
     `CREATE ROLE ${role}; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO ${role}`,
   )
@@ -405,16 +376,7 @@ test.runIf(server)('a role without the right to create tables is enough if no mi
 })
 
 test.runIf(server)('a database that cannot store every text is refused', async () => {
-  const admin = await client(server as string)
-  const name = `petstore_${randomUUID().slice(0, 8)}`
-  await admin.query(`CREATE DATABASE ${name} ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0`)
-  onTestFinished(async () => {
-    const end = new pg.Client({ connectionString: server })
-    await end.connect()
-    await end.query(`DROP DATABASE ${name} WITH (FORCE)`)
-    await end.end()
-  })
-  const url = Object.assign(new URL(server as string), { pathname: `/${name}` }).href
+  const url = await scratchDatabase(`ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0`)
   await expect(migrateServer(url)).rejects.toThrow(/its encoding is SQL_ASCII.*ENCODING 'UTF8'/)
 })
 

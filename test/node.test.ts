@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { resetStore } from './support/calls.js'
-import { type Gateway, openGateway } from './support/gateway.js'
+import { sharedGateway } from './support/gateway.js'
 
 // Ids that clients read any object again by.
 
-let gateway: Gateway
-beforeAll(async () => {
-  gateway = await openGateway()
-})
-afterAll(() => gateway.close())
+const gateway = await sharedGateway()
 beforeEach(() => resetStore(gateway.prisma))
 
 const ask = async (query: string, variables = {}) => (await gateway.graphql(query, variables)).body

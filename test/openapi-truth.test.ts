@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
 import { seed } from '../prisma/seed.js'
 import { fill, operations } from '../schema/operations.js'
 import { createApp } from '../src/app.js'
@@ -7,8 +7,8 @@ import type { ResponseObject, Schema } from '../src/openapi/document.js'
 import { createOpenApi, type OperationObject } from '../src/openapi/index.js'
 import { readSettings } from '../src/settings.js'
 import { resolved } from './support/contract.js'
-import { databaseAt, openTestDatabase, type TestDatabase } from './support/database.js'
-import { type Answer, Gateway, openGateway } from './support/gateway.js'
+import { databaseAt } from './support/database.js'
+import { type Answer, Gateway, sharedGateway } from './support/gateway.js'
 import { testDatabaseUrl } from './support/postgres.js'
 
 // Sends the examples of the document to a gateway with the sample data, and provokes every error that it lists. All tests
@@ -88,36 +88,21 @@ function shownBy({ parameters = [], requestBody }: OperationObject): Shown[] {
   return [plain as Shown, ...others, ...single, ...(single.length > 1 ? [together] : [])]
 }
 
-let database: TestDatabase
-let gateway: Gateway
-// More gateways: after the sunset date, without a database, and with an address over its limit.
-let late: Gateway
-let away: Gateway
-let flooded: Gateway
-
-beforeAll(async () => {
-  database = await openTestDatabase()
-  const shared = { ...database, close: async () => {} }
-  await seed(database.prisma)
-  gateway = await openGateway({ database: shared })
-  late = await openGateway({ database: shared, env: { PET_BY_ID_SUNSET: '2026-01-01' } })
-  flooded = await openGateway({ database: shared })
-
-  const nowhere = databaseAt('postgresql://127.0.0.1:1/nowhere')
-  const { config, limits } = gateway
-  const app = await createApp({
-    settings: config,
-    rateLimiter: limits,
-    database: nowhere,
-    log: createLog('silent'),
-  })
-  away = new Gateway({ ...gateway, app })
+const gateway = await sharedGateway()
+const { database } = gateway
+await seed(database.prisma)
+// More gateways: after the sunset date, with an address over its limit, and without a database.
+const shared = { ...database, close: async () => {} }
+const late = await sharedGateway({ database: shared, env: { PET_BY_ID_SUNSET: '2026-01-01' } })
+const flooded = await sharedGateway({ database: shared })
+const app = await createApp({
+  settings: gateway.config,
+  rateLimiter: gateway.limits,
+  database: databaseAt('postgresql://127.0.0.1:1/nowhere'),
+  log: createLog('silent'),
 })
-afterAll(async () => {
-  await away.app.close()
-  for (const open of [gateway, late, flooded]) await open.close()
-  await database.close()
-})
+const away = new Gateway({ ...gateway, app })
+afterAll(() => app.close())
 
 interface Sending extends Partial<Shown> {
   to?: Gateway
@@ -163,7 +148,7 @@ const missing = (body: unknown) =>
 
 /** A key that has used its only request of the day. */
 async function usedUp() {
-  const { key } = await gateway.createKey({ plan: 'Enterprise', minuteLimit: 1, dayLimit: 1 })
+  const { key } = await gateway.createLimitedKey(1, 1)
   await gateway.get('/pets', { key })
   return key
 }

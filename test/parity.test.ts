@@ -1,14 +1,24 @@
 import { getNamedType, isInputObjectType } from 'graphql'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { catalogue, type ErrorCode } from '../schema/errors.js'
 import { schema } from '../schema/index.js'
 import { fill, type Operation, operations } from '../schema/operations.js'
 import { type Args, callGraphql, callRest, contents, resetStore } from './support/calls.js'
-import { type Gateway, openGateway } from './support/gateway.js'
+import { sharedGateway } from './support/gateway.js'
 
 type Case = [expected: 'success' | ErrorCode, args: Args]
 
 const shipDate = '2026-12-24T18:00:00+01:00'
+
+/** A change of one thing under a condition: of what exists, and of what does not. */
+const conditional = (args: Args, missing: Args): Case[] => [
+  ['success', { ...args, ifMatch: '*' }],
+  ['invalid_request', { ...args, ifMatch: 'x' }],
+  ['precondition_failed', { ...args, ifMatch: '"x", W/"y"' }],
+  ['precondition_failed', { ...args, ...missing, ifMatch: '*' }],
+]
+const tom = { name: 'Tom', categoryId: 1 }
+const stock = (quantity: number, ...petIds: number[]) => ({ input: petIds.map((petId) => ({ petId, quantity })) })
 
 // The tests below fail for a root field without a line here, and for an argument that no success uses.
 const cases: Record<string, Case[]> = {
@@ -45,15 +55,7 @@ const cases: Record<string, Case[]> = {
     ['success', { input: [{ name: ' Tom ', categoryId: 1 }] }],
     ['success', { input: [1, 2].map(() => ({ name: 'Tom', categoryId: 1, status: 'sold' })) }],
     ['invalid_request', { input: [] }],
-    [
-      'invalid_request',
-      {
-        input: [
-          { name: 'Tom', categoryId: 1 },
-          { name: ' ', categoryId: 1 },
-        ],
-      },
-    ],
+    ['invalid_request', { input: [tom, { ...tom, name: ' ' }] }],
     ['invalid_request', { input: [{ name: 'Tom', categoryId: 1, status: null }] }],
     ['invalid_request', { input: Array(101).fill({ name: 'Tom', categoryId: 1 }) }],
     ['unknown_reference', { input: [{ name: 'Tom', categoryId: 3 }] }],
@@ -73,20 +75,14 @@ const cases: Record<string, Case[]> = {
     ['not_found', { petId: 4, input: {} }],
     ['not_found', { petId: 4, input: { name: 'Jerry' } }],
     ['unknown_reference', { petId: 1, input: { categoryId: 3 } }],
-    ['success', { petId: 1, input: {}, ifMatch: '*' }],
-    ['invalid_request', { petId: 1, input: {}, ifMatch: 'x' }],
-    ['precondition_failed', { petId: 1, input: {}, ifMatch: '"x", W/"y"' }],
-    ['precondition_failed', { petId: 4, input: {}, ifMatch: '*' }],
+    ...conditional({ petId: 1, input: {} }, { petId: 4 }),
   ],
   deletePet: [
     ['success', { petId: 1 }],
     ['invalid_request', { petId: 0 }],
     ['not_found', { petId: 4 }],
     ['conflict', { petId: 2 }],
-    ['success', { petId: 1, ifMatch: '*' }],
-    ['invalid_request', { petId: 1, ifMatch: 'x' }],
-    ['precondition_failed', { petId: 1, ifMatch: '"x", W/"y"' }],
-    ['precondition_failed', { petId: 4, ifMatch: '*' }],
+    ...conditional({ petId: 1 }, { petId: 4 }),
   ],
   categories: [
     ['success', {}],
@@ -112,20 +108,14 @@ const cases: Record<string, Case[]> = {
     ['success', { categoryId: 1, input: { description: null } }],
     ['invalid_request', { categoryId: 1, input: { name: null } }],
     ['not_found', { categoryId: 3, input: {} }],
-    ['success', { categoryId: 1, input: {}, ifMatch: '*' }],
-    ['invalid_request', { categoryId: 1, input: {}, ifMatch: 'x' }],
-    ['precondition_failed', { categoryId: 1, input: {}, ifMatch: '"x", W/"y"' }],
-    ['precondition_failed', { categoryId: 3, input: {}, ifMatch: '*' }],
+    ...conditional({ categoryId: 1, input: {} }, { categoryId: 3 }),
   ],
   deleteCategory: [
     ['success', { categoryId: 1 }],
     ['invalid_request', { categoryId: 0 }],
     ['not_found', { categoryId: 3 }],
     ['conflict', { categoryId: 2 }],
-    ['success', { categoryId: 1, ifMatch: '*' }],
-    ['invalid_request', { categoryId: 1, ifMatch: 'x' }],
-    ['precondition_failed', { categoryId: 1, ifMatch: '"x", W/"y"' }],
-    ['precondition_failed', { categoryId: 3, ifMatch: '*' }],
+    ...conditional({ categoryId: 1 }, { categoryId: 3 }),
   ],
   orders: [
     ['success', {}],
@@ -164,20 +154,14 @@ const cases: Record<string, Case[]> = {
     ['invalid_request', { orderId: 1, input: { complete: null } }],
     ['not_found', { orderId: 3, input: { quantity: 1 } }],
     ['unknown_reference', { orderId: 1, input: { petId: 4 } }],
-    ['success', { orderId: 1, input: {}, ifMatch: '*' }],
-    ['invalid_request', { orderId: 1, input: {}, ifMatch: 'x' }],
-    ['precondition_failed', { orderId: 1, input: {}, ifMatch: '"x", W/"y"' }],
-    ['precondition_failed', { orderId: 3, input: {}, ifMatch: '*' }],
+    ...conditional({ orderId: 1, input: {} }, { orderId: 3 }),
   ],
   deleteOrder: [
     ['success', { orderId: 1 }],
     ['invalid_request', { orderId: 0 }],
     ['not_found', { orderId: 3 }],
     ['conflict', { orderId: 2 }],
-    ['success', { orderId: 1, ifMatch: '*' }],
-    ['invalid_request', { orderId: 1, ifMatch: 'x' }],
-    ['precondition_failed', { orderId: 1, ifMatch: '"x", W/"y"' }],
-    ['precondition_failed', { orderId: 3, ifMatch: '*' }],
+    ...conditional({ orderId: 1 }, { orderId: 3 }),
   ],
   inventory: [
     ['success', {}],
@@ -193,43 +177,16 @@ const cases: Record<string, Case[]> = {
     ['not_found', { petId: 4 }],
   ],
   updateInventories: [
-    [
-      'success',
-      {
-        input: [
-          { petId: 2, quantity: 3 },
-          { petId: 1, quantity: 0 },
-        ],
-      },
-    ],
-    ['invalid_request', { input: [{ petId: 2, quantity: -1 }] }],
-    [
-      'invalid_request',
-      {
-        input: [
-          { petId: 2, quantity: 1 },
-          { petId: 2, quantity: 1 },
-        ],
-      },
-    ],
-    [
-      'not_found',
-      {
-        input: [
-          { petId: 2, quantity: 1 },
-          { petId: 4, quantity: 1 },
-        ],
-      },
-    ],
+    ['success', { input: [{ petId: 2, quantity: 3 }, ...stock(0, 1).input] }],
+    ['invalid_request', stock(-1, 2)],
+    ['invalid_request', stock(1, 2, 2)],
+    ['not_found', stock(1, 2, 4)],
   ],
   updateInventory: [
     ['success', { petId: 2, input: { quantity: 0 } }],
     ['invalid_request', { petId: 2, input: { quantity: -1 } }],
     ['not_found', { petId: 4, input: { quantity: 1 } }],
-    ['success', { petId: 2, input: { quantity: 0 }, ifMatch: '*' }],
-    ['invalid_request', { petId: 2, input: { quantity: 0 }, ifMatch: 'x' }],
-    ['precondition_failed', { petId: 2, input: { quantity: 0 }, ifMatch: '"x", W/"y"' }],
-    ['precondition_failed', { petId: 4, input: { quantity: 0 }, ifMatch: '*' }],
+    ...conditional({ petId: 2, input: { quantity: 0 } }, { petId: 4 }),
   ],
   quota: [['success', {}]],
   usage: [
@@ -239,13 +196,9 @@ const cases: Record<string, Case[]> = {
   ],
 }
 
-let gateway: Gateway
-beforeAll(async () => {
-  gateway = await openGateway()
-  // From here on, two reads of the quota show the same windows.
-  await gateway.get('/categories')
-})
-afterAll(() => gateway.close())
+const gateway = await sharedGateway()
+// From here on, two reads of the quota show the same windows.
+await gateway.get('/categories')
 
 async function throughRest(operation: Operation, args: Args) {
   const { method, path, status = 200 } = operation.rest

@@ -1,16 +1,12 @@
 import { createHash } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { resetStore } from './support/calls.js'
-import { type Call, type Gateway, openGateway } from './support/gateway.js'
+import { describe, expect, test } from 'vitest'
+import { resetStore, times } from './support/calls.js'
+import { type Call, sharedGateway } from './support/gateway.js'
 
 // Apollo's automatic persisted queries, and what its batch link gets.
 
-let gateway: Gateway
-beforeAll(async () => {
-  gateway = await openGateway()
-  await resetStore(gateway.prisma)
-})
-afterAll(() => gateway.close())
+const gateway = await sharedGateway()
+await resetStore(gateway.prisma)
 
 const hashOf = (query: string) => createHash('sha256').update(query).digest('hex')
 const persisted = (sha256Hash: unknown, version: unknown = 1) => ({
@@ -86,7 +82,7 @@ describe('a document that is sent by its hash', () => {
   test('with a key that is used up is refused, known or not; the quota stays free', async () => {
     const free = '{ quota { plan } }'
     await post({ query: free, ...persisted(hashOf(free)) })
-    const { key } = await gateway.createKey({ plan: 'Enterprise', minuteLimit: 1, dayLimit: 1 })
+    const { key } = await gateway.createLimitedKey(1, 1)
     await gateway.get('/pets', { key })
     expect((await post(persisted(hashOf('unknown')), { key })).status).toBe(429)
     expect((await post(persisted(hashOf(free)), { key })).body).toEqual({ data: { quota: { plan: 'Enterprise' } } })
@@ -105,7 +101,7 @@ describe('a document that is sent by its hash', () => {
 })
 
 test('a batch of operations gets as many errors, which say what to do', async () => {
-  const operations = Array.from({ length: 3 }, () => ({ query: '{ quota { plan } }' }))
+  const operations = times(3, () => ({ query: '{ quota { plan } }' }))
   const { status, body } = await post(operations)
   expect(status).toBe(200)
   expect(body).toHaveLength(3)

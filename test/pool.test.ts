@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { ConnectionPool } from '../src/database/pool/pool.js'
 import { MAX_PREPARED } from '../src/database/pool/shapes.js'
 import { openTestDatabase, type TestDatabase } from './support/database.js'
-import { testDatabaseUrl } from './support/postgres.js'
+import { testDatabaseUrl, useClient, waitingForLocks } from './support/postgres.js'
 
 // The embedded database has one session, and no use for a pool.
 describe.skipIf(!testDatabaseUrl)('the pool of connections to PostgreSQL', () => {
@@ -40,9 +40,7 @@ describe.skipIf(!testDatabaseUrl)('the pool of connections to PostgreSQL', () =>
   }
   /** A transaction of another client that has taken a lock. */
   async function lock(text: string) {
-    const client = new pg.Client({ connectionString: database.url })
-    await client.connect()
-    onTestFinished(() => client.end())
+    const client = await useClient(database.url)
     await client.query('BEGIN')
     await client.query(text)
     return client
@@ -50,6 +48,16 @@ describe.skipIf(!testDatabaseUrl)('the pool of connections to PostgreSQL', () =>
   const pids = async (texts: string[]) => {
     const results = await Promise.all(texts.map((text) => query(text)))
     return results.map(({ rows }) => rows[0].pid)
+  }
+  /** Ends the backends of so many statements that begin like this, when they are sent. */
+  async function terminate(begin: string, count = 1) {
+    for (let ended = 0; ended < count; await sleep(20)) {
+      const { rowCount } = await other.query(
+        'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND starts_with(query, $1)',
+        [begin],
+      )
+      ended += rowCount ?? 0
+    }
   }
 
   test('sends reads of the same tables that arrive together over one connection, sixteen at a time', async () => {
@@ -101,16 +109,6 @@ describe.skipIf(!testDatabaseUrl)('the pool of connections to PostgreSQL', () =>
     expect(await nameOf(pool)).toMatch(/^petstore [\da-f]{8}$/)
     expect(await nameOf(named)).toMatch(/^shop [\da-f]{8}$/)
     await named.end()
-  })
-
-  test('takes the values of a statement that is given as text', async () => {
-    const { rows } = await pool.query('SELECT $1::int AS n', [7])
-    expect(rows).toEqual([{ n: 7 }])
-  })
-
-  test('prepares a statement once for all that share a connection', async () => {
-    const results = await Promise.all([1, 2, 3].map((n) => query('SELECT $1::int AS n', [n], 'prepared_once')))
-    expect(results.map(({ rows }) => rows[0].n)).toEqual([1, 2, 3])
   })
 
   test('keeps the connection and the neighbors of a statement that PostgreSQL refuses', async () => {
@@ -200,12 +198,7 @@ describe.skipIf(!testDatabaseUrl)('the pool of connections to PostgreSQL', () =>
     }
   })
 
-  /** Statements of this pool that wait for a lock. */
-  const waiting = async () => {
-    const { rows } = await other.query(`SELECT count(*)::int AS n FROM pg_stat_activity
-      WHERE datname = current_database() AND wait_event_type = 'Lock'`)
-    return rows[0].n
-  }
+  const waiting = () => waitingForLocks(other)
 
   test('lets two writes to one row wait in PostgreSQL, however many were made before', async () => {
     const fresh = openPool(60_000)
@@ -272,20 +265,13 @@ describe.skipIf(!testDatabaseUrl)('the pool of connections to PostgreSQL', () =>
     const text = `INSERT INTO "Category" (name) SELECT 'lost' FROM pg_sleep(60)`
     const lost = [1, 2, 3].map((n) => fresh.query({ text: `${text} -- ${n}` }) as Promise<unknown>)
     const settled = Promise.allSettled(lost)
-    for (let ended = 0; ended < 3; await sleep(20)) {
-      const { rowCount } = await other.query(
-        'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND starts_with(query, $1)',
-        [text],
-      )
-      ended += rowCount ?? 0
-    }
+    await terminate(text, 3)
     expect((await settled).map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected'])
     let isMade = false
-    const later = (fresh.query({ text: `INSERT INTO "Category" (name) VALUES ('later')` }) as Promise<unknown>).then(
-      () => {
-        isMade = true
-      },
-    )
+    const insert = fresh.query({ text: `INSERT INTO "Category" (name) VALUES ('later')` }) as Promise<unknown>
+    const later = insert.then(() => {
+      isMade = true
+    })
     await sleep(200)
     expect([asked, isMade]).toEqual([1, false])
     open()
@@ -299,13 +285,7 @@ describe.skipIf(!testDatabaseUrl)('the pool of connections to PostgreSQL', () =>
     const fresh = openPool(1_500, () => new Promise(() => {}))
     const text = `INSERT INTO "Category" (name) SELECT 'lost too' FROM pg_sleep(60)`
     const lost = expect(fresh.query({ text })).rejects.toBeDefined()
-    for (let ended = 0; ended === 0; await sleep(20)) {
-      const { rowCount } = await other.query(
-        'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query = $1',
-        [text],
-      )
-      ended = rowCount ?? 0
-    }
+    await terminate(text)
     await lost
     const later = fresh.query({ text: `INSERT INTO "Category" (name) VALUES ('never')` })
     await expect(later).rejects.toMatchObject({ code: 'ETIMEDOUT' })

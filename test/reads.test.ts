@@ -4,6 +4,7 @@ import type { Condition, Model, PageRead, Reads } from '../schema/context.js'
 import { createTables } from '../src/database/model.js'
 import { createReads } from '../src/database/reads.js'
 import { openTestDatabase, type TestDatabase } from './support/database.js'
+import { fillStore, optional, orNull } from './support/lists.js'
 
 // Our own reads return what Prisma returns: over random rows, conditions and cursors, on the pool and inside a transaction.
 
@@ -23,7 +24,6 @@ const name = fc
   .string({ unit: 'grapheme', minLength: 1, maxLength: 30 })
   .map((text) => `n${text.replaceAll('\0', '')}n`)
 const moment = fc.date({ min: new Date(0), max: new Date('9999-12-31T23:59:59.999Z'), noInvalidDate: true })
-const orNull = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: null })
 const quantity = fc.integer({ min: 1, max: 2_147_483_647 })
 const store = fc.record({
   categories: fc.array(fc.record({ name, description: orNull(name) }), { minLength: 3, maxLength: 3 }),
@@ -36,20 +36,7 @@ const store = fc.record({
     { maxLength: 40 },
   ),
 })
-type Store = typeof store extends fc.Arbitrary<infer Value> ? Value : never
-
-async function fill({ categories, pets, orders }: Store) {
-  const { prisma } = database
-  await prisma.$executeRaw`TRUNCATE "Order", "InventoryItem", "Pet", "Category" RESTART IDENTITY`
-  await prisma.category.createMany({ data: categories })
-  await prisma.pet.createMany({ data: pets.map(({ quantity: _, ...pet }) => pet) })
-  for (const [i, { quantity }] of pets.entries())
-    await prisma.inventoryItem.update({ where: { petId: BigInt(i + 1) }, data: { quantity } })
-  await prisma.order.createMany({ data: orders })
-}
-
 const id = fc.oneof(fc.bigInt(0n, 45n), fc.constantFrom(2n ** 53n, 2n ** 63n - 1n, 1n - 2n ** 63n))
-const optional = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined })
 const filters = {
   Category: {},
   Pet: { id: fc.array(id, { minLength: 1, maxLength: 100 }), status: fc.constantFrom(...statuses), categoryId: id },
@@ -125,7 +112,7 @@ describe('rows and pages', () => {
         fc.array(question, { minLength: 1, maxLength: 12 }),
         fc.array(id, { minLength: 1, maxLength: 12 }),
         async (store, questions, ids) => {
-          await fill(store)
+          await fillStore(database.prisma, store)
           const models = Object.keys(filters) as Question['model'][]
           const expectedPages = await Promise.all(questions.map(findMany))
           const expectedRows = await Promise.all(

@@ -29,22 +29,10 @@ describe('a parameter of DATABASE_URL', () => {
   })
 
   test.each([
-    'hostaddr=10.0.0.1',
-    'target_session_attrs=read-write',
-    'load_balance_hosts=random',
-    'service=shop',
-    'dbname=other',
-    'sslaccept=strict',
-    'sslidentity=x',
-    'sslpassword=secret',
-    'sslcrl=x',
-    'ssl_min_protocol_version=TLSv1.3',
-    'gssencmode=require',
-    'channel_binding=require',
-    'requirepeer=postgres',
-    'connection_limit=5',
-    'pool_timeout=5',
-    'statement_cache_size=0',
+    ...['hostaddr=10.0.0.1', 'target_session_attrs=read-write', 'load_balance_hosts=random', 'service=shop'],
+    ...['dbname=other', 'sslaccept=strict', 'sslidentity=x', 'sslpassword=secret', 'sslcrl=x', 'gssencmode=require'],
+    ...['ssl_min_protocol_version=TLSv1.3', 'channel_binding=require', 'requirepeer=postgres', 'connection_limit=5'],
+    ...['pool_timeout=5', 'statement_cache_size=0'],
   ])('or is refused by name: %s', (parameter) => {
     expect(refusal(`?${parameter}`)).toMatch(
       `DATABASE_URL: the parameter ${parameter.split('=')[0]} is not supported, and decides where data goes or how safely; remove it.`,
@@ -90,14 +78,8 @@ describe('TLS', () => {
     expect(tls('')).toBe(false)
     expect(tls('?sslmode=disable')).toBe(false)
     expect(tls('?ssl=false')).toBe(false)
-    for (const mode of [
-      'sslmode=verify-full',
-      'sslmode=require',
-      'sslmode=verify-ca',
-      'ssl=true',
-      'sslmode=verify-full&sslrootcert=system',
-    ])
-      expect(tls(`?${mode}`)).toEqual({})
+    const verifying = ['sslmode=verify-full', 'sslmode=require', 'sslmode=verify-ca', 'ssl=true']
+    for (const mode of [...verifying, 'sslmode=verify-full&sslrootcert=system']) expect(tls(`?${mode}`)).toEqual({})
     expect(tls('?sslmode=no-verify')).toEqual({ rejectUnauthorized: false })
     expect(tls('?sslmode=require&uselibpqcompat=true')).toEqual({ rejectUnauthorized: false })
   })

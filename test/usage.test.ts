@@ -1,13 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Gateway, openGateway } from './support/gateway.js'
+import { describe, expect, test } from 'vitest'
+import { times } from './support/calls.js'
+import { sharedGateway } from './support/gateway.js'
 
 // What the owner of a key sees of it.
 
-let gateway: Gateway
-beforeAll(async () => {
-  gateway = await openGateway()
-})
-afterAll(() => gateway.close())
+const gateway = await sharedGateway()
 
 const DAY_MS = 86_400_000
 const daysAgo = (days: number) => new Date(Math.floor(Date.now() / DAY_MS - days) * DAY_MS)
@@ -62,9 +59,7 @@ describe('GET /quota/usage', () => {
     })
     const { status, body, headers } = await gateway.get('/quota/usage', { key })
     expect([status, body.length, headers.get('x-ratelimit-cost')]).toEqual([200, 30, '1'])
-    expect(body.map(({ date }: { date: string }) => date)).toEqual(
-      Array.from({ length: 30 }, (_, i) => dateOf(daysAgo(i))),
-    )
+    expect(body.map(({ date }: { date: string }) => date)).toEqual(times(30, (i) => dateOf(daysAgo(i))))
     expect(body[1]).toEqual({ date: dateOf(daysAgo(1)), requests: 7, refused: 1, cost: 14 })
     expect(body[29]).toEqual({ date: dateOf(daysAgo(29)), requests: 5, refused: 1, cost: 10 })
     expect(body[2]).toEqual({ date: dateOf(daysAgo(2)), ...none })
@@ -74,7 +69,7 @@ describe('GET /quota/usage', () => {
   })
 
   test('weighs as many objects as days in GraphQL', async () => {
-    const fields = Array.from({ length: 95 }, (_, i) => `a${i}: date`).join(' ')
+    const fields = times(95, (i) => `a${i}: date`).join(' ')
     const cost = async (days: string) =>
       (await gateway.graphql(`{ usage${days} { ${fields} } }`)).headers.get('x-ratelimit-cost')
     expect([await cost('(days: 90)'), await cost(''), await cost('(days: 1)')]).toEqual(['9', '3', '1'])

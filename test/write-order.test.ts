@@ -1,32 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import pg from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { connect } from '../src/database/index.js'
-import { readServerUrl } from '../src/database/server-url.js'
-import { openTestDatabase } from './support/database.js'
+import { openProxiedDatabase } from './support/database.js'
 import { type Answer, type Gateway, openGateway } from './support/gateway.js'
-import { testDatabaseUrl } from './support/postgres.js'
-import { TcpProxy } from './support/proxy.js'
+import { testDatabaseUrl, useClient } from './support/postgres.js'
 
 // The embedded database performs statements in the order in which they arrive.
 describe.skipIf(!testDatabaseUrl)('a write that returned 503', () => {
   /** A gateway that gives up after `timeoutMs`, its database behind a proxy, and a connection of an administrator. */
   async function useGateway(timeoutMs: number) {
-    const database = await openTestDatabase()
-    const proxy = await TcpProxy.open(database.url)
-    const behind = connect(readServerUrl('DATABASE_URL', proxy.url), { timeoutMs })
-    const close = async () => {
-      await behind.close()
-      await proxy.cut()
-      await database.close()
-    }
-    const gateway = await openGateway({ database: { ...database, ...behind, close } })
-    const admin = new pg.Client({ connectionString: database.url })
-    await admin.connect()
-    onTestFinished(async () => {
-      await admin.end()
-      await gateway.close()
-    })
+    const { database, proxy, behind } = await openProxiedDatabase({ timeoutMs })
+    const gateway = await openGateway({ database: behind })
+    onTestFinished(() => gateway.close())
+    const admin = await useClient(database.url)
     await database.prisma.category.create({ data: { name: 'Dogs' } })
     return { gateway, database, proxy, admin }
   }

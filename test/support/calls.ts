@@ -11,6 +11,14 @@ export type Args = Record<string, unknown>
 
 export const json = (value: unknown) => stringify(value) as string
 
+/** Pages and documents that need no key. */
+export const openPaths = ['/docs', '/docs/reference.css', '/usage', '/openapi.json', '/openapi.yaml', '/schema.graphql']
+
+/** A preflight of a browser. */
+export const preflight = { origin: 'https://a.example', 'access-control-request-method': 'GET' }
+
+export const times = <T>(count: number, item: (i: number) => T) => Array.from({ length: count }, (_, i) => item(i))
+
 /** The arguments that REST takes in the query string. */
 export const queryArgs = ({ rest, field }: Operation) =>
   field.args.filter(({ name }) => !['input', 'ifMatch'].includes(name) && !rest.path.includes(`{${name}}`))
@@ -85,20 +93,6 @@ export async function contents(prisma: PrismaClient) {
     inventory: await prisma.inventoryItem.findMany({ orderBy: { petId: 'asc' } }),
     orders: await prisma.order.findMany({ orderBy: { id: 'asc' } }),
   }
-}
-
-/** All pages of a list, by following the Link headers. */
-export async function walk(gateway: Gateway, path: string) {
-  const pages: { id: number; petId: number }[][] = []
-  for (let next: string | undefined = path; next; ) {
-    const { status, headers, body }: Answer = await gateway.get(next)
-    expect(status).toBe(200)
-    pages.push(body)
-    const link = headers.get('link')
-    next = link?.match(/^<http:\/\/localhost:3000(.+)>; rel="next"$/)?.[1]
-    expect(Boolean(next)).toBe(link !== null)
-  }
-  return pages
 }
 
 /** Expects the headers that every response of both surfaces has. */

@@ -104,8 +104,11 @@ const createContract = (options: { baseUrl: string; sunset: Date }): Contract =>
       return response && documented(resolved(responses, response))
     }),
   }))
-  const marks = documentedHeaders(
-    Object.fromEntries(Object.entries(headers).filter(([name]) => /RateLimit/.test(name))),
+  /** The headers of every response, also where no operation is. */
+  const common = documentedHeaders(
+    Object.fromEntries(
+      Object.entries(headers).filter(([name]) => /RateLimit|^X-Request-Id$|^Access-Control/.test(name)),
+    ),
   )
   const refusal: DocumentedResponse['content'] = new Map([['application/json', compile(schemas.Error as Schema)]])
 
@@ -162,9 +165,13 @@ const createContract = (options: { baseUrl: string; sunset: Date }): Contract =>
         must(framing.has(name) || response.headers.has(name), `the header ${name} is not listed`)
       checkHeaders(response.headers)
       checkBody(response.content, response.codes)
-    } else if (pathname !== `${base}/graphql` && !(operational.has(pathname) && (head || method === 'GET'))) {
-      checkHeaders(marks)
-      if (status >= 400) checkBody(refusal)
+    } else if (!operational.has(pathname) || !(head || method === 'GET')) {
+      checkHeaders(common)
+      const isGraphql = pathname === `${base}/graphql`
+      const mustWait = status === 429 || status === 503
+      // GraphQL answers a part of an operation, too.
+      must(values.has('retry-after') === mustWait || (isGraphql && !mustWait), 'Retry-After is there or missing')
+      if (status >= 400 && !isGraphql) checkBody(refusal)
     }
   }
 }

@@ -3,7 +3,9 @@ import { cp, mkdtemp } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { inject } from 'vitest'
 import { connect, type Database, openDatabase } from '../../src/database/index.js'
+import { readServerUrl } from '../../src/database/server-url.js'
 import { asAdmin, databaseUrl, testDatabaseUrl } from './postgres.js'
+import { TcpProxy } from './proxy.js'
 
 export interface TestDatabase extends Database {
   /** The settings with which another process connects to it. */
@@ -35,6 +37,20 @@ const patient = { timeoutMs: 30_000 }
 export const databaseAt = (url: string) =>
   // The one session of the embedded database is shared, as those of a pooler are.
   connect({ connectionString: url, name: url, schema: 'public', isPooled: !testDatabaseUrl }, patient)
+
+/** A test database and the same behind a proxy. To close the one behind it closes all. */
+export async function openProxiedDatabase(options: Parameters<typeof connect>[1] = {}) {
+  const database = await openTestDatabase()
+  const proxy = await TcpProxy.open(database.url)
+  const embedded = database.embedded ? { url: database.url, port: 0, close: async () => {} } : undefined
+  const connected = connect({ ...readServerUrl('DATABASE_URL', proxy.url), embedded }, options)
+  const close = async () => {
+    await connected.close()
+    await proxy.cut()
+    await database.close()
+  }
+  return { database, proxy, behind: { ...database, ...connected, close } }
+}
 
 async function makeTestDatabase(): Promise<TestDatabase> {
   if (testDatabaseUrl) {

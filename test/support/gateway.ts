@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import lightMyRequest from 'light-my-request'
-import { onTestFinished } from 'vitest'
+import { afterAll, onTestFinished } from 'vitest'
 import type { ApiKey } from '../../prisma/generated/client/client.js'
 import { type App, createApp } from '../../src/app.js'
 import { listen, type Server } from '../../src/http/server.js'
@@ -20,6 +20,9 @@ export interface Answer {
   // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects
   body: any
   text: string
+  /** Of its error, or of the first one, on either surface. */
+  code?: string
+  message?: string
 }
 
 /** Sends a request to the app without a socket. */
@@ -75,6 +78,16 @@ export class Gateway {
     return createKey(this.database, data)
   }
 
+  /** Creates a key with these limits. */
+  async createLimitedKey(minuteLimit: number, dayLimit = 1_000, data: Partial<ApiKey> = {}) {
+    return createKey(this.database, { plan: 'Enterprise', minuteLimit, dayLimit, ...data })
+  }
+
+  /** Another gateway on the same database, which closes when the test ends. */
+  async openBeside(options: Omit<GatewayOptions, 'database'> = {}): Promise<Gateway> {
+    return useGateway({ ...options, database: { ...this.database, close: async () => {} } })
+  }
+
   /** Sends a request. Uses the unlimited key unless `key` is given; null sends none. */
   async call(method: string, path: string, { key = this.key, headers = {}, body }: Call = {}): Promise<Answer> {
     const raw = typeof body === 'string' || body instanceof Uint8Array
@@ -90,8 +103,11 @@ export class Gateway {
     const response = await inject(this.app, request)
     const text = await response.text()
     this.#contract(request, { status: response.status, headers: response.headers, text })
-    const json = /json/.test(response.headers.get('content-type') ?? '') && text !== ''
-    return { status: response.status, headers: response.headers, text, body: json ? JSON.parse(text) : undefined }
+    const { status, headers: sent } = response
+    const json = /json/.test(sent.get('content-type') ?? '') && text !== '' ? JSON.parse(text) : undefined
+    const error = json?.errors?.[0] ?? json
+    const { code } = error?.extensions ?? error ?? {}
+    return { status, headers: sent, text, body: json, code, message: error?.message }
   }
 
   get(path: string, call?: Call) {
@@ -206,6 +222,13 @@ export async function openGateway(options: GatewayOptions = {}): Promise<Gateway
     dayLimit: 2_000_000_000,
   })
   return new Gateway({ config, app, database, limits: rateLimiter, logged, key })
+}
+
+/** Opens a gateway for all tests of a file, at the top level of the file. */
+export async function sharedGateway(options?: GatewayOptions): Promise<Gateway> {
+  const gateway = await openGateway(options)
+  afterAll(() => gateway.close())
+  return gateway
 }
 
 /** Opens a gateway that closes when the test ends. */

@@ -2,9 +2,9 @@ import { type Gateway, openGateway } from './gateway.js'
 
 // What a client can send to make the gateway work for nothing.
 
-const repeat = (count: number, part: (i: number) => string) =>
+export const repeat = (count: number, part: (i: number) => string) =>
   Array.from({ length: count }, (_, i) => part(i)).join(' ')
-const nest = (levels: number, inner: string, ...names: string[]) => {
+export const nest = (levels: number, inner: string, ...names: string[]) => {
   let body = inner
   for (let i = levels; i-- > 0; ) body = `${names[i % names.length]} { ${body} }`
   return body

@@ -24,13 +24,17 @@ export function table(page: string, heading: string, column: string): string[][]
   const start = lines.findIndex((line) => line.startsWith(`| ${column} |`))
   const end = lines.findIndex((line, at) => at > start && !line.startsWith('|'))
   if (start < 0) throw new Error(`${page} has no table of "${column}" in "${heading}"`)
-  return lines.slice(start + 2, end).map((row) =>
+  return rowsOf(lines.slice(start, end)).map((row) => row.map((cell) => cell.replaceAll('`', '')))
+}
+
+/** The cells of the rows of a table, without its head. */
+export const rowsOf = (lines: string[]) =>
+  lines.slice(2).map((row) =>
     row
       .split('|')
       .slice(1, -1)
-      .map((cell) => cell.trim().replaceAll('`', '')),
+      .map((cell) => cell.trim()),
   )
-}
 
 /** The code blocks of a text, with their language. */
 export const codeBlocks = (text: string) =>

@@ -23,12 +23,26 @@ export async function asAdmin(sql: string) {
 }
 
 /** The URL of a new database without tables, which ends with the test. */
-export async function scratchDatabase(): Promise<string> {
+export async function scratchDatabase(options = ''): Promise<string> {
   const name = `petstore_scratch_${randomUUID().slice(0, 8)}`
-  await asAdmin(`CREATE DATABASE ${name}`)
+  await asAdmin(`CREATE DATABASE ${name} ${options}`)
   onTestFinished(async () => void (await asAdmin(`DROP DATABASE ${name} WITH (FORCE)`)))
   return databaseUrl(name)
 }
+
+/** A connection that ends with the test. */
+export async function useClient(connectionString: string): Promise<Client> {
+  const client = new Client({ connectionString })
+  client.on('error', () => {})
+  await client.connect()
+  onTestFinished(() => client.end())
+  return client
+}
+
+/** The number of backends of this database that wait for a lock. */
+export const waitingForLocks = async (client: Client) =>
+  (await client.query(`SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`))
+    .rowCount
 
 /** Rows of a query, on a connection of its own. */
 export async function queryOnce(connectionString: string, text: string) {

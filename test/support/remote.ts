@@ -1,14 +1,14 @@
 import { expect } from 'vitest'
-import { runKeys } from '../../src/admin/command-line.js'
+import { runKeys as runCommand } from '../../src/admin/command-line.js'
 import type { Call } from './every-operation.js'
 import { startGateway } from './process.js'
 
 // Gateways that are processes of their own, as clients and operators see them.
 
-/** What `npm run keys` prints as JSON. It runs in this process, because to start one takes longer than most tests. */
-export async function keys(environment: Record<string, string>, ...args: string[]) {
+/** Runs `npm run keys` in this process, because to start one takes longer than most tests. */
+export async function runKeys(environment: Record<string, string>, ...args: string[]) {
   const written = { stdout: '', stderr: '' }
-  const code = await runKeys([...args, '--json'], {
+  const code = await runCommand(args, {
     environment,
     out(text) {
       written.stdout += text
@@ -17,8 +17,14 @@ export async function keys(environment: Record<string, string>, ...args: string[
       written.stderr += text
     },
   })
-  expect([code, written.stderr]).toEqual([0, ''])
-  return JSON.parse(written.stdout)
+  return { code, ...written }
+}
+
+/** What `npm run keys` prints as JSON. */
+export async function keys(environment: Record<string, string>, ...args: string[]) {
+  const { code, stdout, stderr } = await runKeys(environment, ...args, '--json')
+  expect([code, stderr]).toEqual([0, ''])
+  return JSON.parse(stdout)
 }
 
 /** A key that has no limits worth mentioning. */

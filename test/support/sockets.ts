@@ -14,6 +14,33 @@ export async function dial(gateway: Gateway): Promise<Socket> {
   return socket
 }
 
+export interface RawAnswer {
+  status: number
+  headers: Headers
+  body: string
+}
+
+/** Sends bytes unchanged, and reads answers until the connection closes. */
+export async function exchange(gateway: Gateway, bytes: string): Promise<RawAnswer[]> {
+  const socket = await dial(gateway)
+  socket.write(bytes, 'latin1')
+  const chunks: Buffer[] = []
+  for await (const chunk of socket) chunks.push(chunk)
+  const answers: RawAnswer[] = []
+  let rest = Buffer.concat(chunks).toString()
+  while (rest) {
+    const [head = ''] = rest.split('\r\n\r\n', 1)
+    const [line = '', ...fields] = head.split('\r\n')
+    const headers = new Headers(fields.map((field) => field.split(/: */, 2) as [string, string]))
+    const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(line)?.[1])
+    rest = rest.slice(head.length + 4)
+    const length = Number(headers.get('content-length') ?? 0)
+    if (status >= 200) answers.push({ status, headers, body: rest.slice(0, length) })
+    rest = rest.slice(length)
+  }
+  return answers
+}
+
 /** The statuses of all answers until the connection closes. */
 export async function statuses(socket: Socket): Promise<number[]> {
   let text = ''

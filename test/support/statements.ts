@@ -1,6 +1,7 @@
 import { PrismaPg } from '@prisma/adapter-pg'
 import { PrismaClient } from '../../prisma/generated/client/client.js'
 import type { Database, Query } from '../../src/database/index.js'
+import { openTestDatabase } from './database.js'
 
 /** A database whose SQL statements are recorded; those of Prisma come from a second client. */
 export function watched({ url, query, transaction }: Pick<Database, 'url' | 'query' | 'transaction'>) {
@@ -19,4 +20,12 @@ export function watched({ url, query, transaction }: Pick<Database, 'url' | 'que
     }
   const recordedTransaction: Database['transaction'] = (work) => transaction((query) => work(recorded(query)))
   return { prisma, query: recorded(query), transaction: recordedTransaction, statements }
+}
+
+/** A test database whose statements are recorded. */
+export async function openWatchedDatabase() {
+  const database = await openTestDatabase()
+  const watching = watched(database)
+  const close = () => watching.prisma.$disconnect().then(() => database.close())
+  return { ...database, ...watching, close }
 }
