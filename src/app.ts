@@ -52,13 +52,15 @@ export interface Dependencies {
   uploadBudget?: number
   /** Lengths of the windows; only tests set it, because they cannot wait for a minute. */
   seconds?: typeof windowSeconds
+  /** How long an execution of GraphQL may take; default: 10 s. */
+  deadlineMs?: number
   /** How long a client may read nothing of its response; default: 10 s. */
   stallMs?: number
 }
 
 /** The gateway. It neither listens nor reads the environment. */
 export async function createApp(dependencies: Dependencies) {
-  const { settings, database, rateLimiter, log, keyTtlMs } = dependencies
+  const { settings, database, rateLimiter, log, keyTtlMs, deadlineMs } = dependencies
   const { limits = ADMISSION_LIMITS, seconds = windowSeconds } = dependencies
   const { BASE_URL: baseUrl, PET_BY_ID_SUNSET: sunset, MAX_BODY_BYTES: maxBodyBytes } = settings
   const basePath = new URL(baseUrl).pathname.replace(/\/$/, '')
@@ -80,7 +82,7 @@ export async function createApp(dependencies: Dependencies) {
   const idempotency = createIdempotency({ database, transaction, log })
   const surface = { createContext, idempotency }
   const rest = await createRest({ ...surface, baseUrl, sunset, hasPage: docs.has })
-  const graphql = createGraphql({ ...surface, transaction, schema, log })
+  const graphql = createGraphql({ ...surface, transaction, schema, log, deadlineMs })
 
   /** The steps of a request. */
   async function respond(request: HttpRequest, found: Findings): Promise<Reply> {

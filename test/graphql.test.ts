@@ -228,7 +228,7 @@ describe('an unexpected error', () => {
 
 describe('an execution', () => {
   /** A gateway on whose database the queries of categories take a while. */
-  async function useSlowGateway(ms: number, requestTimeoutMs = database.requestTimeoutMs) {
+  async function useSlowGateway(ms: number, deadlineMs?: number) {
     const wait = async <Args, Result>({ args, query }: { args: Args; query: (args: Args) => Promise<Result> }) => {
       await sleep(ms)
       return query(args)
@@ -239,17 +239,12 @@ describe('an execution', () => {
       return database.query(text, values)
     }
     return useGateway({
-      database: {
-        ...database,
-        prisma: prisma as unknown as typeof database.prisma,
-        query,
-        requestTimeoutMs,
-        close: async () => {},
-      },
+      database: { ...database, prisma: prisma as unknown as typeof database.prisma, query, close: async () => {} },
+      deadlineMs,
     })
   }
 
-  test('that waits longer for the database than a request may returns 503 with Retry-After', async () => {
+  test('that takes longer than its deadline returns 503 with Retry-After', async () => {
     const slow = await useSlowGateway(3_000, 1_500)
     const { status, body, headers } = await slow.graphql('{ categories { id } }')
     expect([status, body.errors[0].extensions]).toEqual([503, { code: 'unavailable', status: 503 }])

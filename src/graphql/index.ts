@@ -4,7 +4,7 @@ import { createYoga, type Plugin } from 'graphql-yoga'
 import type { Context } from '../../schema/context.js'
 import { ApiError } from '../../schema/errors.js'
 import type { Query } from '../database/index.js'
-import { type Executed, ResponseTooLong } from '../execute/executor.js'
+import { type Cancelled, type Executed, ResponseTooLong } from '../execute/executor.js'
 import { pause } from '../execute/pace.js'
 import type { CreateResolverContext, RequestTransaction } from '../execute/resolver-context.js'
 import { DocumentLimitError } from '../execute/selections.js'
@@ -25,6 +25,8 @@ import { createResponses, hasNoValue, PersistedQueryNotFound } from './responses
 /** The longest response, in bytes. That of a mutation is cut off much later: its change was made. */
 const MAX_RESPONSE = 8_388_608
 const MAX_MUTATION_RESPONSE = 8 * MAX_RESPONSE
+/** How long an execution may take. */
+const DEADLINE_MS = 10_000
 
 export { MAX_FREE_REQUEST } from './limits.js'
 
@@ -34,7 +36,10 @@ export interface GraphqlOptions {
   transaction: RequestTransaction
   idempotency: Idempotency
   log: Logger
+  deadlineMs?: number
 }
+
+const interrupted = (message: string) => new ApiError('unavailable', message, unavailable().headers)
 
 /** An operation of a document within the limits, and what the client sent with it. */
 interface Call extends GraphqlParameters {
@@ -49,16 +54,15 @@ interface Call extends GraphqlParameters {
 const isBeforeQuota = (error: unknown) => error instanceof ApiError && [405, 413, 415].includes(error.status)
 
 /** Replaces Yoga's parsing, validation and execution by what is known of the document. */
-const useKnownDocuments: Plugin<Context & { call: Call }> = {
+const useKnownDocuments: Plugin<Context & { call: Call; cancelled: Cancelled }> = {
   onParse: ({ context: { call }, setParseFn }) => setParseFn(() => call.document.node),
   onValidate: ({ context: { call }, setResult }) => setResult(call.document.errors),
-  onExecute: ({ context: { call }, setExecuteFn }) =>
+  onExecute: ({ context: { call, cancelled }, setExecuteFn }) =>
     setExecuteFn(({ contextValue, variableValues }) =>
       inSpan('execute', () =>
         call.operation.execute(variableValues as Variables, {
           contextValue,
-          // Nobody waits for the result of a client that has disconnected.
-          cancelled: () => (call.request.head.socket.destroyed ? unavailable() : undefined),
+          cancelled,
           pause,
           maxLength: call.operation.isMutation ? MAX_MUTATION_RESPONSE : MAX_RESPONSE,
         }),
@@ -68,7 +72,7 @@ const useKnownDocuments: Plugin<Context & { call: Call }> = {
 
 /** The GraphQL surface: Yoga executes documents that are within the limits and whose cost was taken from the quota. */
 export function createGraphql(options: GraphqlOptions) {
-  const { schema, createContext, transaction, idempotency, log } = options
+  const { schema, createContext, transaction, idempotency, log, deadlineMs = DEADLINE_MS } = options
   const { resultOf, refuse } = createResponses(log)
   const documents = createDocuments()
   const persisted = createPersisted()
@@ -174,12 +178,22 @@ export function createGraphql(options: GraphqlOptions) {
     return idempotency.once(keyed, key, perform)
   }
 
+  /** Executes until the deadline, or until the client disconnects. */
   async function execute(call: Call, caller: Caller, quota: Promise<QuotaDecision>, query?: Query) {
     const { query: source, operationName, variables } = call
+    const end = performance.now() + deadlineMs
+    const cancelled: Cancelled = () =>
+      call.request.head.socket.destroyed
+        ? interrupted('The client has disconnected.')
+        : performance.now() > end
+          ? interrupted(
+              `The operation took longer than ${deadlineMs / 1000} seconds. Select fewer fields or smaller pages.`,
+            )
+          : undefined
     const result = await yoga.getResultForParams(
       // No plugin in use reads Yoga's own request.
       { params: { query: source, operationName, variables }, request: undefined as unknown as Request },
-      Object.assign(createContext(caller, quota, query), { call }),
+      Object.assign(createContext(caller, quota, query), { call, cancelled }),
     )
     return result as Executed
   }

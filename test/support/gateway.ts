@@ -184,6 +184,7 @@ export interface GatewayOptions {
   uploadBudget?: number
   /** Lengths of the windows. */
   seconds?: Parameters<typeof createApp>[0]['seconds']
+  deadlineMs?: number
   /** How long a client may read nothing. */
   stallMs?: number
 }
@@ -203,7 +204,7 @@ export async function openGateway(options: GatewayOptions = {}): Promise<Gateway
     keyPrefix,
     redisTimeoutMs: options.redisTimeoutMs,
   })
-  const { limits, uploadBudget, stallMs } = options
+  const { limits, uploadBudget, deadlineMs, stallMs } = options
   const app = await createApp({
     settings: config,
     database,
@@ -213,6 +214,7 @@ export async function openGateway(options: GatewayOptions = {}): Promise<Gateway
     limits,
     uploadBudget,
     seconds,
+    deadlineMs,
     stallMs,
   })
   const { key } = await createKey(database, {
