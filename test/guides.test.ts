@@ -137,6 +137,7 @@ describe('the figures in the guides match the code', () => {
         `at most ${MAX_FREE_BYTES / 1024} KiB and ${MAX_FREE_TOKENS} tokens. A larger one costs 1.`,
         `at most ${MAX_FREE_REQUEST / 1024} KiB.`,
         'longer than 8 MiB',
+        'longer than 10 seconds',
       ],
     }
     expect(STRIKES_MS).toBe(60_000)

@@ -354,8 +354,13 @@ describe('ADMIN_PORT', () => {
       expect((await ask(path)).status, path).toBe(200)
       expect(await ask(path, 'HEAD'), path).toEqual({ status: 200, text: '' })
     }
-    for (const path of ['/', '/pets', '/graphql', '/docs', '/openapi.json'])
+    moved.logged.length = 0
+    const absent = ['/', '/pets', '/graphql', '/docs', '/openapi.json']
+    for (const path of absent)
       expect(JSON.parse((await ask(path)).text), path).toMatchObject({ code: 'not_found', status: 404 })
+    expect(lines(moved).map(({ surface, operation }) => [surface, operation])).toEqual(
+      absent.map(() => ['other', undefined]),
+    )
     expect((await ask('/metrics')).text).toContain('petstore_requests_total')
     moved.app.drain()
     expect((await ask('/readyz')).status).toBe(503)

@@ -46,7 +46,7 @@ interface Client {
   destroyed?: boolean
 }
 
-/** What a request at work takes up. It must leave. */
+/** What a request at work takes up, until `leave` gets it back. */
 export interface Slot {
   readonly queue: KeyQueue
   readonly units: number

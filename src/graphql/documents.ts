@@ -1,6 +1,6 @@
 import {
   type DocumentNode,
-  type GraphQLError,
+  GraphQLError,
   type GraphQLSchema,
   getOperationAST,
   Kind,
@@ -109,7 +109,8 @@ export class KnownDocument {
       this.#expanded = this.selections.count()
       return errors
     } catch (error) {
-      return [error as GraphQLError]
+      if (!(error instanceof GraphQLError)) throw error
+      return [error]
     }
   }
 
@@ -225,7 +226,7 @@ const MAX_CACHED_BYTES = 67_108_864
 /** What the texts of persisted documents may take in memory, in bytes. */
 const MAX_PERSISTED_BYTES = 16_777_216
 
-/** A cache in which free operations have a share of their own, so that nobody drops what others use for nothing. */
+/** A cache in which free operations have a share of their own: they cannot drop what others pay for. */
 function createShares<Value extends object | string>(maxBytes: number, sizeCalculation: (value: Value) => number) {
   const paid = new LRUCache<string, Value>({ maxSize: maxBytes, sizeCalculation })
   const free = new LRUCache<string, Value>({ maxSize: maxBytes / 16, sizeCalculation })

@@ -78,7 +78,7 @@ export class Shapes {
     return shape
   }
 
-  /** Sends a statement. Keeps nothing of BEGIN and the like. */
+  /** Sends a statement. BEGIN and the like have no shape. */
   query(client: pg.PoolClient, statement: pg.QueryConfig): Promise<pg.QueryResult> {
     const shape = this.#kept.get(statement.text)
     const text = shape?.text ?? this.#options.textOf(statement.text)
