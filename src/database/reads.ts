@@ -14,6 +14,16 @@ type Row = Record<string, unknown>
 /** The most that is read by one statement. It bounds what one slow statement can delay. */
 const MAX_TOGETHER = 100
 
+const gathered: (() => void)[] = []
+
+/** Calls back at the end of the event loop's turn. What all callbacks ask for, the pool sends together. */
+function atEndOfTurn(callback: () => void): void {
+  if (gathered.push(callback) > 1) return
+  setImmediate(() => {
+    for (const callback of gathered.splice(0)) callback()
+  })
+}
+
 /** Collects what is asked until the end of the event loop's turn. */
 function gather<Subject, Question, Answer>(ask: (subject: Subject, questions: Question[]) => Promise<Answer[]>) {
   const open = new Map<Subject, { questions: Question[]; spans: LinkedSpans; answers: Promise<Answer[]> }>()
@@ -21,7 +31,7 @@ function gather<Subject, Question, Answer>(ask: (subject: Subject, questions: Qu
   function begin(subject: Subject) {
     const questions: Question[] = []
     const spans = new LinkedSpans()
-    const answers = new Promise((resolve) => setImmediate(resolve)).then(() => {
+    const answers = new Promise<void>(atEndOfTurn).then(() => {
       if (open.get(subject) === batch) open.delete(subject)
       return spans.run(() => ask(subject, questions))
     })

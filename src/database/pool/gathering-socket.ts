@@ -1,6 +1,6 @@
 import { Socket } from 'node:net'
 
-/** A socket that sends everything written in one turn of the event loop together: system calls are expensive. */
+/** A socket that sends what one callback and its promises write with one system call: these are expensive. */
 export class GatheringSocket extends Socket {
   #gathering = false
 
@@ -8,7 +8,7 @@ export class GatheringSocket extends Socket {
     if (!this.#gathering) {
       this.#gathering = true
       this.cork()
-      setImmediate(() => {
+      process.nextTick(() => {
         this.#gathering = false
         this.uncork()
       })

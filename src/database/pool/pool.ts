@@ -198,7 +198,9 @@ export class ConnectionPool extends pg.Pool {
     }
     const batch = [pending]
     this.#open.set(group, batch)
-    setImmediate(() => {
+    // Reads come at the end of a turn, all together (../reads.ts); writes of other requests may still come in this one.
+    const collect = isRead ? process.nextTick : setImmediate
+    collect(() => {
       if (this.#open.get(group) === batch) this.#open.delete(group)
       void this.#send(batch)
     })
