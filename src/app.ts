@@ -117,7 +117,7 @@ export async function createApp(dependencies: Dependencies) {
       const most = isUsedUp ? ((await quota.hasFree(caller)) ? MAX_FREE_REQUEST : 0) : undefined
       const asked = isGraphql(request) ? graphql.read(request, body, most) : rest.read(request, route, body)
       found.operationName = asked.operationName
-      slot = await inSpan('room', () => admissions.work.enter(caller.subject.id, asked.units, request.head.socket))
+      slot = await inSpan('admission', () => admissions.work.enter(caller.subject.id, asked.units, request.head.socket))
       const isEarly = asked.isRead && quota.isForeseen(caller, asked)
       const deciding = inSpan('quota', () => quota.take(caller, asked))
       // A read does not wait for Redis. Its result, or error, is neither seen nor counted before the decision allows it.

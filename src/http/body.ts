@@ -24,7 +24,7 @@ const LEAST_BYTES = 32_768
 /** One object for all, because creating an error costs more than refusing a request. */
 const noRoom = new ApiError(
   'unavailable',
-  'The service receives more bodies than it has room for. This request was not processed and cost nothing. Send its body faster, or retry after the seconds in Retry-After.',
+  'The service is receiving more bodies than it has memory for. This request was not processed and cost nothing. Send its body faster, or retry after the seconds in Retry-After.',
   { 'retry-after': '1', ...CLOSE },
 )
 

@@ -91,7 +91,7 @@ export function createMetrics({ rateLimiter, database, admissions, uploads, unre
 
   new Counter({
     name: 'petstore_shed_requests_total',
-    help: 'Requests refused with 503 because there was no room for them in time.',
+    help: 'Requests refused with 503 because of overload.',
     registers,
     collect() {
       this.reset()
@@ -100,7 +100,7 @@ export function createMetrics({ rateLimiter, database, admissions, uploads, unre
   })
   new Gauge({
     name: 'petstore_requests',
-    help: 'Requests of keys, by state: uploading (their body), waiting (for room), working.',
+    help: 'Requests of keys, by state: uploading (their body), waiting (for admission), working.',
     labelNames: ['state'],
     registers,
     collect() {

@@ -28,7 +28,7 @@ export async function drip(socket: Socket, bytes: string, everyMs: number) {
   for (; !socket.destroyed && socket.writable; await sleep(everyMs)) socket.write(bytes)
 }
 
-/** Sends the request again after each response, and reports what is neither a success nor a refusal for lack of room. */
+/** Sends the request again after each response, and reports what is neither a success nor a refusal because of overload. */
 export function ask(socket: Socket, request: string, report: (text: string) => void) {
   let received = ''
   socket.on('data', (data) => {

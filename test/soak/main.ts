@@ -94,7 +94,7 @@ function judge() {
   return grown
 }
 
-/** Calls a gateway with a key. What is refused for lack of room is sent again. */
+/** Calls a gateway with a key. What is refused because of overload is sent again. */
 function client(gateways: RunningServer[], keys: string[], counts: { requests: number; refused: number }) {
   return (n: number): Call => {
     const [gateway, key] = [gateways[n % gateways.length] as RunningServer, keys[n % keys.length] as string]

@@ -111,7 +111,7 @@ function treeOf(spans: CollectedSpan[], parent = spans[0] as CollectedSpan): unk
 const traceparent = (flags: string) => `00-4bf92f3577b34da6a3ce929d0e0e47${flags}-00f067aa0ba902b7-${flags}`
 const [INTERNAL, SERVER, CLIENT] = [1, 2, 3]
 const [UNSET, ERROR] = [0, 2]
-const STEPS = ['authenticate', 'body', 'room', 'quota', 'validate', 'execute']
+const STEPS = ['authenticate', 'body', 'admission', 'quota', 'validate', 'execute']
 
 describe.each(stores)('spans with %s', (_, store) => {
   const cleanups: Parameters<OnCleanup>[0][] = []
@@ -132,7 +132,7 @@ describe.each(stores)('spans with %s', (_, store) => {
     const rest = await gateway.ask('GET', `/pets/${id}`)
     const spans = await gateway.spansOf(rest)
     const [own, ...others] = spans as [CollectedSpan]
-    const steps = ['authenticate', 'room', 'quota', 'validate', 'execute', ['SELECT Pet']]
+    const steps = ['authenticate', 'admission', 'quota', 'validate', 'execute', ['SELECT Pet']]
     expect(treeOf(spans)).toEqual(['GET /pets/{petId}', steps])
     expect([own.kind, own.parentSpanId, own.status]).toEqual([SERVER, '', UNSET])
     expect(own.attributes).toEqual({
@@ -203,10 +203,16 @@ describe.each(stores)('spans with %s', (_, store) => {
     await gateway.ask('GET', '/pets', asPoor)
     const refused = [
       [await gateway.ask('GET', '/pets', { headers: { 'x-api-key': 'none' } }), 'GET /pets', 401, 'unauthorized', []],
-      [await gateway.ask('GET', '/pets', asPoor), 'GET /pets', 429, 'rate_limited', ['room', 'quota']],
-      [await gateway.ask('GET', '/pets/x'), 'GET /pets/{petId}', 400, 'invalid_request', ['room', 'quota', 'validate']],
-      [await gateway.ask('GET', '/nowhere/7'), 'GET', 404, 'not_found', ['room', 'quota']],
-      [await gateway.ask('PROPFIND', '/pets'), 'HTTP', 405, 'method_not_allowed', ['room', 'quota']],
+      [await gateway.ask('GET', '/pets', asPoor), 'GET /pets', 429, 'rate_limited', ['admission', 'quota']],
+      [
+        await gateway.ask('GET', '/pets/x'),
+        'GET /pets/{petId}',
+        400,
+        'invalid_request',
+        ['admission', 'quota', 'validate'],
+      ],
+      [await gateway.ask('GET', '/nowhere/7'), 'GET', 404, 'not_found', ['admission', 'quota']],
+      [await gateway.ask('PROPFIND', '/pets'), 'HTTP', 405, 'method_not_allowed', ['admission', 'quota']],
     ] as const
     for (const [answer, name, status, code, steps] of refused) {
       expect(answer.status).toBe(status)
@@ -325,7 +331,7 @@ describe('the standard variables', () => {
     const own = () => other.collector.decoded().find((span) => span.spanId === spanId)
     await expect.poll(own).toEqual({ traceId, spanId, parentSpanId: '', name: 'GET /pets' })
     const below = other.collector.decoded().filter(({ parentSpanId }) => parentSpanId === spanId)
-    expect(below.map(({ name }) => name)).toEqual(expect.arrayContaining(['room', 'quota', 'validate', 'execute']))
+    expect(below.map(({ name }) => name)).toEqual(expect.arrayContaining(['admission', 'quota', 'validate', 'execute']))
   })
 
   test('choose what is sampled: the client does not, if the sampler ignores it', async () => {
