@@ -90,6 +90,20 @@ test.each<[string, (proxy: TcpProxy) => unknown, (proxy: TcpProxy) => unknown]>(
   },
 )
 
+test('a database that hangs returns 503 also if the gateway has stalled meanwhile', async () => {
+  const { gateway, proxy } = await useGateway()
+  await gateway.get('/pets')
+  proxy.hang()
+  const ask = (...paths: string[]) => paths.map((path) => expectUnavailable(gateway.get(path)))
+  // Some wait for the idle connection and for new ones, others for new ones alone.
+  const refused = ask('/pets', '/pets/1', '/store/orders')
+  await sleep(50)
+  refused.push(...ask('/categories', '/inventory'))
+  await sleep(50)
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3_000)
+  await Promise.all(refused)
+})
+
 test('a database that hangs does not delay requests with a known key that need no row, for five minutes', async () => {
   const { gateway, proxy } = await useGateway({ keyTtlMs: 50 })
   const quota = async () => (await gateway.get('/quota')).status
