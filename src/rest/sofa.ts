@@ -36,7 +36,7 @@ export const createRouter = (execute?: (args: ExecutionArgs) => unknown) =>
   )
 
 /** The GraphQL document that SOFA prepared for each operation. Its handler is asked once, and never by a request. */
-export async function readDocuments(): Promise<Map<Operation, DocumentNode>> {
+async function askSofa(): Promise<Map<Operation, DocumentNode>> {
   let prepared: DocumentNode | undefined
   const router = createRouter((args) => {
     prepared = args.document
@@ -52,5 +52,13 @@ export async function readDocuments(): Promise<Map<Operation, DocumentNode>> {
     if (!prepared) throw new Error(`SOFA prepared no document for ${operation.name}`)
     documents.set(operation, prepared)
   }
+  return documents
+}
+
+let documents: ReturnType<typeof askSofa> | undefined
+
+/** They depend on the schema alone, so that all gateways of a process share them. */
+export function readDocuments(): Promise<ReadonlyMap<Operation, DocumentNode>> {
+  documents ??= askSofa()
   return documents
 }

@@ -12,6 +12,17 @@ export interface TestDatabase extends Database {
   env: Record<string, string>
 }
 
+/** Deletes all rows. TRUNCATE takes 50 ms, which pays only for large tables. */
+const EMPTY = `DO $$ BEGIN
+  IF pg_total_relation_size('"Pet"') + pg_total_relation_size('"Order"') + pg_total_relation_size('"ApiKey"') < 1000000 THEN
+    DELETE FROM "Order"; DELETE FROM "Pet"; DELETE FROM "Category"; DELETE FROM "ApiKey"; DELETE FROM "ApiKeyEvent";
+    DELETE FROM "ApiKeyUsage"; DELETE FROM "IdempotentAnswer";
+    PERFORM setval(format('"%s_id_seq"', name), 1, false) FROM unnest(ARRAY['Category', 'Pet', 'Order', 'ApiKey', 'ApiKeyEvent']) name;
+  ELSE
+    TRUNCATE "Order", "InventoryItem", "Pet", "Category", "ApiKey", "ApiKeyEvent", "ApiKeyUsage", "IdempotentAnswer" RESTART IDENTITY;
+  END IF;
+END $$`
+
 // Opening a database is slow, so the next file of the same thread reuses it. The folders are beside the template, and are
 // deleted with it.
 const idle: TestDatabase[] = []
@@ -23,8 +34,7 @@ export async function openTestDatabase(): Promise<TestDatabase> {
   const close = async () => {
     if (!open) return
     open = false
-    await database.prisma
-      .$executeRaw`TRUNCATE "Order", "InventoryItem", "Pet", "Category", "ApiKey", "ApiKeyEvent", "ApiKeyUsage", "IdempotentAnswer" RESTART IDENTITY`
+    await database.prisma.$executeRawUnsafe(EMPTY)
     idle.push(database)
   }
   return { ...database, close }
