@@ -28,7 +28,7 @@ import { acquireLock, type Lock } from '../../src/database/embedded/lock.js'
 import { openEmbedded } from '../../src/database/embedded/open.js'
 import { type Database, type DatabaseOptions, openDatabase } from '../../src/database/index.js'
 import { storedSecret } from '../../src/keys/index.js'
-import { StartupError } from '../../src/startup-error.js'
+import { refusal } from '../support/database.js'
 
 const scratch = mkdtempSync(join(tmpdir(), 'petstore-database-'))
 let folders = 0
@@ -47,17 +47,6 @@ async function open(DATA_DIR: string, options: DatabaseOptions & { port?: number
   const database = await openDatabase({ DATA_DIR, EMBEDDED_DB_PORT: options.port ?? 0 }, { ...patient, ...options })
   onTestFinished(() => database.close())
   return database
-}
-
-/** The one-line message of a failed start. */
-async function refusal(start: Promise<unknown>): Promise<string> {
-  const error = await start.then(
-    () => expect.fail('it was not refused'),
-    (reason) => reason,
-  )
-  expect(error).toBeInstanceOf(StartupError)
-  expect(error.message).not.toContain('\n')
-  return error.message
 }
 
 function child(fixture: string, ...args: string[]): ChildProcess {
