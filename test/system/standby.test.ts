@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { isInstalled, Postgres } from '../faults/postgres.js'
 import { hasPgbouncer, startPgbouncer } from '../support/pgbouncer.js'
-import { openLocal, openRemote, readiness } from '../support/remote.js'
+import { openRemote, readiness } from '../support/remote.js'
 
 describe.runIf(isInstalled())('a primary with a synchronous standby', () => {
   let primary: Postgres
@@ -17,10 +17,10 @@ describe.runIf(isInstalled())('a primary with a synchronous standby', () => {
     await standby.end()
   })
 
-  /** A gateway on a database of its own, with a pet, and clients that write and read until they are stopped. */
+  /** A gateway on a database of its own, with a pet, and what clients do there. */
   async function load(name: string, urlOf: (database: string) => string) {
     await primary.admin(`CREATE DATABASE ${name} OWNER petstore`, 'postgres')
-    const { call, readiness, errors } = await openLocal({ DATABASE_URL: urlOf(name) })
+    const { call, url, errors } = await openRemote({ DATABASE_URL: urlOf(name) })
     const category = (await call('POST', '/categories', { name: 'Dogs' })).body
     const pet = (await call('POST', '/pets', { name: 'Rex', categoryId: category.id })).body
     const key = () => ({ 'idempotency-key': randomUUID() })
@@ -42,7 +42,6 @@ describe.runIf(isInstalled())('a primary with a synchronous standby', () => {
       name,
       statuses,
       most: (kind: 'all' | 'waiting') => Math.max(...connections.map((counts) => counts[kind])),
-      readiness,
       errors,
       order: async () => (await call('POST', '/store/orders', { petId: pet.id })).status,
       /** Until each client has written three times. */
@@ -63,7 +62,7 @@ describe.runIf(isInstalled())('a primary with a synchronous standby', () => {
             FROM pg_stat_activity WHERE usename = 'petstore' AND datname = '${name}'`)
           connections.push(row)
         }
-        expect(await readiness()).toEqual([200, { status: 'ok', database: 'ok', limits: 'memory' }])
+        expect(await readiness(url)).toEqual([200, { status: 'ok', database: 'ok', limits: 'memory' }])
         stopped = true
         await Promise.all(clients)
       },
