@@ -4,13 +4,17 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 // `npm test`: every promise that needs no second process and no engine.
 
-/** Starts with the file that takes longest: otherwise the others end while it runs alone. */
-class LongestFirst extends BaseSequencer {
-  override async sort(files: TestSpecification[]) {
-    const isLongest = ({ moduleId }: TestSpecification) => Number(moduleId.endsWith('/list-plans.test.ts'))
-    return (await super.sort(files)).toSorted((a, b) => isLongest(b) - isLongest(a))
+/** Starts with the files that take longest, in this order: otherwise the others end while one of them runs alone. */
+export const longestFirst = (...names: string[]) =>
+  class extends BaseSequencer {
+    override async sort(files: TestSpecification[]) {
+      const rank = ({ moduleId }: TestSpecification) => {
+        const index = names.findIndex((name) => moduleId.endsWith(`/${name}.test.ts`))
+        return index < 0 ? names.length : index
+      }
+      return (await super.sort(files)).toSorted((a, b) => rank(a) - rank(b))
+    }
   }
-}
 
 export default defineConfig({
   // Otherwise Vite loads graphql twice, as ES modules and as CommonJS for the libraries, which graphql refuses.
@@ -26,6 +30,6 @@ export default defineConfig({
     // Files leave nothing in modules but idle databases, so they share them: loading costs more than many tests.
     isolate: false,
     maxWorkers: 3,
-    sequence: { sequencer: LongestFirst },
+    sequence: { sequencer: longestFirst('list-plans') },
   },
 })

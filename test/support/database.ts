@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { cp, mkdtemp } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { inject } from 'vitest'
+import { expect, inject } from 'vitest'
 import { connect, type Database, openDatabase } from '../../src/database/index.js'
 import { readServerUrl } from '../../src/database/server-url.js'
+import { StartupError } from '../../src/startup-error.js'
 import { asAdmin, databaseUrl, testDatabaseUrl } from './postgres.js'
 import { TcpProxy } from './proxy.js'
 
@@ -74,4 +75,15 @@ async function makeTestDatabase(): Promise<TestDatabase> {
   await cp(template, folder, { recursive: true })
   const database = await openDatabase({ DATA_DIR: folder, EMBEDDED_DB_PORT: 0 }, patient)
   return { ...database, env: { DATA_DIR: folder } }
+}
+
+/** The one-line message of a failed start. */
+export async function refusal(start: Promise<unknown>): Promise<string> {
+  const error = await start.then(
+    () => expect.fail('it was not refused'),
+    (reason) => reason,
+  )
+  expect(error).toBeInstanceOf(StartupError)
+  expect(error.message).not.toContain('\n')
+  return error.message
 }

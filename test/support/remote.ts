@@ -1,9 +1,13 @@
-import { expect } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { runKeys as runCommand } from '../../src/admin/command-line.js'
+import { openDatabase } from '../../src/database/index.js'
+import { createLog } from '../../src/observe/log.js'
+import { readSettings } from '../../src/settings.js'
 import type { Call } from './every-operation.js'
+import { openGateway } from './gateway.js'
 import { startGateway } from './process.js'
 
-// Gateways that are processes of their own, as clients and operators see them.
+// Gateways on databases that settings name, as clients and operators see them.
 
 /** Runs `npm run keys` in this process, because to start one takes longer than most tests. */
 export async function runKeys(environment: Record<string, string>, ...args: string[]) {
@@ -53,4 +57,29 @@ export async function openRemote(env: Record<string, string>, given?: string) {
     return { status: response.status, headers: response.headers, body: text ? JSON.parse(text) : undefined }
   }
   return { ...gateway, call, key }
+}
+
+/** The same in this process, and without sockets: for what a server does, not a start. `stop` also happens after the test. */
+export async function openLocal(env: Record<string, string>) {
+  const lines: string[] = []
+  const log = createLog('warn', { write: (line) => void lines.push(line) })
+  const database = await openDatabase(readSettings(env), { log, onNotice: (message) => log.warn(message) })
+  const gateway = await openGateway({ database: { ...database, env }, redisUrl: '' })
+  let stopped: Promise<void> | undefined
+  const stop = () => {
+    stopped ??= gateway.close()
+    return stopped
+  }
+  onTestFinished(stop)
+  const key = await createKey(env)
+  const call: Call = (method, path, body, headers) => gateway.call(method, path, { key, body, headers })
+  return {
+    call,
+    stop,
+    async readiness() {
+      const { status, body } = await gateway.get('/readyz')
+      return [status, body]
+    },
+    errors: () => [...lines, ...gateway.logged.filter((line) => /"level":[4-6]0/.test(line))].join(''),
+  }
 }

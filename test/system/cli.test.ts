@@ -6,6 +6,7 @@ import { openTestDatabase, type TestDatabase } from '../support/database.js'
 import { freePort } from '../support/ports.js'
 import { scratchDatabase, testDatabaseUrl } from '../support/postgres.js'
 import { dataFolder, runCommand, spawnNode, temporaryFolder } from '../support/process.js'
+import { keys, runKeys } from '../support/remote.js'
 import { launch } from './browser.js'
 
 // The processes behind `npm run keys` and `npm run studio`. What the commands do is in test/cli.test.ts.
@@ -31,31 +32,27 @@ test('without a running gateway, npm run keys opens and migrates the embedded da
     alone,
   )
   expect([code, JSON.parse(stdout).name]).toEqual([0, 'Eve'])
-  expect((await runCommand(['admin/keys', 'list'], alone)).stdout).toMatch(/Eve.*Free.*active.*60.*1000/)
+  expect((await runKeys(alone, 'list')).stdout).toMatch(/Eve.*Free.*active.*60.*1000/)
 })
 
 describe('the database that a command works on', () => {
   test('is refused by all commands but create if no gateway has used it, and stays as it was', async () => {
     const DATA_DIR = join(await temporaryFolder(), 'typo')
-    for (const command of [['admin/keys', 'list'], ['admin/keys', 'revoke', '1'], ['admin/studio']]) {
-      const { code, stdout, stderr } = await runCommand(command, { DATA_DIR })
-      expect([code, stdout]).toEqual([1, ''])
-      expect(stderr).toBe(
-        `DATA_DIR ${DATA_DIR} has no database; set DATA_DIR or DATABASE_URL to the same value as for the service\n`,
-      )
-    }
+    const stderr = `DATA_DIR ${DATA_DIR} has no database; set DATA_DIR or DATABASE_URL to the same value as for the service\n`
+    const answers = [runKeys({ DATA_DIR }, 'list'), runKeys({ DATA_DIR }, 'revoke', '1')]
+    for (const answer of [...answers, runCommand(['admin/studio'], { DATA_DIR })])
+      expect(await answer).toEqual({ code: 1, stdout: '', stderr })
     expect(existsSync(DATA_DIR)).toBe(false)
   })
 
   test.runIf(testDatabaseUrl)('is refused on PostgreSQL too', async () => {
     const env = { DATABASE_URL: await scratchDatabase() }
-    expect(await runCommand(['admin/keys', 'list'], env)).toMatchObject({
+    expect(await runKeys(env, 'list')).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(/^DATABASE_URL: the database ".*" at .* cannot be used: it has no pet store/),
     })
-    const create = ['create', '--name', 'First', '--plan', 'Free', '--json']
-    const { stdout } = await runCommand(['admin/keys', ...create], env)
-    expect(JSON.parse(stdout)).toMatchObject({ id: 1, name: 'First' })
+    const created = await keys(env, 'create', '--name', 'First', '--plan', 'Free')
+    expect(created).toMatchObject({ id: 1, name: 'First' })
   })
 })
 

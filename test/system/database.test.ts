@@ -2,7 +2,6 @@ import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_proces
 import { once } from 'node:events'
 import {
   cpSync,
-  existsSync,
   linkSync,
   mkdirSync,
   mkdtempSync,
@@ -28,7 +27,7 @@ import { acquireLock, type Lock } from '../../src/database/embedded/lock.js'
 import { openEmbedded } from '../../src/database/embedded/open.js'
 import { type Database, type DatabaseOptions, openDatabase } from '../../src/database/index.js'
 import { storedSecret } from '../../src/keys/index.js'
-import { StartupError } from '../../src/startup-error.js'
+import { refusal } from '../support/database.js'
 
 const scratch = mkdtempSync(join(tmpdir(), 'petstore-database-'))
 let folders = 0
@@ -49,17 +48,6 @@ async function open(DATA_DIR: string, options: DatabaseOptions & { port?: number
   return database
 }
 
-/** The one-line message of a failed start. */
-async function refusal(start: Promise<unknown>): Promise<string> {
-  const error = await start.then(
-    () => expect.fail('it was not refused'),
-    (reason) => reason,
-  )
-  expect(error).toBeInstanceOf(StartupError)
-  expect(error.message).not.toContain('\n')
-  return error.message
-}
-
 function child(fixture: string, ...args: string[]): ChildProcess {
   const process_ = spawn(process.execPath, ['--import', 'tsx', join('test/fixtures', fixture), ...args])
   onTestFinished(() => void process_.kill('SIGKILL'))
@@ -69,16 +57,28 @@ function child(fixture: string, ...args: string[]): ChildProcess {
 afterAll(() => rmSync(scratch, { recursive: true, force: true }))
 
 describe('the embedded database', () => {
-  test('keeps its data across a restart, in a folder that only its owner can read', async () => {
+  test('keeps its data across restarts in a folder that only its owner can read; a command joins its owner, or owns it if no process does', async () => {
     const folder = dataFolder()
-    const first = await open(folder)
-    const { id } = await first.prisma.category.create({ data: { name: 'Kept' } })
-    expect(await acquireLock(folder)).toEqual({ owner: { pid: process.pid, port: Number(new URL(first.url).port) } })
-    await first.close()
+    const owner = await open(folder)
+    const { id } = await owner.prisma.category.create({ data: { name: 'Kept' } })
+    expect(await acquireLock(folder)).toEqual({ owner: { pid: process.pid, port: Number(new URL(owner.url).port) } })
+    expect(await refusal(open(folder))).toContain(
+      `is in use by process ${process.pid} (port ${new URL(owner.url).port})`,
+    )
+    const joined = await open(folder, { join: true })
+    expect(joined.url).toBe(owner.url)
+    expect(await joined.prisma.category.findMany()).toMatchObject([{ id, name: 'Kept' }])
+    await joined.close()
+    await owner.ping()
+    await owner.close()
     expect(readdirSync(folder)).toEqual(['db'])
     expect(statSync(join(folder, 'db')).mode & 0o777).toBe(0o700)
-    const second = await open(folder)
-    expect(await second.prisma.category.findMany()).toMatchObject([{ id, name: 'Kept' }])
+
+    const command = await open(folder, { join: true })
+    const another = open(folder, { join: true })
+    expect(await command.prisma.category.findMany()).toMatchObject([{ id, name: 'Kept' }])
+    await command.close()
+    await (await another).close()
   })
 
   test('loses no acknowledged write on kill -9, and a dead owner does not block the next one', async () => {
@@ -96,39 +96,6 @@ describe('the embedded database', () => {
     expect(ids).toEqual(expect.arrayContaining(acknowledged))
   })
 
-  test('starts again if the first start was killed', async () => {
-    const folder = dataFolder()
-    rmSync(join(folder, 'db/global'), { recursive: true })
-    writeFileSync(join(folder, 'db.incomplete'), '')
-    const { prisma } = await open(folder)
-    expect(await prisma.category.count()).toBe(0)
-    expect(existsSync(join(folder, 'db.incomplete'))).toBe(false)
-  })
-
-  test('rejects a second owner, and names the first', async () => {
-    const folder = dataFolder()
-    const { url } = await open(folder)
-    const message = await refusal(open(folder))
-    expect(message).toContain(`is in use by process ${process.pid} (port ${new URL(url).port})`)
-    expect(await acquireLock(folder)).toMatchObject({ owner: { pid: process.pid } })
-  })
-
-  test('lets a command join its owner, or own the folder if no process does', async () => {
-    const folder = dataFolder()
-    const command = await open(folder, { join: true })
-    const { id } = await command.prisma.category.create({ data: { name: 'By a command' } })
-    const another = open(folder, { join: true })
-    await command.close()
-    await (await another).close()
-
-    const owner = await open(folder)
-    const joined = await open(folder, { join: true })
-    expect(joined.url).toBe(owner.url)
-    expect(await joined.prisma.category.findMany()).toMatchObject([{ id }])
-    await joined.close()
-    await owner.ping()
-  })
-
   test('names the setting if its port is in use, and releases the lock', async () => {
     const server = createServer().listen(0, '127.0.0.1')
     await once(server, 'listening')
@@ -137,7 +104,6 @@ describe('the embedded database', () => {
     const folder = dataFolder()
     expect(await refusal(open(folder, { port }))).toContain(`EMBEDDED_DB_PORT ${port} is in use`)
     expect(readdirSync(folder)).toEqual(['db'])
-    await open(folder)
   })
 
   test('names the problem of an unusable data directory, and changes nothing in it', async () => {
@@ -357,31 +323,38 @@ describe('a start with an unreachable DATABASE_URL', () => {
   })
 })
 
-test('the sample data is inserted once, with ids starting at 1', async () => {
-  const { prisma } = await open(dataFolder())
-  expect(await seed(prisma)).toBe(true)
-  expect(await seed(prisma)).toBe(false)
-  expect(await prisma.pet.findMany({ select: { id: true }, orderBy: { id: 'asc' } })).toHaveLength(12)
-  expect(await prisma.pet.findFirst({ orderBy: { id: 'asc' } })).toMatchObject({ id: 1n, name: 'Rex' })
-  expect(await prisma.inventoryItem.count({ where: { quantity: { gt: 0 } } })).toBe(10)
-  expect(await prisma.order.count()).toBe(5)
-  await prisma.$executeRaw`TRUNCATE "Category" CASCADE`
-  expect(await seed(prisma)).toBe(false)
-})
-
-test('the demo keys are made once, also if the start that makes them is interrupted', async () => {
+describe('the first data', () => {
   const folder = dataFolder()
-  const { prisma } = await open(folder)
-  const keys = await demoKeys(prisma, folder)
-  expect(await demoKeys(prisma, folder)).toEqual(keys)
-  // Interrupted after the rows were written, before their file got its name.
-  renameSync(join(folder, 'demo-keys.json'), join(folder, 'demo-keys.json.new'))
-  expect(await demoKeys(prisma, folder)).toEqual(keys)
-  expect(await prisma.apiKey.count()).toBe(4)
-  // Interrupted while the file was written.
-  await prisma.apiKey.deleteMany()
-  renameSync(join(folder, 'demo-keys.json'), join(folder, 'demo-keys.json.new'))
-  truncateSync(join(folder, 'demo-keys.json.new'), 10)
-  const others = await demoKeys(prisma, folder)
-  expect(await prisma.apiKey.count({ where: { hash: storedSecret(others.Free).hash } })).toBe(1)
+  let prisma: Database['prisma']
+  beforeAll(async () => {
+    const database = await openDatabase({ DATA_DIR: folder, EMBEDDED_DB_PORT: 0 }, patient)
+    prisma = database.prisma
+    return database.close
+  })
+
+  test('the sample data is inserted once, with ids starting at 1', async () => {
+    expect(await seed(prisma)).toBe(true)
+    expect(await seed(prisma)).toBe(false)
+    expect(await prisma.pet.findMany({ select: { id: true }, orderBy: { id: 'asc' } })).toHaveLength(12)
+    expect(await prisma.pet.findFirst({ orderBy: { id: 'asc' } })).toMatchObject({ id: 1n, name: 'Rex' })
+    expect(await prisma.inventoryItem.count({ where: { quantity: { gt: 0 } } })).toBe(10)
+    expect(await prisma.order.count()).toBe(5)
+    await prisma.$executeRaw`TRUNCATE "Category" CASCADE`
+    expect(await seed(prisma)).toBe(false)
+  })
+
+  test('the demo keys are made once, also if the start that makes them is interrupted', async () => {
+    const keys = await demoKeys(prisma, folder)
+    expect(await demoKeys(prisma, folder)).toEqual(keys)
+    // Interrupted after the rows were written, before their file got its name.
+    renameSync(join(folder, 'demo-keys.json'), join(folder, 'demo-keys.json.new'))
+    expect(await demoKeys(prisma, folder)).toEqual(keys)
+    expect(await prisma.apiKey.count()).toBe(4)
+    // Interrupted while the file was written.
+    await prisma.apiKey.deleteMany()
+    renameSync(join(folder, 'demo-keys.json'), join(folder, 'demo-keys.json.new'))
+    truncateSync(join(folder, 'demo-keys.json.new'), 10)
+    const others = await demoKeys(prisma, folder)
+    expect(await prisma.apiKey.count({ where: { hash: storedSecret(others.Free).hash } })).toBe(1)
+  })
 })

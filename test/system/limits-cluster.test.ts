@@ -107,11 +107,14 @@ describe.runIf(redisBinary || process.env.TEST_REDIS_URL)('quotas in a Redis clu
     })
   })
 
-  it.each([1, 3])('by %i URL: a killed master is replaced, and at most twice the limit is admitted', async (n) => {
-    const cluster = await startCluster({ replicas: 1, nodeTimeoutMs: 2_000 })
-    const subject = key(300)
-    const { own } = await cluster.mastersFor(`petstore:{${subject.id}}`)
-    await failOver({ redisUrl: cluster.urls.slice(0, n).join(), subject, kill: () => own.node.kill() })
-    await cluster.close()
-  })
+  it.concurrent.each([1, 3])(
+    'by %i URL: a killed master is replaced, and at most twice the limit is admitted',
+    async (n) => {
+      const cluster = await startCluster({ replicas: 1, nodeTimeoutMs: 2_000 })
+      const subject = key(300)
+      const { own } = await cluster.mastersFor(`petstore:{${subject.id}}`)
+      await failOver({ redisUrl: cluster.urls.slice(0, n).join(), subject, kill: () => own.node.kill() })
+      await cluster.close()
+    },
+  )
 })

@@ -1,12 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import { Client } from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { openDatabase } from '../../src/database/index.js'
+import { readSettings } from '../../src/settings.js'
+import { refusal } from '../support/database.js'
 import { everyOperation } from '../support/every-operation.js'
 import { hasPgbouncer, startPgbouncer } from '../support/pgbouncer.js'
 import { freePort } from '../support/ports.js'
 import { asAdmin, databaseUrl, queryOnce, scratchDatabase, testDatabaseUrl } from '../support/postgres.js'
-import { refusedStart, spawnGateway, spawnNode, startGateway } from '../support/process.js'
-import { keys, openRemote, readiness } from '../support/remote.js'
+import { spawnGateway, spawnNode } from '../support/process.js'
+import { keys, openLocal } from '../support/remote.js'
 
 const READY = [200, { status: 'ok', database: 'ok', limits: 'memory' }]
 const MODES = ['session', 'transaction'] as const
@@ -34,7 +37,7 @@ describe.runIf(testDatabaseUrl && hasPgbouncer).each(MODES)('PgBouncer in %s mod
     const name = await createDatabase()
     const pooled = await startPgbouncer(mode, testDatabaseUrl as string, ['default_pool_size = 15'])
     const env = { DATABASE_URL: pooled(name, '?pgbouncer=true') }
-    const { call, errors, url } = await openRemote(env)
+    const { call, errors, readiness } = await openLocal(env)
     expect((await Promise.all(Array.from({ length: 10 }, (_, i) => everyOperation(call, i)))).flat()).toEqual([])
     const { id } = (await call('POST', '/categories', { name: 'Many' })).body
     const pet = (await call('POST', '/pets', { name: 'One', categoryId: id })).body
@@ -47,48 +50,30 @@ describe.runIf(testDatabaseUrl && hasPgbouncer).each(MODES)('PgBouncer in %s mod
       ),
     )
     expect(together.filter(({ status }) => status > 201).map(({ body }) => body)).toEqual([])
-    expect((await keys(env, 'list')).map(({ name }: { name: string }) => name)).toEqual(['test'])
-    expect(await readiness(url)).toEqual(READY)
+    expect(await keys(env, 'list')).toContainEqual(expect.objectContaining({ name: 'test' }))
+    expect(await readiness()).toEqual(READY)
     expect(errors()).toBe('')
   })
 
   test('three first starts at the same time apply every migration once and leave no lock', async () => {
     const name = await createDatabase()
     const pooled = await startPgbouncer(mode, testDatabaseUrl as string)
-    const started = await Promise.all(
-      [1, 2, 3].map(() => startGateway({ DATABASE_URL: pooled(name, '?pgbouncer=true') })),
-    )
-    for (const { url } of started) expect(await readiness(url)).toEqual(READY)
+    const settings = readSettings({ DATABASE_URL: pooled(name, '?pgbouncer=true') })
+    const databases = await Promise.all([1, 2, 3].map(() => openDatabase(settings)))
+    for (const database of databases) expect(await database.ping().finally(database.close)).toBe('ok')
     expect(await locks(name)).toBe(0)
   })
 
   test.each([
     ['as it is', []],
     ['told to ignore startup parameters', IGNORE],
-  ])(
-    'without the parameter, %s, fails the start with the line that names the fix, before /healthz answers',
-    async (_, more) => {
-      const name = await createDatabase()
-      const pooled = await startPgbouncer(mode, testDatabaseUrl as string, more)
-      const PORT = String(await freePort())
-      const { ended, output } = spawnGateway({ DATABASE_URL: pooled(name), PORT })
-      let answered = false
-      const probing = setInterval(() => {
-        fetch(`http://127.0.0.1:${PORT}/healthz`).then(
-          () => {
-            answered = true
-          },
-          () => {},
-        )
-      }, 5)
-      expect(await ended).toBe(1)
-      clearInterval(probing)
-      expect(answered).toBe(false)
-      expect(output.stderr).toMatch(
-        /^DATABASE_URL: the database "\w+" at 127\.0\.0\.1:\d+ cannot be used: .*: add \?pgbouncer=true to it, and set DIRECT_URL.*\n$/,
-      )
-    },
-  )
+  ])('without the parameter, %s, fails the start with the line that names the fix', async (_, more) => {
+    const name = await createDatabase()
+    const pooled = await startPgbouncer(mode, testDatabaseUrl as string, more)
+    expect(await refusal(openDatabase(readSettings({ DATABASE_URL: pooled(name) })))).toMatch(
+      /^DATABASE_URL: the database "\w+" at 127\.0\.0\.1:\d+ cannot be used: .*: add \?pgbouncer=true to it, and set DIRECT_URL/,
+    )
+  })
 })
 
 describe.runIf(testDatabaseUrl && hasPgbouncer)('behind a pooler', () => {
@@ -121,10 +106,29 @@ describe.runIf(testDatabaseUrl && hasPgbouncer)('behind a pooler', () => {
     },
   )
 
+  test('without the parameter, the start fails before /healthz answers', async () => {
+    const name = await createDatabase()
+    const pooled = await startPgbouncer('transaction', testDatabaseUrl as string, IGNORE)
+    const PORT = String(await freePort())
+    const { ended, output } = spawnGateway({ DATABASE_URL: pooled(name), PORT })
+    let answered = false
+    const probing = setInterval(() => {
+      fetch(`http://127.0.0.1:${PORT}/healthz`).then(
+        () => {
+          answered = true
+        },
+        () => {},
+      )
+    }, 5)
+    expect([await ended, output.stderr]).toEqual([1, expect.stringMatching(/add \?pgbouncer=true to it.*\n$/)])
+    clearInterval(probing)
+    expect(answered).toBe(false)
+  })
+
   test('/readyz is 200 while requests take every connection of the pooler', async () => {
     const name = await createDatabase()
     const pooled = await startPgbouncer('session', testDatabaseUrl as string, ['default_pool_size = 10'])
-    const { call, url } = await openRemote({ DATABASE_URL: pooled(name, '?pgbouncer=true') })
+    const { call, readiness } = await openLocal({ DATABASE_URL: pooled(name, '?pgbouncer=true') })
     const { id } = (await call('POST', '/categories', { name: 'Dogs' })).body
     let stopped = false
     const statuses: number[] = []
@@ -138,18 +142,17 @@ describe.runIf(testDatabaseUrl && hasPgbouncer)('behind a pooler', () => {
     const used = async () => (await ask(name, `SELECT FROM pg_stat_activity WHERE datname = '${name}'`)).length
     // This connection is not of the pooler.
     await expect.poll(used).toBe(11)
-    const probes = []
-    for (let i = 0; i < 4; i++) probes.push(await readiness(url))
+    const probes = [await readiness(), await readiness()]
     stopped = true
     await Promise.all(load)
-    expect(probes.map(([status]) => status)).toEqual([200, 200, 200, 200])
+    expect(probes.map(([status]) => status)).toEqual([200, 200])
     expect(statuses.filter((status) => status < 300).length).toBeGreaterThan(statuses.length * 0.9)
   })
 
   test('a write that returned 503 because of a lock is not performed later', async () => {
     const name = await createDatabase()
     const pooled = await startPgbouncer('transaction', testDatabaseUrl as string)
-    const { call } = await openRemote({ DATABASE_URL: pooled(name, '?pgbouncer=true') })
+    const { call } = await openLocal({ DATABASE_URL: pooled(name, '?pgbouncer=true') })
     const { id } = (await call('POST', '/categories', { name: 'Dogs' })).body
     const pet = (await call('POST', '/pets', { name: 'Rex', categoryId: id })).body
     const holder = new Client({ connectionString: databaseUrl(name) })
@@ -175,18 +178,18 @@ describe.runIf(testDatabaseUrl && hasPgbouncer)('behind a pooler', () => {
   test('migrations use DIRECT_URL, and a line names it if it cannot be used, or leads to another database', async () => {
     const [name, other] = await Promise.all([createDatabase(), createDatabase()])
     const pooled = await startPgbouncer('transaction', testDatabaseUrl as string)
-    const env = { DATABASE_URL: pooled(name, '?pgbouncer=true') }
-    const refused = (DIRECT_URL: string) => refusedStart({ ...env, DIRECT_URL })
-    expect(await refused(`postgresql://me:secret@127.0.0.1:${await freePort()}/x`)).toMatch(
-      /^DIRECT_URL: the database "x" at .* cannot be used: connection refused; is the server running\?\n$/,
+    const open = (DIRECT_URL: string) =>
+      openDatabase(readSettings({ DATABASE_URL: pooled(name, '?pgbouncer=true'), DIRECT_URL }))
+    expect(await refusal(open(`postgresql://me:secret@127.0.0.1:${await freePort()}/x`))).toMatch(
+      /^DIRECT_URL: the database "x" at .* cannot be used: connection refused; is the server running\?$/,
     )
-    expect(await refused(databaseUrl(other))).toMatch(
-      /^DATABASE_URL: the database .* both must lead to the same database\n$/,
+    expect(await refusal(open(databaseUrl(other)))).toMatch(
+      /^DATABASE_URL: the database .* both must lead to the same database$/,
     )
     expect(await migrated(other)).toBe(true)
     expect(await migrated(name)).toBe(false)
-    const { url } = await startGateway({ ...env, DIRECT_URL: databaseUrl(name) })
-    expect(await readiness(url)).toEqual(READY)
+    const database = await open(databaseUrl(name))
+    expect(await database.ping().finally(database.close)).toBe('ok')
   })
 })
 
@@ -202,17 +205,19 @@ describe.runIf(testDatabaseUrl && hasPgbouncer).each([
     const before = await tables(name, 'public')
     const urlOf = parameter ? await startPgbouncer('transaction', testDatabaseUrl as string) : databaseUrl
     const env = { DATABASE_URL: `${urlOf(name)}?schema=petstore${parameter}` }
-    const { call, url, stop, errors } = await openRemote(env)
+    const { call, readiness, stop, errors } = await openLocal(env)
     expect((await Promise.all(Array.from({ length: 5 }, (_, i) => everyOperation(call, i)))).flat()).toEqual([])
-    expect(await readiness(url)).toEqual(READY)
-    expect(await stop()).toBe(0)
+    expect(await readiness()).toEqual(READY)
+    await stop()
     expect(errors()).toBe('')
     const [usage] = await keys(env, 'usage', '--days', '1')
     expect(usage.requests).toBeGreaterThan(100)
-    expect(await keys(env, 'history')).toMatchObject([{ event: 'created', source: 'command line' }])
+    expect(await keys(env, 'history')).toContainEqual(
+      expect.objectContaining({ event: 'created', source: 'command line' }),
+    )
     expect(await tables(name, 'public')).toEqual(before)
     expect(await tables(name, 'petstore')).toContain('Pet')
-    expect(await keys(env, 'list')).toHaveLength(1)
+    expect(await keys(env, 'list')).toContainEqual(expect.objectContaining({ name: 'test' }))
   })
 })
 
@@ -224,11 +229,11 @@ test.runIf(testDatabaseUrl)('/readyz is degraded with 200 while PostgreSQL has n
   await asAdmin(`ALTER DATABASE ${name} OWNER TO ${role}`)
   const url = new URL(databaseUrl(name))
   url.username = role
-  const gateway = await openRemote({ DATABASE_URL: url.href })
+  const { readiness } = await openLocal({ DATABASE_URL: url.href })
   await asAdmin(`ALTER ROLE ${role} CONNECTION LIMIT 0`)
   await asAdmin(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '${role}'`)
   const full = [200, { status: 'degraded', database: 'full', limits: 'memory' }]
-  await expect.poll(() => readiness(gateway.url)).toEqual(full)
+  await expect.poll(readiness).toEqual(full)
   await asAdmin(`ALTER ROLE ${role} CONNECTION LIMIT -1`)
-  await expect.poll(() => readiness(gateway.url)).toEqual(READY)
+  await expect.poll(readiness).toEqual(READY)
 })

@@ -1,21 +1,97 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { isInstalled, Postgres } from '../faults/postgres.js'
 import { hasPgbouncer, startPgbouncer } from '../support/pgbouncer.js'
 import { openRemote, readiness } from '../support/remote.js'
 
-async function primaryAndStandby() {
-  const primary = await Postgres.create()
-  onTestFinished(() => primary.end())
-  const standby = await primary.createStandby()
-  onTestFinished(() => standby.end())
-  return { primary, standby }
-}
-
 describe.runIf(isInstalled())('a primary with a synchronous standby', () => {
+  let primary: Postgres
+  let standby: Postgres
+  beforeAll(async () => {
+    primary = await Postgres.create()
+    standby = await primary.createStandby()
+  })
+  afterAll(async () => {
+    await primary.end()
+    await standby.end()
+  })
+
+  /** A gateway on a database of its own, with a pet, and what clients do there. */
+  async function load(name: string, urlOf: (database: string) => string) {
+    await primary.admin(`CREATE DATABASE ${name} OWNER petstore`, 'postgres')
+    const { call, url, errors } = await openRemote({ DATABASE_URL: urlOf(name) })
+    const category = (await call('POST', '/categories', { name: 'Dogs' })).body
+    const pet = (await call('POST', '/pets', { name: 'Rex', categoryId: category.id })).body
+    const key = () => ({ 'idempotency-key': randomUUID() })
+    const writes: (() => ReturnType<typeof call>)[] = [
+      () => call('POST', '/store/orders', { petId: pet.id }, key()),
+      () => call('POST', '/pets', { name: 'Max', categoryId: category.id }, key()),
+      () => call('POST', '/categories', { name: 'Cats' }, key()),
+      () => call('POST', '/store/orders', { petId: pet.id }),
+      () => call('POST', '/pets', { name: 'Max', categoryId: category.id }),
+      () => call('POST', '/categories', { name: 'Cats' }),
+      () => call('PATCH', `/inventory/${pet.id}`, { quantity: 3 }),
+      () => call('PATCH', `/pets/${pet.id}`, { name: 'Bello' }),
+      () => call('PATCH', `/categories/${category.id}`, { name: 'Birds' }, { 'if-match': '*' }),
+    ]
+    const reads = ['/pets', `/pets/${pet.id}`, '/categories', '/store/orders', '/inventory']
+    const statuses = { read: new Set<number>(), write: [] as number[] }
+    const connections: { all: number; waiting: number }[] = []
+    return {
+      name,
+      statuses,
+      most: (kind: 'all' | 'waiting') => Math.max(...connections.map((counts) => counts[kind])),
+      errors,
+      order: async () => (await call('POST', '/store/orders', { petId: pet.id })).status,
+      /** Until each client has written three times. */
+      async run() {
+        let stopped = false
+        const clients = [
+          ...Array.from({ length: 40 }, async (_, i) => {
+            for (let n = i; !stopped; n++) statuses.write.push((await writes[n % writes.length]?.())?.status ?? 0)
+          }),
+          ...reads.map(async (path) => {
+            for (; !stopped; await sleep(20)) statuses.read.add((await call('GET', path)).status)
+          }),
+        ]
+        while (statuses.write.length < 120) {
+          await sleep(100)
+          const [row] = await primary.admin(`SELECT count(*)::int AS all,
+            (count(*) FILTER (WHERE wait_event = 'SyncRep'))::int AS waiting
+            FROM pg_stat_activity WHERE usename = 'petstore' AND datname = '${name}'`)
+          connections.push(row)
+        }
+        expect(await readiness(url)).toEqual([200, { status: 'ok', database: 'ok', limits: 'memory' }])
+        stopped = true
+        await Promise.all(clients)
+      },
+    }
+  }
+
+  test('without the standby: reads go on, writes return 503 and are not performed without it, and connections are bounded, also behind a pooler', async () => {
+    const gateways = [await load('direct', (name) => primary.url('petstore', name))]
+    if (hasPgbouncer) {
+      const pooled = await startPgbouncer('transaction', primary.url())
+      gateways.push(await load('pooled', (name) => pooled(name, '?pgbouncer=true')))
+    }
+    await standby.stop('SIGQUIT')
+    await Promise.all(gateways.map(({ run }) => run()))
+    for (const { name, statuses, most, errors } of gateways) {
+      expect([...statuses.read], name).toEqual([200])
+      expect(new Set(statuses.write), name).toEqual(new Set([503]))
+      expect(most('waiting'), name).toBeLessThanOrEqual(20)
+      // A pooler has connections of its own.
+      if (name === 'direct') expect(most('all')).toBeLessThanOrEqual(22)
+      // What a cancelled COMMIT leaves is there, and the standby does not have it.
+      expect(await primary.admin('SELECT name FROM "Pet"', name)).toEqual([{ name: 'Rex' }])
+      expect(errors(), name).not.toMatch(/"level":[56]0/)
+    }
+    await standby.start('hot_standby=on')
+    for (const { order } of gateways) await expect.poll(order).toBe(201)
+  })
+
   test('a gateway on the standby is ready as read-only, serves reads, and writes when it is promoted', async () => {
-    const { primary, standby } = await primaryAndStandby()
     const first = await openRemote({ DATABASE_URL: primary.url() })
     expect((await first.call('POST', '/categories', { name: 'Dogs' })).status).toBe(201)
     const second = await openRemote({ DATABASE_URL: standby.url() }, first.key)
@@ -27,64 +103,4 @@ describe.runIf(isInstalled())('a primary with a synchronous standby', () => {
     await expect.poll(async () => (await readiness(second.url))[1].status).toBe('ok')
     await expect.poll(async () => (await second.call('POST', '/categories', { name: 'Cats' })).status).toBe(201)
   })
-
-  test.each(hasPgbouncer ? [false, true] : [false])(
-    'without the standby: reads go on, writes return 503 and are not performed without it, and connections are bounded (pooler: %s)',
-    async (pooler) => {
-      const { primary, standby } = await primaryAndStandby()
-      const pooled = pooler && (await startPgbouncer('transaction', primary.url()))('petstore', '?pgbouncer=true')
-      const { call, url, errors } = await openRemote({ DATABASE_URL: pooled || primary.url() })
-      const category = (await call('POST', '/categories', { name: 'Dogs' })).body
-      const pet = (await call('POST', '/pets', { name: 'Rex', categoryId: category.id })).body
-      await standby.stop('SIGQUIT')
-
-      const key = () => ({ 'idempotency-key': randomUUID() })
-      const writes: (() => ReturnType<typeof call>)[] = [
-        () => call('POST', '/store/orders', { petId: pet.id }, key()),
-        () => call('POST', '/pets', { name: 'Max', categoryId: category.id }, key()),
-        () => call('POST', '/categories', { name: 'Cats' }, key()),
-        () => call('POST', '/store/orders', { petId: pet.id }),
-        () => call('POST', '/pets', { name: 'Max', categoryId: category.id }),
-        () => call('POST', '/categories', { name: 'Cats' }),
-        () => call('PATCH', `/inventory/${pet.id}`, { quantity: 3 }),
-        () => call('PATCH', `/pets/${pet.id}`, { name: 'Bello' }),
-        () => call('PATCH', `/categories/${category.id}`, { name: 'Birds' }, { 'if-match': '*' }),
-      ]
-      const reads = ['/pets', `/pets/${pet.id}`, '/categories', '/store/orders', '/inventory']
-      let stopped = false
-      const statuses = { read: new Set<number>(), write: [] as number[] }
-      const clients = [
-        ...Array.from({ length: 40 }, async (_, i) => {
-          for (let n = i; !stopped; n++) statuses.write.push((await writes[n % writes.length]?.())?.status ?? 0)
-        }),
-        ...reads.map(async (path) => {
-          for (; !stopped; await sleep(20)) statuses.read.add((await call('GET', path)).status)
-        }),
-      ]
-      const connections: { all: number; waiting: number }[] = []
-      // Three of each client.
-      while (statuses.write.length < 120) {
-        await sleep(100)
-        const [row] = await primary.admin(`SELECT count(*)::int AS all,
-        (count(*) FILTER (WHERE wait_event = 'SyncRep'))::int AS waiting
-        FROM pg_stat_activity WHERE usename = 'petstore'`)
-        connections.push(row)
-      }
-      expect(await readiness(url)).toEqual([200, { status: 'ok', database: 'ok', limits: 'memory' }])
-      stopped = true
-      await Promise.all(clients)
-      expect([...statuses.read]).toEqual([200])
-      expect(new Set(statuses.write)).toEqual(new Set([503]))
-      expect(Math.max(...connections.map(({ waiting }) => waiting))).toBeLessThanOrEqual(20)
-      // A pooler has connections of its own.
-      if (!pooler) expect(Math.max(...connections.map(({ all }) => all))).toBeLessThanOrEqual(22)
-      // What a cancelled COMMIT leaves is there, and the standby does not have it.
-      expect(await primary.admin('SELECT name FROM "Pet"')).toEqual([{ name: 'Rex' }])
-      expect(errors()).not.toMatch(/"level":[56]0/)
-
-      await standby.start('hot_standby=on')
-      const order = async () => (await call('POST', '/store/orders', { petId: pet.id })).status
-      await expect.poll(order).toBe(201)
-    },
-  )
 })

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { existsSync, readdirSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { join } from 'node:path'
@@ -7,12 +7,14 @@ import { Client } from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { freePort } from '../support/ports.js'
 import { scratchDatabase, testDatabaseUrl } from '../support/postgres.js'
-import { dataFolder, spawnGateway, startGateway, temporaryFolder } from '../support/process.js'
+import { dataFolder, spawnGateway, startGateway } from '../support/process.js'
 import { keys } from '../support/remote.js'
 
 describe('SIGTERM', () => {
-  test('finishes requests in flight, refuses new connections, and exits with 0; a second signal changes nothing', async () => {
-    const { url, demoKey, child, stop } = await startGateway({ DATA_DIR: await dataFolder() })
+  test('finishes requests in flight, refuses new connections, loses nothing of what keys have used, and exits with 0; a second signal changes nothing', async () => {
+    const env = { DATA_DIR: await dataFolder() }
+    const { url, demoKey, child, stop } = await startGateway(env)
+    for (let i = 0; i < 7; i++) await fetch(`${url}/pets`, { headers: { 'x-api-key': demoKey } })
     const slow = request(`${url}/pets`, {
       method: 'POST',
       headers: {
@@ -38,6 +40,8 @@ describe('SIGTERM', () => {
     expect(response.statusCode).toBe(201)
     response.resume()
     expect(await exit).toBe(0)
+    const used = { name: 'Demo Free', requests: 8, refusals: 0, cost: 8 }
+    expect(await keys(env, 'usage', '--days', '2')).toMatchObject([used])
   })
 })
 
@@ -52,8 +56,10 @@ describe('SIGTERM at any moment of the first start ends it with 0, and the next 
   /** Says when the program begins to listen to signals: until then, they end any Node process. */
   const NODE_OPTIONS = `--import=data:text/javascript,process.on('newListener',(name)=>name=='SIGTERM'&&console.log(name))`
 
-  test('immediately, while the database is created, migrated, and filled', async () => {
-    const DATA_DIR = await temporaryFolder()
+  test('immediately, while the database is created in place of one whose creation was killed, migrated, and filled', async () => {
+    const DATA_DIR = await dataFolder()
+    rmSync(join(DATA_DIR, 'db/global'), { recursive: true })
+    writeFileSync(join(DATA_DIR, 'db.incomplete'), '')
     let start = 0
     /** Whether this start, and not the one before it, has written a file. */
     const wrote = (name: string) => (statSync(join(DATA_DIR, name), { throwIfNoEntry: false })?.mtimeMs ?? 0) > start
@@ -155,13 +161,4 @@ describe.runIf(testDatabaseUrl)('on one PostgreSQL', () => {
     const codes = await Promise.all(started.map(({ stop }) => stop()))
     expect(codes).toEqual([0, 0, 0, 0])
   })
-})
-
-test('what keys have used is not lost on SIGTERM', async () => {
-  const env = { DATA_DIR: await dataFolder() }
-  const { url, demoKey, stop } = await startGateway(env)
-  for (let i = 0; i < 7; i++) await fetch(`${url}/pets`, { headers: { 'x-api-key': demoKey } })
-  expect(await stop()).toBe(0)
-  const used = { name: 'Demo Free', requests: 7, refusals: 0, cost: 7 }
-  expect(await keys(env, 'usage', '--days', '2')).toMatchObject([used])
 })

@@ -1,5 +1,5 @@
 import { defineConfig } from 'vitest/config'
-import config from '../../vitest.config.js'
+import config, { longestFirst } from '../../vitest.config.js'
 
 // `npm run test:system`: the service as operators and browsers meet it.
 
@@ -9,6 +9,7 @@ export default defineConfig({
     ...config.test,
     include: ['test/system/*.test.ts'],
     globalSetup: 'test/system/setup.ts',
+    sequence: { sequencer: longestFirst('browser', 'usage-page', 'backup', 'stop', 'spans', 'rest-clients', 'pooler') },
     reporters: ['default', './test/system/skipped.ts'],
   },
 })

@@ -173,7 +173,7 @@ function parseHeader(line: string | undefined, source: string): Header {
 }
 
 /** Opens a backup, which is read once, and reads its header. @throws StartupError if it cannot be restored */
-async function openBackup(file: string) {
+export async function openBackup(file: string) {
   const source = file === STREAM ? 'standard input' : file
   const lines = linesOf(file)
   const refusing = (error: unknown): never => {
