@@ -10,7 +10,18 @@ import {
   inOneTransaction,
 } from './concurrent-migration.js'
 import { type Migration, PIN_TRIGGERS, pending, readHistory, readMigrations, record, useSchema } from './history.js'
-import { withSession } from './session.js'
+
+/** Calls `work` with a connection that is not of the pool, and closes it. */
+export async function withSession<T>(config: pg.ClientConfig, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client(config)
+  client.on('error', () => {})
+  try {
+    await client.connect()
+    return await work(client)
+  } finally {
+    await client.end().catch(() => {})
+  }
+}
 
 /** How long a start waits for another migration, and for tables in use. */
 const WAIT_MS = 60_000

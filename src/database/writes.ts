@@ -2,7 +2,7 @@ import type { Model, Reads, Row, Writes } from '../../schema/context.js'
 import { deletedMeanwhile, unknownReference } from '../../schema/errors.js'
 import { type Column, createPrepared, type Tables } from './model.js'
 import { brokenReference } from './pool/errors.js'
-import type { Query } from './query.js'
+import type { Query } from './statements.js'
 
 // Rows are written by statements of our own. One row takes its values as parameters, which costs PostgreSQL least. Many rows
 // take one statement, whatever their number: a JSON array, whose objects have the names of the database.

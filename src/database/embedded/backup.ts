@@ -15,10 +15,8 @@ import pg from 'pg'
 import { Prisma } from '../../../prisma/generated/client/client.js'
 import { StartupError } from '../../startup-error.js'
 import { readMigrations } from '../history.js'
-import { migrate } from '../migrations.js'
-import { withSession } from '../session.js'
-import { openEmbedded } from './open.js'
-import { optimizeWasmLater } from './wasm.js'
+import { migrate, withSession } from '../migrations.js'
+import { openEmbedded, optimizeWasmLater } from './open.js'
 
 // Backups of the embedded database: gzip of JSON lines. The first line is the header, the last one the footer, and each
 // line between them is a row as PostgreSQL's row_to_json writes it, with its table: ["Pet",{"id":1,…}]. Rows never pass

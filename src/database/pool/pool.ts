@@ -5,8 +5,7 @@ import { conflictDelay, isCanceled, isConflict, isRefusal, MAX_REPEATS, OutOfTim
 import { GatheringSocket } from './gathering-socket.js'
 import { Lease, type LeaseSource, MARGIN_MS } from './lease.js'
 import { OrphanedBackends, type OrphanedBackendsOptions, OrphanedConnections } from './orphans.js'
-import { Shapes } from './shapes.js'
-import { inStatementSpan, isRead } from './statement.js'
+import { inStatementSpan, isRead, Shapes } from './shapes.js'
 import { TransactionClient } from './transaction.js'
 
 /** The most statements that share a connection. Each one waits for those before it, and for the disk if they write. */

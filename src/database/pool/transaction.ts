@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events'
 import type pg from 'pg'
 import { isConflict } from './errors.js'
 import type { Lease } from './lease.js'
-import { inStatementSpan, isLast } from './statement.js'
+import { inStatementSpan, isLast } from './shapes.js'
 
 const NO_ROWS: pg.QueryResult = { command: '', rows: [], fields: [], rowCount: 0, oid: 0 }
 
