@@ -1,12 +1,32 @@
+import type { ApiKey } from '../../prisma/generated/client/client.js'
 import { ApiError } from '../../schema/errors.js'
 import { inTime } from '../deadline.js'
 import { unavailable } from '../http/errors.js'
 import type { HttpRequest, RequestHead } from '../http/request.js'
-import { type RateLimiter, type RateLimitResult, refusalMessage } from '../rate-limit/index.js'
-import { addressSubject, hasForm, isSecret, keySubject, windowSeconds } from './api-key.js'
-import type { ApiKeyCache, Found } from './api-key-cache.js'
-import type { Caller } from './caller.js'
+import { type RateLimiter, type RateLimitResult, refusalMessage, type Subject } from '../rate-limit/index.js'
+import {
+  type ApiKeyCache,
+  addressSubject,
+  type Found,
+  hasForm,
+  isSecret,
+  keySubject,
+  windowSeconds,
+} from './api-key.js'
 import { Throttle } from './throttle.js'
+
+/** Who sends a request. */
+export interface Caller {
+  readonly key: ApiKey
+  readonly subject: Subject
+  /** How long the request has waited for its key, in milliseconds. */
+  readonly waitedMs: number
+}
+
+/** @throws ApiError forbidden, if the key may only read */
+export function requireWriteAccess({ key }: Caller): void {
+  if (key.access === 'read') throw new ApiError('forbidden')
+}
 
 const bearer = /^Bearer +(\S.*)$/i
 

@@ -9,8 +9,8 @@ import {
   type WindowName,
   waitMessage,
 } from '../rate-limit/index.js'
-import type { ApiKeyCache } from './api-key-cache.js'
-import type { Caller } from './caller.js'
+import type { ApiKeyCache } from './api-key.js'
+import type { Caller } from './authenticate.js'
 
 /** Requests that cost nothing and that a key may make in a minute, on each gateway. */
 const FREE_PER_MINUTE = 600
