@@ -6,8 +6,8 @@ import {
   type OperationDefinitionNode,
   OperationTypeNode,
 } from 'graphql'
-import type { Column } from './columns.js'
 import { addError, throwIfCancelled } from './execution.js'
+import type { Column } from './json.js'
 import { writeField } from './levels.js'
 import { ErrorAt, Places } from './places.js'
 import { type Cancelled, type Data, type Execution, Plan, type PlannedField } from './plan.js'

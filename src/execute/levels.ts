@@ -1,6 +1,6 @@
 import { defaultFieldResolver, type FieldNode, type GraphQLObjectType, getArgumentValues } from 'graphql'
-import { type Column, createColumn, fail, failedColumn } from './columns.js'
 import { forEach, infoOf, take, throwIfCancelled } from './execution.js'
+import { type Column, createColumn, fail, failedColumn } from './json.js'
 import type { Path, Places } from './places.js'
 import type { Data, Execution, Field, PlannedField } from './plan.js'
 import { abandon, after, allOf, collect, Failure, isPromise, settle, settled } from './promises.js'
