@@ -1,8 +1,7 @@
 import { GraphQLError } from 'graphql'
 import { ApiError, InvalidValue } from '../../schema/errors.js'
 import type { Logger } from '../observe/log.js'
-import { namesType } from './negotiation.js'
-import type { HttpRequest } from './request.js'
+import { type HttpRequest, namesType } from './request.js'
 import { type HttpResponse, jsonResponse } from './response.js'
 
 /** Seconds after which a client may try again when the database did not answer. */

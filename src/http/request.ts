@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import ipaddr from 'ipaddr.js'
+import Negotiator from 'negotiator'
 import { ApiError } from '../../schema/errors.js'
 import { openTrace, readTrace, type Trace } from '../observe/tracing.js'
 
@@ -134,3 +135,14 @@ function pathBelow(basePath: string, path: string): string | null {
 
 export const notHttp = (reason: string) =>
   new ApiError('invalid_request', `The request is not valid HTTP: ${reason}.`, { connection: 'close' })
+
+/** Whether Accept names a media type, and not to exclude it. A client that accepts everything has not asked for it. */
+export const namesType = ({ head }: HttpRequest, type: string): boolean =>
+  head.headers.accept?.includes(type) === true &&
+  new Negotiator(head).mediaType([`${type}; charset=utf-8`]) !== undefined
+
+/** The first of the codings that the client accepts. */
+export function acceptedCoding<Coding extends string>({ head }: HttpRequest, codings: Coding[]): Coding | 'identity' {
+  const accepted = new Negotiator(head).encodings(codings)
+  return codings.find((coding) => accepted.includes(coding)) ?? 'identity'
+}
