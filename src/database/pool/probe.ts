@@ -25,15 +25,12 @@ const isRefused = ({ code = '' }: { code?: string }) => !/^(E[A-Z]|57P)/.test(co
  * Logs when the database stops and starts answering.
  */
 export class Probe {
-  readonly #options: ProbeOptions
   #client: pg.Client | undefined
   #connecting: Promise<pg.Client> | undefined
   #pinging: Promise<Reachability> | undefined
   #said: Reachability | 'away' = 'ok'
 
-  constructor(options: ProbeOptions) {
-    this.#options = options
-  }
+  constructor(private readonly options: ProbeOptions) {}
 
   /** Rejects if the database does not answer within two seconds. */
   ping(): Promise<Reachability> {
@@ -44,7 +41,7 @@ export class Probe {
         (error) => {
           this.close()
           if (isFull(error)) return this.#say('full', error)
-          if (isRefused(error) && this.#options.answersSince(startedAt)) return this.#say('ok')
+          if (isRefused(error) && this.options.answersSince(startedAt)) return this.#say('ok')
           this.#say('away', error)
           throw error
         },
@@ -56,7 +53,7 @@ export class Probe {
   }
 
   #say<State extends Reachability | 'away'>(state: State, error?: unknown): State {
-    const { log } = this.#options
+    const { log } = this.options
     if (state !== this.#said) {
       if (state === 'ok') log?.info('the database is reachable again')
       if (state === 'away') log?.warn({ err: error }, 'the database is unreachable')
@@ -68,13 +65,11 @@ export class Probe {
   }
 
   /** Asks something else over the same connection, with the same patience. */
-  async query<Row>(text: string, values: unknown[]): Promise<Row[]> {
-    try {
-      return await inTime(this.#ask<Row>(text, values), TIMEOUT_MS, late)
-    } catch (error) {
+  query<Row>(text: string, values: unknown[]): Promise<Row[]> {
+    return inTime(this.#ask<Row>(text, values), TIMEOUT_MS, late).catch((error) => {
       this.close()
       throw error
-    }
+    })
   }
 
   close(): void {
@@ -97,17 +92,13 @@ export class Probe {
   }
 
   async #ask<Row>(text: string, values: unknown[]): Promise<Row[]> {
-    return (await (await this.#connected()).query(text, values)).rows
-  }
-
-  #connected(): Promise<pg.Client> {
     this.#connecting ??= this.#connect()
-    return this.#connecting
+    return (await (await this.#connecting).query(text, values)).rows
   }
 
   async #connect(): Promise<pg.Client> {
     const client = new pg.Client({
-      connectionString: this.#options.connectionString,
+      connectionString: this.options.connectionString,
       keepAlive: true,
       connectionTimeoutMillis: TIMEOUT_MS,
     })

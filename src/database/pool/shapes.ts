@@ -60,13 +60,6 @@ export interface Shape {
   description: Description
 }
 
-interface ShapesOptions {
-  bulkheads: Bulkheads
-  /** In the one session of the embedded database, and in those of a pooler, names would collide. */
-  areNamed: boolean
-  textOf: (sql: string) => string
-}
-
 type Connection = pg.PoolClient['connection'] & {
   parsedStatements: Record<string, string>
   close(what: { type: 'S'; name: string }): void
@@ -76,7 +69,7 @@ type Connection = pg.PoolClient['connection'] & {
 const prepared = new WeakMap<Connection, LRUCache<string, true>>()
 
 /** Called before a connection is sent a statement, with which it also closes one. To close one that is not there is no error. */
-export function keepPrepared(client: pg.PoolClient, name: string): void {
+function keepPrepared(client: pg.PoolClient, name: string): void {
   const connection = client.connection as Connection
   const forget = (_: true, name: string) => {
     delete connection.parsedStatements[name]
@@ -88,24 +81,25 @@ export function keepPrepared(client: pg.PoolClient, name: string): void {
 
 /** The shapes of statements, and the names under which connections prepare them. */
 export class Shapes {
-  readonly #options: ShapesOptions
   readonly #kept = new LRUCache<string, Shape>({ max: MAX_KEPT })
   /** A part of all names. */
   #generation = 0
 
-  constructor(options: ShapesOptions) {
-    this.#options = options
-  }
+  /** @param areNamed in the one session of the embedded database, and in those of a pooler, names would collide */
+  constructor(
+    private readonly bulkheads: Bulkheads,
+    private readonly textOf: (sql: string) => string,
+    private readonly areNamed: boolean,
+  ) {}
 
   of(sql: string): Shape {
     let shape = this.#kept.get(sql)
     if (!shape) {
-      const { bulkheads, areNamed, textOf } = this.#options
-      const hash = areNamed ? createHash('sha256').update(sql).digest('hex').slice(0, 32) : undefined
+      const hash = this.areNamed ? createHash('sha256').update(sql).digest('hex').slice(0, 32) : undefined
       shape = {
-        text: textOf(sql),
+        text: this.textOf(sql),
         hash,
-        bulkhead: bulkheads.get(bulkheadOf(sql)),
+        bulkhead: this.bulkheads.get(bulkheadOf(sql)),
         isRead: isRead(sql),
         rowIndex: rowIndexOf(sql),
         description: {},
@@ -117,8 +111,9 @@ export class Shapes {
 
   /** Sends a statement. BEGIN and the like have no shape. */
   query(client: pg.PoolClient, statement: pg.QueryConfig): Promise<pg.QueryResult> {
+    if (statement.name) keepPrepared(client, statement.name)
     const shape = this.#kept.get(statement.text)
-    const text = shape?.text ?? this.#options.textOf(statement.text)
+    const text = shape?.text ?? this.textOf(statement.text)
     if (!shape || !statement.name || statement.types !== valuesOfPrisma) return client.query({ ...statement, text })
     return new Promise((resolve, reject) => {
       const done = (error: Error | undefined, result: pg.QueryResult) => (error ? reject(error) : resolve(result))
