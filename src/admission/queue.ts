@@ -65,8 +65,6 @@ const rejected = new ApiError(
  * with many requests delays mostly its own. A request that would wait too long is refused.
  */
 export class FairQueue {
-  readonly #limits: QueueLimits
-  readonly #limitNow: () => number
   readonly #queues = new Map<string, KeyQueue>()
   /** In the order of arrival. */
   readonly #waiting = new Set<Waiting>()
@@ -81,10 +79,10 @@ export class FairQueue {
   #clock: NodeJS.Timeout | undefined
 
   /** @param limitNow how many requests may be inside for the moment */
-  constructor(limits: QueueLimits, limitNow: () => number) {
-    this.#limits = limits
-    this.#limitNow = limitNow
-  }
+  constructor(
+    private readonly limits: QueueLimits,
+    private readonly limitNow: () => number,
+  ) {}
 
   get figures() {
     return { inside: this.#inside.size, waiting: this.#waiting.size, rejected: this.#rejected }
@@ -105,7 +103,7 @@ export class FairQueue {
       this.#queues.set(id, queue)
     }
     if (queue.waiting.size === 0 && this.#fits(queue, units)) return this.#letIn(queue, units)
-    const { waiting } = this.#limits
+    const { waiting } = this.limits
     if (this.#waiting.size < waiting && queue.waiting.size < waiting / 2) return this.#wait(queue, units, client)
     this.#forgetEmpty(queue)
     this.#rejected++
@@ -147,7 +145,7 @@ export class FairQueue {
   }
 
   #fits(queue: KeyQueue, units: number): boolean {
-    if (queue.inside >= this.#limits.share || this.#inside.size >= this.#limitNow()) return false
+    if (queue.inside >= this.limits.share || this.#inside.size >= this.limitNow()) return false
     // An operation that costs more than the whole limit may be the only one.
     return (
       units === 0 ||

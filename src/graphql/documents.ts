@@ -143,8 +143,6 @@ export class KnownDocument {
 
 /** One operation of a document. */
 export class KnownOperation {
-  readonly #document: KnownDocument
-  readonly definition: OperationDefinitionNode
   /** For logs and metrics. */
   readonly name: string | undefined
   readonly isMutation: boolean
@@ -154,26 +152,27 @@ export class KnownOperation {
   #prepared?: ReturnType<typeof prepare>
   #read?: ReturnType<typeof createVariables>
 
-  constructor(document: KnownDocument, definition: OperationDefinitionNode) {
-    this.#document = document
-    this.definition = definition
+  constructor(
+    private readonly document: KnownDocument,
+    readonly definition: OperationDefinitionNode,
+  ) {
     this.name = nameOf(document.selections, definition)
     this.isMutation = definition.operation === OperationTypeNode.MUTATION
     this.isAtomic = definition.directives?.some(({ name }) => name.value === atomic.name) ?? false
   }
 
   cost(variables: Variables): Cost {
-    const cost = this.#cost ?? costOf(this.#document.selections, this.definition, variables)
+    const cost = this.#cost ?? costOf(this.document.selections, this.definition, variables)
     if (cost.isConstant) this.#cost = cost
     return cost
   }
 
   /** Whether it is small enough to be free, and valid. */
   get isSmall(): boolean {
-    const { isShort, node, sizes } = this.#document
+    const { isShort, node, sizes } = this.document
     const fields = sizes.get(this.definition)?.fields ?? 0
     return (
-      isShort && fields <= MAX_FREE_FIELDS && countTokens(node) <= MAX_FREE_TOKENS && this.#document.errors.length === 0
+      isShort && fields <= MAX_FREE_FIELDS && countTokens(node) <= MAX_FREE_TOKENS && this.document.errors.length === 0
     )
   }
 
@@ -181,7 +180,7 @@ export class KnownOperation {
   row(variables: Variables): string | undefined {
     const [node] = this.definition.selectionSet.selections
     if (node?.kind !== Kind.FIELD) return
-    const field = this.#document.selections.schema.getMutationType()?.getFields()[node.name.value]
+    const field = this.document.selections.schema.getMutationType()?.getFields()[node.name.value]
     const id = /\{(\w+)\}$/.exec(field?.extensions.rest?.path ?? '')?.[1]
     const given = node.arguments?.find(({ name }) => name.value === id)?.value
     if (given?.kind === Kind.INT) return given.value
@@ -194,7 +193,7 @@ export class KnownOperation {
     let [first, end] = [0, NAMED_LIMITS.length]
     while (first < end) {
       const middle = (first + end) >> 1
-      const cost = costOf(this.#document.selections, this.definition, variables, NAMED_LIMITS[middle])
+      const cost = costOf(this.document.selections, this.definition, variables, NAMED_LIMITS[middle])
       if (fits(cost)) end = middle
       else first = middle + 1
     }
@@ -207,7 +206,7 @@ export class KnownOperation {
 
   /** Executes it with the variables that the client sent. */
   execute(values: Variables, request: Omit<ExecutionRequest, 'variables'>) {
-    const { selections } = this.#document
+    const { selections } = this.document
     const { schema, document } = selections
     this.#read ??= createVariables(schema, document, this.definition)
     const variables = this.#read(values)

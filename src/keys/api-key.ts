@@ -87,9 +87,6 @@ const usable = (row: Found): Found => (row && !isOver(row.revokedAt) && !isOver(
 
 /** The keys that this gateway has seen recently, by their secrets: at most one database read per key in `ttlMs`. */
 export class ApiKeyCache {
-  readonly #prisma: PrismaClient
-  readonly #reads: Pick<Reads, 'row'>
-  readonly #log: Logger
   readonly #ttlMs: number
   readonly #rows = new LRUCache<string, Known>({ max: MAX_ROWS })
   // A separate cache, so that a flood of invented keys cannot evict the real ones.
@@ -98,12 +95,9 @@ export class ApiKeyCache {
   /** While rows cannot be read: when to try again. */
   #retryAt: number | undefined
 
-  constructor({ prisma, reads, log, ttlMs = 4_000 }: ApiKeyCacheOptions) {
-    this.#prisma = prisma
-    this.#reads = reads
-    this.#log = log
-    this.#ttlMs = ttlMs
-    this.#unknown = new LRUCache({ max: MAX_ROWS, ttl: ttlMs })
+  constructor(private readonly options: ApiKeyCacheOptions) {
+    this.#ttlMs = options.ttlMs ?? 4_000
+    this.#unknown = new LRUCache({ max: MAX_ROWS, ttl: this.#ttlMs })
   }
 
   /**
@@ -145,7 +139,7 @@ export class ApiKeyCache {
     const readAt = Date.now()
     const overdue = setTimeout(() => this.#unreadable(), PATIENCE_MS).unref()
     try {
-      const row = await this.#reads.row('ApiKey', 'hash', hashSecret(secret))
+      const row = await this.options.reads.row('ApiKey', 'hash', hashSecret(secret))
       this.#retryAt = undefined
       // A ban may have been written since the read began.
       if (row && (this.#rows.peek(secret)?.readAt ?? 0) <= readAt) this.#rows.set(secret, { row, readAt })
@@ -168,15 +162,16 @@ export class ApiKeyCache {
 
   /** Writes a ban into the key's row, from which other gateways and admins read it. */
   async ban(key: ApiKey, until: number): Promise<void> {
+    const { prisma, log } = this.options
     try {
-      const row = await writeKeys(this.#prisma, 'gateway', ({ apiKey }) =>
+      const row = await writeKeys(prisma, 'gateway', ({ apiKey }) =>
         apiKey.update({ where: { id: key.id }, data: { bannedUntil: new Date(until) } }),
       )
       const known = this.#rows.find(({ row }) => row.id === key.id)
       if (known) Object.assign(known, { row, readAt: Date.now() })
-      this.#log.warn({ key: key.prefix, until: row.bannedUntil }, 'key banned')
+      log.warn({ key: key.prefix, until: row.bannedUntil }, 'key banned')
     } catch (error) {
-      this.#log.error({ err: error, key: key.prefix }, 'failed to write a ban')
+      log.error({ err: error, key: key.prefix }, 'failed to write a ban')
     }
   }
 }

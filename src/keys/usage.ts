@@ -34,19 +34,14 @@ export interface KeyUsageOptions {
 
 /** What each key uses on each day. A request costs an addition in a map; all of it is written every five seconds. */
 export class KeyUsage {
-  readonly #prisma: PrismaClient
-  readonly #log: Logger
-  readonly #maxWaiting: number
   #waiting = new Map<number, Figures>()
   #dropping = false
   #writing = Promise.resolve()
   readonly #timer = setInterval(() => this.flush(), FLUSH_MS).unref()
   readonly #stopPurging: () => void
 
-  constructor({ prisma, log, maxWaiting = MAX_WAITING, purgeMs = PURGE_MS }: KeyUsageOptions) {
-    this.#prisma = prisma
-    this.#log = log
-    this.#maxWaiting = maxWaiting
+  constructor(private readonly options: KeyUsageOptions) {
+    const { prisma, log, purgeMs = PURGE_MS } = options
     const condition = Prisma.sql`day <= (now() AT TIME ZONE 'UTC')::date - ${USAGE_DAYS}::int`
     this.#stopPurging = purgeRegularly({ prisma, log, table: 'ApiKeyUsage', condition, everyMs: purgeMs })
   }
@@ -62,11 +57,11 @@ export class KeyUsage {
       figures.requests += requests
       figures.refusals += refusals
       figures.cost += cost
-    } else if (this.#waiting.size < this.#maxWaiting) {
+    } else if (this.#waiting.size < (this.options.maxWaiting ?? MAX_WAITING)) {
       this.#waiting.set(row, { requests, refusals, cost })
     } else if (!this.#dropping) {
       this.#dropping = true
-      this.#log.warn('the usage of further keys is not counted until the database answers')
+      this.options.log.warn('the usage of further keys is not counted until the database answers')
     }
   }
 
@@ -89,7 +84,7 @@ export class KeyUsage {
       this.#dropping = false
     } catch (error) {
       for (const [row, { requests, refusals, cost }] of rows.slice(written)) this.#add(row, requests, refusals, cost)
-      this.#log.debug({ err: error }, 'failed to write the usage of keys')
+      this.options.log.debug({ err: error }, 'failed to write the usage of keys')
     }
   }
 
@@ -99,7 +94,7 @@ export class KeyUsage {
       const day = dateOf(Math.floor(row / IDS))
       return { keyId: row % IDS, day, ...figures }
     })
-    await this.#prisma.$executeRaw`
+    await this.options.prisma.$executeRaw`
       WITH batch AS (
         SELECT * FROM json_to_recordset(${JSON.stringify(batch)}::json)
           AS batch("keyId" integer, day date, requests bigint, refusals bigint, cost bigint)
