@@ -11,7 +11,7 @@ import { hasTables, migrate } from './migrations.js'
 import type { OnStatement } from './pool/lease.js'
 import { ConnectionPool } from './pool/pool.js'
 import { valuesOfPrisma } from './pool/prepared-query.js'
-import { Probe, type Reachability } from './pool/probe.js'
+import { Probe } from './pool/probe.js'
 import { databaseError, readServerUrl, type ServerUrl, SHARED } from './server-url.js'
 import type { Query } from './statements.js'
 
@@ -34,31 +34,8 @@ export { databaseError } from './server-url.js'
 export type { Query } from './statements.js'
 export { createWrites } from './writes.js'
 
-export interface Database {
-  readonly prisma: PrismaClient
-  /** Outside of transactions. */
-  query: Query
-  /**
-   * Calls `work` with what sends the statements of one transaction, and commits. If it throws, nothing has changed.
-   *
-   * @param endsAt as in Query
-   */
-  transaction<T>(work: (query: Query) => Promise<T>, endsAt?: number): Promise<T>
-  /** For programs that need connections of their own, such as Studio. */
-  readonly url: string
-  /** Names the database in messages; without the password. */
-  readonly name: string
-  readonly embedded: boolean
-  /** How long a request may wait for the database, however many statements it has, in milliseconds. */
-  readonly requestTimeoutMs: number
-  /** What requests may expect. Rejects if the database does not answer within two seconds. */
-  ping(): Promise<Reachability>
-  /** Connections of the pool, and what waits for one. */
-  pool(): { inUse: number; idle: number; waiting: number }
-  /** Calls `observe` for each statement from now on. */
-  observeStatements(observe: OnStatement): void
-  close(): Promise<void>
-}
+/** A database that is up to date. */
+export type Database = Omit<ReturnType<typeof connect>, 'open'>
 
 export interface DatabaseOptions {
   /** How long a statement or a transaction may take, in milliseconds; default: 2,200. Slow test machines need longer. */
@@ -194,21 +171,33 @@ export function connect(target: Target, { log, timeoutMs = TIMEOUT_MS }: Databas
   let closed: Promise<void> | undefined
   return {
     prisma,
+    /** Outside of transactions. */
     query: queryBy((statement, endsAt) => pool.send(statement, endsAt)),
+    /**
+     * Calls `work` with what sends the statements of one transaction, and commits. If it throws, nothing has changed.
+     *
+     * @param endsAt as in Query
+     */
     transaction: <T>(work: (query: Query) => Promise<T>, endsAt?: number) =>
       pool.transaction((client) => work(queryBy((statement) => client.query(statement))), endsAt),
+    /** For programs that need connections of their own, such as Studio. */
     url,
+    /** Names the database in messages; without the password. */
     name,
     /** Resolves when the pool has its first answer. */
     open: () => pool.open(`"${schema}"."ApiKey"`),
     embedded: embedded !== undefined,
+    /** How long a request may wait for the database, however many statements it has, in milliseconds. */
     requestTimeoutMs: timeoutMs + 300,
+    /** Connections of the pool, and what waits for one. */
     pool: () => pool.state,
+    /** Calls `given` for each statement from now on. */
     observeStatements(given: OnStatement) {
       observe = given
     },
+    /** What requests may expect. Rejects if the database does not answer within two seconds. */
     ping: () => probe.ping(),
-    close() {
+    close(): Promise<void> {
       probe.close()
       // A client that has sent nothing does not end the pool.
       closed ??= prisma
