@@ -26,17 +26,15 @@ export function createHealth({ database: { ping }, rateLimiter, state, metrics }
     return jsonResponse(JSON.stringify(body), reached && !state.draining ? 200 : 503, NO_STORE)
   }
 
+  async function exposition() {
+    const headers = { 'content-type': metrics.contentType, ...NO_STORE }
+    return { status: 200, headers, body: await metrics.metrics() }
+  }
+
   const endpoints = new Map<string, () => Promise<HttpResponse>>([
     ['/healthz', async () => jsonResponse('{"status":"ok"}', 200, NO_STORE)],
     ['/readyz', readiness],
-    [
-      '/metrics',
-      async () => ({
-        status: 200,
-        headers: { 'content-type': metrics.contentType, ...NO_STORE },
-        body: await metrics.metrics(),
-      }),
-    ],
+    ['/metrics', exposition],
   ])
 
   return ({ method, pathname }: HttpRequest): Promise<HttpResponse> | undefined =>
