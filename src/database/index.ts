@@ -17,16 +17,7 @@ import type { Query } from './statements.js'
 
 export { backUp, restore, STREAM, type Summary } from './embedded/backup.js'
 export { createTables } from './model.js'
-export {
-  conflictDelay,
-  ERROR_KINDS,
-  errorKind,
-  isDuplicate,
-  isRolledBack,
-  MAX_REPEATS,
-  MustRepeat,
-  messageOf,
-} from './pool/errors.js'
+export { ERROR_KINDS, errorKind, isDuplicate, MustRepeat, messageOf, repeating } from './pool/errors.js'
 export { purgeRegularly } from './pool/purge.js'
 export { bulkheadComment, LAST_COMMENT } from './pool/shapes.js'
 export { createReads } from './reads.js'

@@ -1,16 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { initContextCache } from '@pothos/core'
 import type { Context, Reads } from '../../schema/context.js'
-import {
-  conflictDelay,
-  createReads,
-  createTables,
-  createWrites,
-  type Database,
-  isRolledBack,
-  MAX_REPEATS,
-  type Query,
-} from '../database/index.js'
+import { createReads, createTables, createWrites, type Database, type Query, repeating } from '../database/index.js'
 import { inTime } from '../deadline.js'
 import { unavailable } from '../http/errors.js'
 import { type Caller, type QuotaDecision, readQuota, readUsage } from '../keys/index.js'
@@ -25,22 +15,12 @@ export function createDeadline(ms: number) {
     return left > 0 ? inTime(operation(), left, unavailable) : Promise.reject(unavailable())
   }
 
-  async function repeat<T>(attempt: () => Promise<T>, repeats = 0): Promise<T> {
-    try {
-      return await attempt()
-    } catch (error) {
-      if (!isRolledBack(error) || repeats === MAX_REPEATS || performance.now() > endsAt) throw error
-      await sleep(conflictDelay(repeats + 1))
-      return repeat(attempt, repeats + 1)
-    }
-  }
-
   return {
     /** By performance.now(). What is sent to the database must end before. */
     endsAt,
     run,
     /** Repeats a transaction that PostgreSQL rolls back because of a conflict. The pool repeats single statements. */
-    runTransaction: <T>(attempt: () => Promise<T>) => run(() => repeat(attempt)),
+    runTransaction: <T>(attempt: () => Promise<T>) => run(() => repeating(attempt, endsAt)),
   }
 }
 

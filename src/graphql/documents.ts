@@ -6,7 +6,6 @@ import {
   Kind,
   type OperationDefinitionNode,
   OperationTypeNode,
-  parse,
 } from 'graphql'
 import { LRUCache } from 'lru-cache'
 import { ApiError } from '../../schema/errors.js'
@@ -14,43 +13,25 @@ import { atomic } from '../../schema/index.js'
 import { anyOf, didYouMean, shownName } from '../../schema/input/problems.js'
 import { operations } from '../../schema/operations.js'
 import { type ExecutionRequest, MAX_PLANS, prepare } from '../execute/executor.js'
-import { DocumentLimitError, Selections } from '../execute/selections.js'
+import { Selections } from '../execute/selections.js'
 import { type Cost, costOf, type Variables } from './cost.js'
 import {
   countTokens,
   isShort,
-  MAX_BYTES,
   MAX_FREE_FIELDS,
   MAX_FREE_TOKENS,
   MAX_TOKENS,
   measureWithinLimits,
+  parseWithinLimits,
 } from './limits.js'
 import { validateDocument } from './validate.js'
 import { createVariables } from './variables.js'
-
-/** Errors in longer documents name no lines: each is found by a walk over all lines before it. */
-const MAX_LOCATED_LINES = 1_000
 
 /** Names of operations that an error lists. */
 const MAX_NAMES = 10
 
 /** Limits that a refusal can name, the largest first. Each costs a walk over the document. */
 const NAMED_LIMITS = [90, 80, 70, 60, 50, 40, 30, 20, 10, 5, 2, 1]
-
-function parseWithinLimits(source: string, maxTokens: number): DocumentNode {
-  const bytes = Buffer.byteLength(source)
-  if (bytes > MAX_BYTES)
-    throw new DocumentLimitError(`The document has ${bytes} bytes; at most ${MAX_BYTES} are allowed.`)
-  const lines = source.match(/[\n\r]/g)?.length ?? 0
-  try {
-    return parse(source, { maxTokens, noLocation: lines > MAX_LOCATED_LINES })
-  } catch (error) {
-    // Refused like any other limit: with 400 for every media type that the client accepts.
-    if ((error as Error).message.startsWith('Syntax Error: Document contains more'))
-      throw new DocumentLimitError(`The document has more than ${maxTokens} tokens, which is the most allowed.`)
-    throw error
-  }
-}
 
 /** Why a document has no operation to execute, or too many. */
 function noOperation({ definitions }: DocumentNode, name: string | undefined): string {

@@ -42,17 +42,11 @@ export interface KeyedRequest {
   row?: string
 }
 
-interface IdempotentRequest {
-  callerId: number
-  key: string
-  /** SHA-256 of method, path and body. */
-  fingerprint: string
-}
-
 interface Found {
   isLocked: boolean
   /** null if no answer is kept, like all that follow. */
   isExpired: boolean | null
+  /** SHA-256 of method, path and body. */
   fingerprint: string
   status: number
   headers: HttpResponse['headers']
@@ -86,16 +80,16 @@ function replay({ isLocked, isExpired, fingerprint: first, ...kept }: Found, fin
     throw new ApiError('conflict', 'A request with this Idempotency-Key is still running.', { 'retry-after': '1' })
 }
 
-async function keep(query: Query, request: IdempotentRequest, response: HttpResponse): Promise<void> {
-  const { callerId, key, fingerprint } = request
-  const { status, headers, body = '' } = response
+type Keyed = [callerId: number, key: string, fingerprint: string]
+
+async function keep(query: Query, keyed: Keyed, { status, headers, body = '' }: HttpResponse): Promise<void> {
   const length = Buffer.byteLength(body)
   if (length > MAX_ANSWER)
     throw new ApiError(
       'invalid_request',
       `The response would have ${length} bytes; with an Idempotency-Key at most ${MAX_ANSWER} are possible. Select fewer fields.`,
     )
-  await query(KEEP, [callerId, key, fingerprint, status, headers, String(body)]).catch((error) => {
+  await query(KEEP, [...keyed, status, headers, String(body)]).catch((error) => {
     throw isDuplicate(error) ? new MustRepeat('Another gateway has kept an answer meanwhile.') : error
   })
 }
@@ -125,18 +119,12 @@ export function readIdempotencyKey({ head: { rawHeaders, headers } }: HttpReques
   return String(key)
 }
 
-export interface IdempotencyOptions {
-  database: Pick<Database, 'prisma'>
-  transaction: RequestTransaction
-  log: Logger
-}
-
 /**
  * Performs each request with an Idempotency-Key once, and replays its response for 24 hours, on every gateway. The
  * response is kept in the transaction that performs the request, so that a crash cannot separate the two. The lock of the
  * key ends with the transaction or its connection, so a killed gateway blocks no other.
  */
-export function createIdempotency({ database: { prisma }, transaction, log }: IdempotencyOptions) {
+export function createIdempotency({ prisma }: Pick<Database, 'prisma'>, transaction: RequestTransaction, log: Logger) {
   return {
     /**
      * Calls `perform` with a transaction and keeps its response, or returns the response that is kept already.
@@ -166,7 +154,7 @@ export function createIdempotency({ database: { prisma }, transaction, log }: Id
         const isKept = !isRefused || (refusal && [404, 409, 422].includes(catalogue[refusal].status))
         if (!isKept) unkept = { response, refusal }
         if (isKept && found.isExpired) await query(FORGET, [callerId, key])
-        if (isKept) await keep(query, { callerId, key, fingerprint }, response)
+        if (isKept) await keep(query, [callerId, key, fingerprint], response)
         return { response, refusal }
       }
 

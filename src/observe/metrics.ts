@@ -36,12 +36,8 @@ export function createMetrics({ rateLimiter, database, admissions, uploads, unre
       },
     })
   collectDefaultMetrics({ register: registry })
-  new Gauge({
-    name: 'petstore_build_info',
-    help: 'Always 1: what runs.',
-    labelNames: ['version', 'commit', 'node'],
-    registers,
-  }).set({ version, commit, node: process.versions.node }, 1)
+  const build = { version, commit, node: process.versions.node }
+  gauge('petstore_build_info', 'Always 1: what runs.', (figure) => figure.set(build, 1), Object.keys(build))
   const degraded = '1 while Redis is unreachable and this gateway counts alone, otherwise 0.'
   gauge('petstore_limits_degraded', degraded, (figure) => figure.set(rateLimiter.state === 'degraded' ? 1 : 0))
   const redis = new Histogram({
