@@ -1,6 +1,6 @@
 import { builder, graphqlOnly } from '../builder.js'
 import type { Condition, ListRead, Reads } from '../context.js'
-import { ApiError } from '../errors.js'
+import { invalidRequest } from '../errors.js'
 import { DEFAULT_LIMIT } from '../input/rules.js'
 import type { Values } from '../input/values.js'
 import { cursorOf, readCursor } from './cursor.js'
@@ -84,7 +84,7 @@ function assertOneDirection({ first, after, last, before }: ConnectionArgs): voi
       : before !== undefined && last === undefined
         ? 'before needs last: page backward with both.'
         : undefined
-  if (wrong) throw new ApiError('invalid_request', wrong)
+  if (wrong) throw invalidRequest(wrong)
 }
 
 /** The conditions of a list below one parent: the first one names it. */

@@ -1,5 +1,5 @@
 import type { Condition, ListRead, Model, Operator } from '../context.js'
-import { ApiError } from '../errors.js'
+import { invalidRequest } from '../errors.js'
 import { anyOf, wrongValue } from '../input/problems.js'
 import type { Values } from '../input/values.js'
 import { columnOf } from '../model.js'
@@ -107,7 +107,7 @@ function assertOrdered(args: Values, given: readonly Given[]): void {
     if (operator !== '>=') continue
     const high = given.find(([, other]) => other.column === column && other.operator.startsWith('<'))?.[0]
     if (high !== undefined && (args[low] as number) > (args[high] as number))
-      throw new ApiError('invalid_request', wrongValue(low, args[low], `must not be above ${high}`))
+      throw invalidRequest(wrongValue(low, args[low], `must not be above ${high}`))
   }
 }
 
@@ -146,7 +146,7 @@ export function planQuery(list: PlannedList, args: Values, parent?: Condition): 
   for (const name in filters) if (args[name] !== undefined) add(name, filters[name] as Given[1], args[name])
   assertOrdered(args, given)
   const { read, counted } = readingOf(list, given, sort)
-  const refusal = () => new ApiError('invalid_request', advise(list, given, sort))
+  const refusal = () => invalidRequest(advise(list, given, sort))
   if (!counted) throw refusal()
   const rows = () => {
     if (!read) throw refusal()

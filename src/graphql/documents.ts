@@ -8,7 +8,7 @@ import {
   OperationTypeNode,
 } from 'graphql'
 import { LRUCache } from 'lru-cache'
-import { ApiError } from '../../schema/errors.js'
+import { invalidRequest } from '../../schema/errors.js'
 import { atomic } from '../../schema/index.js'
 import { anyOf, didYouMean, shownName } from '../../schema/input/problems.js'
 import { operations } from '../../schema/operations.js'
@@ -115,7 +115,7 @@ export class KnownDocument {
     const known = this.#operations.get(name)
     if (known) return known
     const definition = getOperationAST(this.node, name)
-    if (!definition) throw new ApiError('invalid_request', noOperation(this.node, name))
+    if (!definition) throw invalidRequest(noOperation(this.node, name))
     const operation = new KnownOperation(this, definition)
     this.#operations.set(name, operation)
     return operation

@@ -2,12 +2,11 @@ import { trace } from '@opentelemetry/api'
 import type { GraphQLSchema } from 'graphql'
 import { createYoga, type Plugin } from 'graphql-yoga'
 import type { Context } from '../../schema/context.js'
-import { ApiError } from '../../schema/errors.js'
+import { ApiError, invalidRequest } from '../../schema/errors.js'
 import type { Query } from '../database/index.js'
 import { pause } from '../execute/execution.js'
 import { type Cancelled, type Executed, ResponseTooLong } from '../execute/executor.js'
 import type { CreateResolverContext, RequestTransaction } from '../execute/resolver-context.js'
-import { DocumentLimitError } from '../execute/selections.js'
 import type { Body } from '../http/body.js'
 import { unavailable } from '../http/errors.js'
 import type { HttpRequest } from '../http/request.js'
@@ -119,9 +118,7 @@ export function createGraphql(options: GraphqlOptions) {
       for (const [figure, max, verb, what] of LIMITS)
         if (cost[figure] > max) {
           const fitting = operation.fittingLimit(variables, (cost) => cost[figure] <= max)
-          throw new DocumentLimitError(
-            `The operation ${verb} ${cost[figure]} ${what}; at most ${max} are allowed. ${fitting}`,
-          )
+          throw invalidRequest(`The operation ${verb} ${cost[figure]} ${what}; at most ${max} are allowed. ${fitting}`)
         }
       return {
         operationName,
@@ -162,8 +159,7 @@ export function createGraphql(options: GraphqlOptions) {
     const isPlain = document.errors.length > 0 || (isAtomic ? fields === 0 : key === undefined)
     if (isPlain) return resultOf(await execute(call, caller, quota), request)
     if (fields !== 1 && !isAtomic)
-      throw new ApiError(
-        'invalid_request',
+      throw invalidRequest(
         `With an Idempotency-Key, an operation must have exactly one mutation field or @atomic; this one has ${fields} fields.`,
       )
     const perform = async (query: Query) => {

@@ -11,7 +11,8 @@ import {
   TokenKind,
   visit,
 } from 'graphql'
-import { DocumentLimitError, type Selections } from '../execute/selections.js'
+import { invalidRequest } from '../../schema/errors.js'
+import type { Selections } from '../execute/selections.js'
 
 // The limits of a document. They are checked before its cost is charged and before it is validated, from the document
 // alone, in time linear in its size.
@@ -40,15 +41,14 @@ const MAX_LOCATED_LINES = 1_000
 /** @throws ApiError invalid_request (a limit), GraphQLError (a syntax error) */
 export function parseWithinLimits(source: string, maxTokens: number): DocumentNode {
   const bytes = Buffer.byteLength(source)
-  if (bytes > MAX_BYTES)
-    throw new DocumentLimitError(`The document has ${bytes} bytes; at most ${MAX_BYTES} are allowed.`)
+  if (bytes > MAX_BYTES) throw invalidRequest(`The document has ${bytes} bytes; at most ${MAX_BYTES} are allowed.`)
   const lines = source.match(/[\n\r]/g)?.length ?? 0
   try {
     return parse(source, { maxTokens, noLocation: lines > MAX_LOCATED_LINES })
   } catch (error) {
     // Refused like any other limit: with 400 for every media type that the client accepts.
     if ((error as Error).message.startsWith('Syntax Error: Document contains more'))
-      throw new DocumentLimitError(`The document has more than ${maxTokens} tokens, which is the most allowed.`)
+      throw invalidRequest(`The document has more than ${maxTokens} tokens, which is the most allowed.`)
     throw error
   }
 }
@@ -64,7 +64,7 @@ export function countTokens({ loc }: DocumentNode): number {
 }
 
 function assertAtMost(max: number, count: number, what: string) {
-  if (count > max) throw new DocumentLimitError(`The document has ${count} ${what}; at most ${max} are allowed.`)
+  if (count > max) throw invalidRequest(`The document has ${count} ${what}; at most ${max} are allowed.`)
 }
 
 const introspects = ({ name }: FieldNode) => name.value === '__schema' || name.value === '__type'
@@ -93,7 +93,7 @@ export function measureWithinLimits(selections: Selections): ReadonlyMap<Definit
     const known = sizes.get(fragment)
     if (known) return known
     if (sizes.has(fragment))
-      throw new DocumentLimitError(`The fragment ${fragment.name.value} contains itself, which would never end.`)
+      throw invalidRequest(`The fragment ${fragment.name.value} contains itself, which would never end.`)
     sizes.set(fragment, undefined)
     const size = measure(fragment.selectionSet, fragment.typeCondition.name.value.startsWith('__'))
     sizes.set(fragment, size)
@@ -152,7 +152,7 @@ function assertFewRepetitions(selections: Selections): void {
       if ((parent as ASTNode).kind === Kind.INLINE_FRAGMENT) return
       for (const [key, repeated] of selections.expand([{ set, type: undefined }]))
         if (repeated.length > MAX_REPETITIONS)
-          throw new DocumentLimitError(
+          throw invalidRequest(
             `One selection has a field ${repeated.length} times; at most ${MAX_REPETITIONS} are allowed. It is ${key}.`,
           )
     },

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { parse as parseLossless } from 'lossless-json'
-import { ApiError } from '../../schema/errors.js'
+import { ApiError, invalidRequest } from '../../schema/errors.js'
 import { wrongValue } from '../../schema/input/problems.js'
 import type { Holding, MemoryBudget } from './memory-budget.js'
 import type { HttpRequest } from './request.js'
@@ -94,8 +94,7 @@ export function readBody(
     }
     const end = () => finish(body.subarray(0, size))
     // Every request emits `close`, nearly all after their end, and creating an error that is not used is slow.
-    const incomplete = () =>
-      finish(new ApiError('invalid_request', 'The body is incomplete: the connection closed before its end.'))
+    const incomplete = () => finish(invalidRequest('The body is incomplete: the connection closed before its end.'))
     function grow(bytes: number) {
       upload ??= { holders: [request.address, holder], bytes: 0, giveUp }
       uploads.hold(upload, Math.max(LEAST_BYTES, bytes))
@@ -191,7 +190,7 @@ export function assertJson(
   if (!types.includes(contentType)) {
     const [type = '', ...parameters] = contentType.toLowerCase().split(';')
     const charset = parameters.map((parameter) => /^charset="?([^"]*)/.exec(parameter.trim())?.[1]).find(Boolean)
-    if (body.length === 0 && !type) throw new ApiError('invalid_request', 'A JSON body is required.')
+    if (body.length === 0 && !type) throw invalidRequest('A JSON body is required.')
     if (!types.includes(type.trim()) || (charset && charset !== 'utf-8' && charset !== 'utf8'))
       throw new ApiError(
         'unsupported_media_type',
@@ -211,9 +210,9 @@ export function parseBody(body: Buffer): unknown {
   try {
     return parseJson(utf8.decode(body))
   } catch (error) {
-    if (body.length === 0) throw new ApiError('invalid_request', 'The body is empty; it must be JSON.')
-    if (error instanceof RangeError) throw new ApiError('invalid_request', 'The body is nested too deeply.')
+    if (body.length === 0) throw invalidRequest('The body is empty; it must be JSON.')
+    if (error instanceof RangeError) throw invalidRequest('The body is nested too deeply.')
     const reason = error instanceof SyntaxError ? error.message : 'it is not UTF-8 text'
-    throw new ApiError('invalid_request', `The body is not valid JSON: ${reason}.`)
+    throw invalidRequest(`The body is not valid JSON: ${reason}.`)
   }
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { Prisma } from '../../prisma/generated/client/client.js'
-import { ApiError, catalogue } from '../../schema/errors.js'
+import { ApiError, catalogue, invalidRequest } from '../../schema/errors.js'
 import {
   bulkheadComment,
   type Database,
@@ -85,8 +85,7 @@ type Keyed = [callerId: number, key: string, fingerprint: string]
 async function keep(query: Query, keyed: Keyed, { status, headers, body = '' }: HttpResponse): Promise<void> {
   const length = Buffer.byteLength(body)
   if (length > MAX_ANSWER)
-    throw new ApiError(
-      'invalid_request',
+    throw invalidRequest(
       `The response would have ${length} bytes; with an Idempotency-Key at most ${MAX_ANSWER} are possible. Select fewer fields.`,
     )
   await query(KEEP, [...keyed, status, headers, String(body)]).catch((error) => {
@@ -110,12 +109,9 @@ export function readIdempotencyKey({ head: { rawHeaders, headers } }: HttpReques
   const key = headers['idempotency-key']
   if (key === undefined) return
   const names = rawHeaders.filter((name, i) => i % 2 === 0 && name.toLowerCase() === 'idempotency-key')
-  if (names.length > 1) throw new ApiError('invalid_request', 'The header Idempotency-Key must not be repeated.')
+  if (names.length > 1) throw invalidRequest('The header Idempotency-Key must not be repeated.')
   if (!/^[\x20-\x7e]+$/.test(String(key)) || key.length > MAX_KEY)
-    throw new ApiError(
-      'invalid_request',
-      `The header Idempotency-Key must be 1 to ${MAX_KEY} printable ASCII characters.`,
-    )
+    throw invalidRequest(`The header Idempotency-Key must be 1 to ${MAX_KEY} printable ASCII characters.`)
   return String(key)
 }
 

@@ -1,5 +1,5 @@
 import type { Quota } from '../../schema/context.js'
-import { ApiError } from '../../schema/errors.js'
+import { ApiError, invalidRequest } from '../../schema/errors.js'
 import {
   createMemoryRateLimiter,
   type RateLimiter,
@@ -103,7 +103,7 @@ export function createQuota({ apiKeys, rateLimiter }: { apiKeys: ApiKeyCache; ra
     }
     if (!isTooDear) return { decision }
     const message = `The operation costs ${units} requests; the key's plan allows at most ${smallest} in a window. ${advice?.(smallest) ?? ''}`
-    return { decision, refusal: new ApiError('invalid_request', message) }
+    return { decision, refusal: invalidRequest(message) }
   }
 
   return { take, isForeseen, isUsedUp, hasFree }
