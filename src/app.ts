@@ -77,7 +77,7 @@ export async function createApp(dependencies: Dependencies) {
   const health = createHealth(database, rateLimiter, metrics, state)
   const observe = createRequestObserver(log, metrics)
   const docs = createDocs({ baseUrl, sunset, schema })
-  const authenticate = createAuthentication({ apiKeys, rateLimiter, timeoutMs: database.requestTimeoutMs, seconds })
+  const authenticate = createAuthentication(apiKeys, rateLimiter, database.requestTimeoutMs, seconds)
   const quota = createQuota({ apiKeys, rateLimiter })
   const idempotency = createIdempotency(database, transaction, log)
   const surface = { createContext, idempotency }
@@ -184,7 +184,7 @@ export async function createApp(dependencies: Dependencies) {
   /** The request handlers of one port. */
   function handlers(steps: (request: HttpRequest, found: Findings) => Promise<Reply>, below?: string): Handlers {
     const isOperational = below === undefined
-    const read = (head: RequestHead) => new HttpRequest(head, { trustProxy: settings.TRUST_PROXY, basePath: below })
+    const read = (head: RequestHead) => new HttpRequest(head, settings.TRUST_PROXY, below)
     return {
       async handle(req: IncomingMessage, res: ServerResponse): Promise<void> {
         const request = read(req)

@@ -1,6 +1,6 @@
 import type { ApiKey, ApiKeyEvent } from '../../prisma/generated/client/client.js'
 import type { Database } from '../database/index.js'
-import { keySubject } from '../keys/index.js'
+import { type Figures, keySubject } from '../keys/index.js'
 import { createLog } from '../observe/log.js'
 import { openRateLimiter } from '../rate-limit/index.js'
 import { type Action, bannedUntil, type Call, find, state } from './key-commands.js'
@@ -45,12 +45,6 @@ async function renderWindows({ database, settings, options: { json }, warn }: Ca
     )
   await limiter?.close()
   return render(rows, json)
-}
-
-interface Figures {
-  requests: number
-  refusals: number
-  cost: number
 }
 
 interface KeyUsage extends Figures {

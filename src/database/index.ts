@@ -131,7 +131,7 @@ interface Target extends Pick<ServerUrl, 'connectionString' | 'name' | 'schema'>
 /** Connects to a database that is up to date. */
 export function connect(target: Target, { log, timeoutMs = TIMEOUT_MS }: DatabaseOptions) {
   const { connectionString, name, schema, isPooled, url = connectionString, embedded } = target
-  const probe = new Probe({ connectionString, log, answersSince: (moment) => pool.answersSince(moment) })
+  const probe = new Probe(connectionString, (moment) => pool.answersSince(moment), log)
   let observe: OnStatement | undefined
   const pool: ConnectionPool = new ConnectionPool({
     onStatement: (...statement) => observe?.(...statement),

@@ -16,18 +16,10 @@ export interface RequestHead {
   socket: { remoteAddress?: string; destroyed?: boolean }
 }
 
-export interface RequestOptions {
-  /** How many proxies may name the client's address. */
-  trustProxy: number
-  /** The path of the base URL, without a slash at its end; undefined if nothing is below one. */
-  basePath?: string
-}
-
 const printable = /^[\x21-\x7e]{1,128}$/
 
 /** What a client has asked, without the body. It is read once and never changes. */
 export class HttpRequest {
-  readonly head: RequestHead
   /** X-Request-Id. */
   readonly id: string
   readonly trace: Trace | undefined
@@ -44,11 +36,17 @@ export class HttpRequest {
   /** The query string, without the question mark. */
   readonly search: string
   #query: URLSearchParams | undefined
-  readonly #trustProxy: number
 
-  constructor(head: RequestHead, { trustProxy, basePath }: RequestOptions) {
+  /**
+   * @param trustProxy how many proxies may name the client's address
+   * @param basePath the path of the base URL, without a slash at its end; undefined if nothing is below one
+   */
+  constructor(
+    readonly head: RequestHead,
+    private readonly trustProxy: number,
+    basePath: string | undefined,
+  ) {
     const given = head.headers['x-request-id']
-    this.head = head
     this.id = typeof given === 'string' && printable.test(given) ? given : randomUUID()
     // What is asked of the operators' port has no span.
     this.trace = basePath === undefined ? readTrace(head.headers.traceparent) : openTrace(head.method, head.headers)
@@ -58,7 +56,6 @@ export class HttpRequest {
     this.pathname = path ?? '/'
     this.path = this.malformed || basePath === undefined ? null : pathBelow(basePath, this.pathname)
     this.search = search
-    this.#trustProxy = trustProxy
   }
 
   /** Milliseconds since the head of the request arrived. */
@@ -74,7 +71,7 @@ export class HttpRequest {
 
   /** The client's address, as far as TRUST_PROXY allows to believe it. */
   get address(): string {
-    return clientAddress(this.head, this.#trustProxy)
+    return clientAddress(this.head, this.trustProxy)
   }
 }
 

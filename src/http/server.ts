@@ -80,17 +80,11 @@ async function refuseMalformed(app: Handlers, socket: Socket, reason: string) {
   socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`)
 }
 
-export interface Server {
-  port: number
-  /** Accepts nothing new, lets requests in flight finish, and resolves when all connections are closed. */
-  close(): Promise<void>
-}
-
 /** Listens. */
 export async function listen(
   app: Handlers,
   { port, host, setting = 'PORT' }: { port: number; host: string; setting?: 'PORT' | 'ADMIN_PORT' },
-): Promise<Server> {
+) {
   const server = createServer(
     // A missing Host is refused here instead, with the headers that every response carries.
     {
@@ -136,8 +130,9 @@ export async function listen(
   const address = server.address()
   return {
     port: typeof address === 'object' && address ? address.port : port,
+    /** Accepts nothing new, lets requests in flight finish, and resolves when all connections are closed. */
     close: () =>
-      new Promise((resolve) => {
+      new Promise<void>((resolve) => {
         // A connection whose last request has finished is idle only then.
         const idle = setInterval(() => server.closeIdleConnections(), IDLE_MS)
         server.close(() => {

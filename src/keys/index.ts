@@ -10,4 +10,4 @@ export {
 } from './api-key.js'
 export { type Caller, createAuthentication, requireWriteAccess } from './authenticate.js'
 export { type Cost, createQuota, type QuotaDecision, readQuota } from './quota.js'
-export { KeyUsage, readUsage, USAGE_DAYS } from './usage.js'
+export { type Figures, KeyUsage, readUsage, USAGE_DAYS } from './usage.js'

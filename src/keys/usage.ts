@@ -19,7 +19,7 @@ const MAX_WAITING = 100_000
 /** Above all ids. A row's number is its day times this, plus the id of the key. */
 const IDS = 2 ** 31
 
-interface Figures {
+export interface Figures {
   requests: number
   refusals: number
   cost: number

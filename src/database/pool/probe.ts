@@ -9,13 +9,6 @@ const late = () => new Error(`the database did not answer within ${TIMEOUT_MS / 
 /** What requests may expect: answers, answers to reads, or to wait for one of few connections. */
 export type Reachability = 'ok' | 'read-only' | 'full'
 
-export interface ProbeOptions {
-  connectionString: string
-  log?: Logger
-  /** Whether requests have had an answer since a moment, by performance.now(). */
-  answersSince: (moment: number) => boolean
-}
-
 /** Answers that say why there is no connection now; the network's say that nobody is there. */
 const isRefused = ({ code = '' }: { code?: string }) => !/^(E[A-Z]|57P)/.test(code)
 
@@ -30,7 +23,12 @@ export class Probe {
   #pinging: Promise<Reachability> | undefined
   #said: Reachability | 'away' = 'ok'
 
-  constructor(private readonly options: ProbeOptions) {}
+  /** @param answersSince whether requests have had an answer since a moment, by performance.now() */
+  constructor(
+    private readonly connectionString: string,
+    private readonly answersSince: (moment: number) => boolean,
+    private readonly log: Logger | undefined,
+  ) {}
 
   /** Rejects if the database does not answer within two seconds. */
   ping(): Promise<Reachability> {
@@ -41,7 +39,7 @@ export class Probe {
         (error) => {
           this.close()
           if (isFull(error)) return this.#say('full', error)
-          if (isRefused(error) && this.options.answersSince(startedAt)) return this.#say('ok')
+          if (isRefused(error) && this.answersSince(startedAt)) return this.#say('ok')
           this.#say('away', error)
           throw error
         },
@@ -53,7 +51,7 @@ export class Probe {
   }
 
   #say<State extends Reachability | 'away'>(state: State, error?: unknown): State {
-    const { log } = this.options
+    const { log } = this
     if (state !== this.#said) {
       if (state === 'ok') log?.info('the database is reachable again')
       if (state === 'away') log?.warn({ err: error }, 'the database is unreachable')
@@ -98,7 +96,7 @@ export class Probe {
 
   async #connect(): Promise<pg.Client> {
     const client = new pg.Client({
-      connectionString: this.options.connectionString,
+      connectionString: this.connectionString,
       keepAlive: true,
       connectionTimeoutMillis: TIMEOUT_MS,
     })
