@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
-import type { Socket } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { StartupError } from '../startup-error.js'
 import type { HttpResponse } from './response.js'
 
@@ -127,9 +127,8 @@ export async function listen(
     })
     server.listen({ port, host, backlog: BACKLOG }, resolve)
   })
-  const address = server.address()
   return {
-    port: typeof address === 'object' && address ? address.port : port,
+    port: (server.address() as AddressInfo).port,
     /** Accepts nothing new, lets requests in flight finish, and resolves when all connections are closed. */
     close: () =>
       new Promise<void>((resolve) => {

@@ -1,14 +1,7 @@
 import type { RateLimiterAbstract } from 'rate-limiter-flexible'
-import type { RateLimiterOptions } from './result.js'
+import type { Ban, RateLimiterOptions } from './result.js'
 
 export type BanRule = Required<Pick<RateLimiterOptions, 'banAfter' | 'banSeconds' | 'banCarrySeconds'>>
-
-export interface Ban {
-  /** Its end in epoch milliseconds. */
-  bannedUntil: number
-  /** How much longer the store carries it. */
-  banCarriedMs: number
-}
 
 /** A refusal is a strike when it comes later than this after the first one in its window: a burst is no abuse. */
 export const GRACE_MS = 1_000
