@@ -136,10 +136,7 @@ class GatewayPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
     const { kind, parentType, type, pothosOptions } = config
     const { units, batch, example } = pothosOptions
     const nullable = pothosOptions.nullable ?? (kind === 'Arg' && parentType !== 'Mutation' && !type.required)
-    return {
-      ...config,
-      extensions: { ...config.extensions, nullable: nullable || undefined, units, batch, example },
-    }
+    return { ...config, extensions: { ...config.extensions, nullable: nullable || undefined, units, batch, example } }
   }
 
   override onOutputFieldConfig(config: PothosOutputFieldConfig<Types>) {

@@ -21,11 +21,9 @@ export interface Queryable {
 /** The order in which the rows of a query are read, or counted, in both directions. */
 type Reading = Pick<ListRead, 'order' | 'within'>
 
-/** How queries of a list are read, found once for each combination of filters and order. */
-export type Readings = Map<string, Partial<Record<'read' | 'counted', Reading>>>
-
 export interface PlannedList extends Queryable {
-  readings: Readings
+  /** How its queries are read, found once for each combination of filters and order. */
+  readings: Map<string, Partial<Record<'read' | 'counted', Reading>>>
 }
 
 export interface ListQuery extends Pick<ListRead, 'order' | 'direction'> {
@@ -91,14 +89,9 @@ function advise(list: Queryable, given: readonly Given[], sort: string): string 
   const sorts = [list.key, ...list.sorts].filter((other) => planOf(list, given, other))
   const asked = `${anyOf(names).replace(' or ', ' and ')} ${names.length === 1 ? 'is' : 'are'} not answered in order of ${sort}`
   if (sorts.length > 0) return `${asked}: add sort=${sorts.join(' or sort=')}.`
-  const without = names.find((name) =>
-    planOf(
-      list,
-      given.filter(([other]) => other !== name),
-      sort,
-    ),
-  )
-  return `${asked}${without ? `: leave out ${without}` : ''}.`
+  const without = (name: string) => given.filter(([other]) => other !== name)
+  const wrong = names.find((name) => planOf(list, without(name), sort))
+  return `${asked}${wrong ? `: leave out ${wrong}` : ''}.`
 }
 
 /** @throws ApiError invalid_request if a lower bound is above an upper one */

@@ -67,12 +67,7 @@ type Perform = (migration: Migration) => Promise<Busy | undefined>
  * The lock is never waited for in the database: a session that waits has a snapshot, for which concurrent builds of
  * indexes wait.
  */
-async function apply(
-  client: pg.Client,
-  schema: string,
-  migration: Migration,
-  perform: Perform,
-): Promise<boolean | Busy> {
+async function apply(client: pg.Client, schema: string, migration: Migration, perform: Perform) {
   const { name } = migration
   await client.query('BEGIN ISOLATION LEVEL READ COMMITTED')
   try {
@@ -139,13 +134,8 @@ export interface MigrateOptions {
  * @throws StartupError if a migration failed or was edited, or if the wait is over
  */
 export function migrate(url: string, options: MigrateOptions = {}): Promise<string[]> {
-  const {
-    migrations = readMigrations(),
-    schema = 'public',
-    isEmbedded,
-    onNotice = () => {},
-    waitMs = WAIT_MS,
-  } = options
+  const { migrations = readMigrations(), schema = 'public' } = options
+  const { isEmbedded, onNotice = () => {}, waitMs = WAIT_MS } = options
   let deadline = Date.now() + waitMs
   return withSession(sessionOf(url), async (client) => {
     const missing = async () => pending(await readHistory(client, schema), migrations)
@@ -161,11 +151,8 @@ export function migrate(url: string, options: MigrateOptions = {}): Promise<stri
         await client.query(PIN_TRIGGERS)
         return undefined
       }
-      const slow = setTimeout(
-        onNotice,
-        NOTICE_MS,
-        `the migration ${name} can take minutes; nothing is blocked meanwhile`,
-      )
+      const notice = `the migration ${name} can take minutes; nothing is blocked meanwhile`
+      const slow = setTimeout(onNotice, NOTICE_MS, notice)
       return withSession(sessionOf(url), async (builder) => {
         if (!builds) await builder.query(beside(sql, schema))
         for (const statement of builds ?? [])

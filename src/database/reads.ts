@@ -111,11 +111,8 @@ export function createReads(tables: Tables): (send: Query) => Reads {
       const key = `${model}: ${keyOf(page)}${after ? ` after${after.inclusive ? ' or at' : ''}` : ''}`
       const statement = prepared(key, () => statements.page(model, page))
       const [first, ...rest] = [...valuesOf(page), ...(after?.values ?? []), limit]
-      const ask = (parents: readonly unknown[]) =>
-        askPages(
-          statement,
-          parents.map((parent) => [parent, ...rest]),
-        )
+      const valuesFor = (parents: readonly unknown[]) => parents.map((parent) => [parent, ...rest])
+      const ask = (parents: readonly unknown[]) => askPages(statement, valuesFor(parents))
       return forDistinct(parents ?? [first], ask) as Promise<never[]>
     }
 

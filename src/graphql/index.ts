@@ -178,14 +178,12 @@ export function createGraphql(options: GraphqlOptions) {
   async function execute(call: Call, caller: Caller, quota: Promise<QuotaDecision>, query?: Query) {
     const { query: source, operationName, variables } = call
     const end = performance.now() + deadlineMs
-    const cancelled: Cancelled = () =>
-      call.request.head.socket.destroyed
-        ? interrupted('The client has disconnected.')
-        : performance.now() > end
-          ? interrupted(
-              `The operation took longer than ${deadlineMs / 1000} seconds. Select fewer fields or smaller pages.`,
-            )
-          : undefined
+    const cancelled: Cancelled = () => {
+      if (call.request.head.socket.destroyed) return interrupted('The client has disconnected.')
+      if (performance.now() <= end) return
+      const seconds = deadlineMs / 1000
+      return interrupted(`The operation took longer than ${seconds} seconds. Select fewer fields or smaller pages.`)
+    }
     const result = await yoga.getResultForParams(
       // No plugin in use reads Yoga's own request.
       { params: { query: source, operationName, variables }, request: undefined as unknown as Request },

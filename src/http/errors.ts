@@ -78,8 +78,5 @@ export const graphqlMediaType = (request: HttpRequest) =>
 export function errorResponse({ code, message, status, headers }: ApiError, request: HttpRequest): HttpResponse {
   if (request.path !== '/graphql') return jsonResponse(JSON.stringify({ code, message, status }), status, headers)
   const body = JSON.stringify({ errors: [{ message, extensions: { code, status } }] })
-  return jsonResponse(body, status, {
-    'content-type': `${graphqlMediaType(request)}; charset=utf-8`,
-    ...headers,
-  })
+  return jsonResponse(body, status, { 'content-type': `${graphqlMediaType(request)}; charset=utf-8`, ...headers })
 }

@@ -89,16 +89,14 @@ export class Lease {
       }
     })
     this.#waiting = { rows, isRead, start }
-    this.#timer = setTimeout(
-      () => {
-        this.#late = true
-        const late = new OutOfTime()
-        giveUp(late)
-        if (!bulkheads.cancel(bulkhead, this.#waiting)) this.#close()
-        else source.onStatement?.('connect', (performance.now() - createdAt) / 1000, late)
-      },
-      Math.max(0, endsAt - performance.now()),
-    )
+    const end = () => {
+      this.#late = true
+      const late = new OutOfTime()
+      giveUp(late)
+      if (!bulkheads.cancel(bulkhead, this.#waiting)) this.#close()
+      else source.onStatement?.('connect', (performance.now() - createdAt) / 1000, late)
+    }
+    this.#timer = setTimeout(end, Math.max(0, endsAt - performance.now()))
     const writing = isRead ? undefined : backends?.writing
     if (writing) void writing.then(() => this.#late || bulkheads.enter(bulkhead, this.#waiting))
     else bulkheads.enter(bulkhead, this.#waiting)
