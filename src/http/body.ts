@@ -66,17 +66,12 @@ function endFlood(req: IncomingMessage): void {
  * @param holder the key that sends it
  * @throws ApiError unavailable (other bodies have taken the memory)
  */
-export function readBody(
-  request: HttpRequest,
-  max: number,
-  uploads: MemoryBudget,
-  holder: string,
-): Body | Promise<Body> {
+export function readBody(request: HttpRequest, max: number, uploads: MemoryBudget, holder: string) {
   const req = request.head as IncomingMessage
   const declared = Number(req.headers['content-length'] ?? Number.NaN)
   if (declared === 0) return noBody
   if (declared > max) return tooLarge(max)
-  return new Promise((resolve, reject) => {
+  return new Promise<Body>((resolve, reject) => {
     let body = noBody
     let [size, pieces] = [0, 0]
     let upload: Holding | undefined
