@@ -93,7 +93,6 @@ export function addEtags(builder: Builder) {
   }
 }
 
-/** The model of the row that a field returns. */
 const modelOfField = (builder: Builder, { type }: FieldConfig) =>
   type.kind === 'Object' ? modelOf(builder, builder.configStore.getTypeConfig(type.ref).name) : undefined
 

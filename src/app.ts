@@ -84,7 +84,6 @@ export async function createApp(dependencies: Dependencies) {
   const rest = await createRest({ ...surface, baseUrl, sunset, hasPage: docs.has })
   const graphql = createGraphql({ ...surface, transaction, schema, log, deadlineMs })
 
-  /** The steps of a request. */
   async function respond(request: HttpRequest, found: Findings): Promise<Reply> {
     if (request.malformed) throw notHttp(request.malformed)
     if (!found.route && !(isGraphql(request) && request.method === 'POST')) {

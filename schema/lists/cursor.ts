@@ -32,7 +32,6 @@ const columns: Record<string, z.ZodType> = {
 
 const content = z.tuple([z.string(), z.string(), z.string()], z.unknown())
 
-/** The cursor of a row of a list. */
 export function cursorOf(
   { model }: Queryable,
   { order, sort, direction }: Pick<ListQuery, 'order' | 'sort' | 'direction'>,

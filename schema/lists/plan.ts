@@ -50,7 +50,6 @@ export const isRange = ({ operator }: { operator: Operator }) => operator !== '=
 /** A filter that a query has, by its name. */
 export type Given = readonly [name: string, filter: { column: string; operator: Operator }]
 
-/** How a query is answered. */
 interface QueryPlan {
   /** The columns of the index, without the key. */
   index: readonly string[]

@@ -27,10 +27,7 @@ interface End {
   operator: '>' | '>=' | '<' | '<='
   row: string[]
 }
-interface Range {
-  lower?: End
-  upper?: End
-}
+type Range = Partial<Record<'lower' | 'upper', End>>
 
 /** A parameter in SQL, and what it is compared by if it is a name. */
 type Parameter = (index: number) => { value: string; key: string }

@@ -122,7 +122,6 @@ export class KnownDocument {
   }
 }
 
-/** One operation of a document. */
 export class KnownOperation {
   /** For logs and metrics. */
   readonly name: string | undefined

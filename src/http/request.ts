@@ -63,7 +63,6 @@ export class HttpRequest {
     return performance.now() - this.startedAt
   }
 
-  /** The parameters of the query string. */
   get query(): URLSearchParams {
     this.#query ??= new URLSearchParams(this.search)
     return this.#query

@@ -80,7 +80,6 @@ async function refuseMalformed(app: Handlers, socket: Socket, reason: string) {
   socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`)
 }
 
-/** Listens. */
 export async function listen(
   app: Handlers,
   { port, host, setting = 'PORT' }: { port: number; host: string; setting?: 'PORT' | 'ADMIN_PORT' },

@@ -15,7 +15,6 @@ import type { Caller } from './authenticate.js'
 /** Requests that cost nothing and that a key may make in a minute, on each gateway. */
 const FREE_PER_MINUTE = 600
 
-/** What a request costs. */
 export interface Cost {
   units: number
   /** Says what would cost no more than the given units. */

@@ -46,7 +46,6 @@ export class KeyUsage {
     this.#stopPurging = purgeRegularly({ prisma, log, table: 'ApiKeyUsage', condition, everyMs: purgeMs })
   }
 
-  /** Counts an answered request. */
   count({ key }: Pick<Caller, 'key'>, cost: number, isRefused: boolean): void {
     this.#add(Math.floor(Date.now() / DAY_MS) * IDS + key.id, 1, isRefused ? 1 : 0, cost)
   }

@@ -35,14 +35,12 @@ export function createBans(
     /** The keys of a subject's mark and of its number of bans, for a store that reads them together with its windows. */
     keys: (id: string): [mark: string, count: string] => [marks.getKey(id), counts.getKey(id)],
 
-    /** The current ban. */
     async find(id: string): Promise<Ban | undefined> {
       const mark = await marks.get(id)
       if (!mark || mark.msBeforeNext <= 0 || mark.consumedPoints <= Date.now()) return
       return { bannedUntil: mark.consumedPoints, banCarriedMs: mark.msBeforeNext }
     },
 
-    /** The bans within the last day. */
     async count(id: string): Promise<number> {
       const count = await counts.get(id)
       return count && count.msBeforeNext > 0 ? count.consumedPoints : 0
