@@ -137,7 +137,6 @@ export function connect(target: Target, { log, timeoutMs = TIMEOUT_MS }: Databas
     onStatement: (...statement) => observe?.(...statement),
     connectionString,
     timeoutMs,
-    keepAlive: true,
     kind: embedded ? 'embedded' : isPooled ? 'pooler' : 'server',
     ask: (text, values) => probe.query(text, values),
     // Our own SQL says where the tables usually are. A pooler does not keep a search_path.

@@ -15,7 +15,7 @@ const MAX_SHARED_WRITES = 8
 /** For how long a pool that has answered counts as reachable while it has nothing to do. */
 const RECENT_MS = 5_000
 
-export interface ConnectionPoolOptions extends pg.PoolConfig, Pick<LeaseSource, 'kind' | 'onStatement'> {
+export interface ConnectionPoolOptions extends Pick<LeaseSource, 'kind' | 'onStatement'> {
   connectionString: string
   /** How long a statement or a transaction may take, the wait for a connection included, in milliseconds. */
   timeoutMs: number
@@ -58,7 +58,7 @@ export class ConnectionPool extends pg.Pool {
   readonly #open = new Map<Bulkhead | string, PendingStatement[]>()
 
   constructor(options: ConnectionPoolOptions) {
-    const { timeoutMs, kind, ask, textOf = (sql) => sql, onBulkheadChange, connectionString, ...config } = options
+    const { timeoutMs, kind, ask, textOf = (sql) => sql, onStatement, onBulkheadChange, connectionString } = options
     const url = new URL(connectionString)
     // PostgreSQL cuts names at 63 bytes, and this one must be unique.
     const given = Buffer.from(url.searchParams.get('application_name') ?? 'petstore').subarray(0, 54)
@@ -68,7 +68,7 @@ export class ConnectionPool extends pg.Pool {
     // Before the pool closes the connection, so that a statement that waits for a lock costs none.
     const statementTimeoutMs = timeoutMs - MARGIN_MS
     super({
-      ...config,
+      keepAlive: true,
       connectionString: url.href,
       max: MAX_WITH_STALLED,
       connectionTimeoutMillis: timeoutMs,
@@ -91,7 +91,7 @@ export class ConnectionPool extends pg.Pool {
     this.#leases = {
       bulkheads,
       shapes: new Shapes(bulkheads, textOf, kind === 'server'),
-      onStatement: options.onStatement,
+      onStatement,
       backends: backends[kind](),
       kind,
       statementTimeoutMs,
