@@ -141,3 +141,5 @@ export async function listen(
       }),
   }
 }
+
+export type Server = Awaited<ReturnType<typeof listen>>

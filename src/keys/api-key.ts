@@ -26,7 +26,7 @@ export function createSecret() {
 /** What the database stores of a secret. */
 export const storedSecret = (key: string) => ({ prefix: key.slice(0, 17), hash: hashSecret(key) })
 
-export const hashSecret = (secret: string) => hash('sha256', secret, 'hex')
+const hashSecret = (secret: string) => hash('sha256', secret, 'hex')
 
 /** Whether a text looks like a secret. */
 export const hasForm = (text: string) => /^petstore_[0-9a-f]{48}$/.test(text)

@@ -11,7 +11,7 @@ const parsers: { [oid: number]: (text: string) => unknown } = {
   [builtins.TIMESTAMP]: utc,
 }
 
-export const parserOf = (oid: number) => parsers[oid] ?? getTypeParser(oid, 'text')
+const parserOf = (oid: number) => parsers[oid] ?? getTypeParser(oid, 'text')
 
 /** Values of own statements, as Prisma would return them. */
 export const valuesOfPrisma: pg.CustomTypesConfig = { getTypeParser: parserOf as never }

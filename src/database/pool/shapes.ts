@@ -26,7 +26,7 @@ export const isRead = (sql: string): boolean => /^\s*SELECT\b/.test(sql) && !LOC
 const tablesOf = (sql: string) => [...new Set(Array.from(sql.matchAll(TABLES), ([, table = '']) => table))].sort()
 
 /** The name of its bulkhead: `SELECT Category Pet`. One that locks rows may wait for others, so reads do not wait for it. */
-export function bulkheadOf(sql: string): string {
+function bulkheadOf(sql: string): string {
   const [, named] = NAMED.exec(sql) ?? []
   if (named) return named
   const verb = LOCKS.test(sql) ? 'LOCK' : /\w+/.exec(sql)?.[0]
@@ -38,7 +38,7 @@ export const inStatementSpan = <T>(sql: string, send: () => T): T =>
   inSpan(() => describeStatement(/^(?:\/\*.*?\*\/)?\s*(\w+)/.exec(sql)?.[1] ?? '', tablesOf(sql)), send)
 
 /** The index of the value that names the row that a statement writes or locks; undefined if there is none. */
-export function rowIndexOf(sql: string): number | undefined {
+function rowIndexOf(sql: string): number | undefined {
   const number = isRead(sql) ? undefined : (NAMED.exec(sql)?.[2] ?? ROW.exec(sql)?.[1])
   return number === undefined ? undefined : Number(number) - 1
 }
