@@ -122,11 +122,8 @@ export function connect(
   // Only what reads rows is refused for their order: a total has none.
   const read = (direction: ListRead['direction'], limit: number, inclusive?: boolean) => {
     const page = { ...query.rows(), direction, after: values && { values, inclusive }, limit }
-    return (
-      parent === undefined
-        ? reads.page(list.model, page).then((rows) => [rows])
-        : reads.pages(list.model, page, parents)
-    ) as Promise<Row[][]>
+    if (parent !== undefined) return reads.pages(list.model, page, parents) as Promise<Row[][]>
+    return reads.page(list.model, page).then((rows) => [rows as Row[]])
   }
   /** The row nearest to the cursor on the side that is not read, or at it. If there is one, the page is not the first. */
   const others = once(async () => (values === undefined ? parents.map(() => []) : read(against, 1, true)))

@@ -146,12 +146,10 @@ export class FairQueue {
 
   #fits(queue: KeyQueue, units: number): boolean {
     if (queue.inside >= this.limits.share || this.#inside.size >= this.limitNow()) return false
+    if (units === 0) return true
     // An operation that costs more than the whole limit may be the only one.
-    return (
-      units === 0 ||
-      ((queue.units === 0 || queue.units + units <= LARGE_SHARE) &&
-        (this.#units === 0 || this.#units + units <= LARGE_LIMIT))
-    )
+    const fitsShare = queue.units === 0 || queue.units + units <= LARGE_SHARE
+    return fitsShare && (this.#units === 0 || this.#units + units <= LARGE_LIMIT)
   }
 
   #letIn(queue: KeyQueue, units: number): Slot {

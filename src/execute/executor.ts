@@ -74,14 +74,9 @@ export function prepare(
     return plan
   }
 
-  return ({
-    variables: variableValues = {},
-    contextValue,
-    rootValue,
-    cancelled,
-    pause = () => undefined,
-    maxLength = Number.MAX_SAFE_INTEGER,
-  }) => {
+  return (request) => {
+    const { variables: variableValues = {}, contextValue, rootValue, cancelled } = request
+    const { pause = () => undefined, maxLength = Number.MAX_SAFE_INTEGER } = request
     // Spelled out: V8 is a hundred times slower in adding properties after a spread.
     const execution: Execution = {
       plan: planFor(variableValues),

@@ -151,9 +151,8 @@ export class KnownOperation {
   get isSmall(): boolean {
     const { isShort, node, sizes } = this.document
     const fields = sizes.get(this.definition)?.fields ?? 0
-    return (
-      isShort && fields <= MAX_FREE_FIELDS && countTokens(node) <= MAX_FREE_TOKENS && this.document.errors.length === 0
-    )
+    if (!isShort || fields > MAX_FREE_FIELDS || countTokens(node) > MAX_FREE_TOKENS) return false
+    return this.document.errors.length === 0
   }
 
   /** The row that a mutation changes, as its arguments name it; undefined if they do not. */

@@ -196,11 +196,8 @@ export function createGraphql(options: GraphqlOptions) {
 }
 
 /** What an Idempotency-Key stands for: a document may be sent by its hash alone, or with it. */
-const bodyOf = ({ body, hash, query, operationName, variables }: Call): Body =>
-  hash === undefined
-    ? body
-    : Buffer.from(
-        JSON.stringify([query, operationName, variables], (_, value) =>
-          typeof value === 'bigint' ? `${value}n` : value,
-        ),
-      )
+function bodyOf({ body, hash, query, operationName, variables }: Call): Body {
+  if (hash === undefined) return body
+  const exact = (_: string, value: unknown) => (typeof value === 'bigint' ? `${value}n` : value)
+  return Buffer.from(JSON.stringify([query, operationName, variables], exact))
+}

@@ -26,9 +26,8 @@ const awayMessages = new Set<unknown>([
 function isAway(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   const { code } = error as { code?: unknown }
-  return (
-    (typeof code === 'string' && awayCode.test(code)) || (error.name === 'Error' && awayMessages.has(error.message))
-  )
+  if (typeof code === 'string' && awayCode.test(code)) return true
+  return error.name === 'Error' && awayMessages.has(error.message)
 }
 
 /** A message of GraphQL's own, which repeats wrong texts and numbers in full, with what is wrong with them at its end. */
