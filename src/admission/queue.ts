@@ -37,13 +37,9 @@ interface KeyQueue {
 }
 
 interface Waiting extends Slot {
-  readonly client: Client
+  readonly client: { destroyed?: boolean }
   resolve(slot: Slot): void
   reject(error: unknown): void
-}
-
-interface Client {
-  destroyed?: boolean
 }
 
 /** What a request at work takes up, until `leave` gets it back. */
@@ -95,7 +91,7 @@ export class FairQueue {
    * @param client one that has disconnected is refused instead
    * @throws ApiError unavailable
    */
-  enter(id: string, cost: number, client: Client): Slot | Promise<Slot> {
+  enter(id: string, cost: number, client: Waiting['client']): Slot | Promise<Slot> {
     const units = cost > 1 ? cost : 0
     let queue = this.#queues.get(id)
     if (!queue) {
@@ -161,7 +157,7 @@ export class FairQueue {
     return slot
   }
 
-  #wait(queue: KeyQueue, units: number, client: Client): Promise<Slot> {
+  #wait(queue: KeyQueue, units: number, client: Waiting['client']): Promise<Slot> {
     if (!this.#clock) {
       this.#clock = setInterval(this.#endTick, TICK_MS)
       this.#utilization = performance.eventLoopUtilization()
