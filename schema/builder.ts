@@ -5,7 +5,7 @@ import ValidationPlugin from '@pothos/plugin-validation'
 import type PrismaTypes from '../prisma/generated/pothos.js'
 import { getDatamodel } from '../prisma/generated/pothos.js'
 import type { Context } from './context.js'
-import { ApiError } from './errors.js'
+import { invalidRequest } from './errors.js'
 import { pathText, wrongIssues } from './input/problems.js'
 import { columnOf } from './model.js'
 import './plugin.js'
@@ -35,8 +35,7 @@ export const builder = new SchemaBuilder<{
   // REST sees every type, without the fields that lead from one resource to another (see graphqlOnly).
   subGraphs: { defaultForTypes: ['rest', 'graphql'], fieldsInheritFromTypes: true },
   validation: {
-    validationError: ({ issues }, args) =>
-      new ApiError('invalid_request', wrongIssues(issues, args, pathText).join(' ')),
+    validationError: ({ issues }, args) => invalidRequest(wrongIssues(issues, args, pathText).join(' ')),
   },
 })
 

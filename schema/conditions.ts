@@ -39,12 +39,11 @@ const represented = new WeakMap<GraphQLObjectType, Represented[]>()
 function restFields({ configStore }: Builder, object: GraphQLObjectType): Represented[] {
   const known = represented.get(object)
   if (known) return known
-  const fields = [...configStore.getFields(object.name, 'Object').values()].flatMap(
-    ({ name, resolve, pothosOptions }) => {
-      const { type } = object.getFields()[name] ?? {}
-      return type && (pothosOptions.subGraphs?.includes('rest') ?? true) ? [{ name, type, resolve }] : []
-    },
-  ) as Represented[]
+  const declared = [...configStore.getFields(object.name, 'Object').values()]
+  const fields = declared.flatMap(({ name, resolve, pothosOptions }) => {
+    const { type } = object.getFields()[name] ?? {}
+    return type && (pothosOptions.subGraphs?.includes('rest') ?? true) ? [{ name, type, resolve }] : []
+  }) as Represented[]
   represented.set(object, fields)
   return fields
 }
@@ -94,7 +93,6 @@ export function addEtags(builder: Builder) {
   }
 }
 
-/** The model of the row that a field returns. */
 const modelOfField = (builder: Builder, { type }: FieldConfig) =>
   type.kind === 'Object' ? modelOf(builder, builder.configStore.getTypeConfig(type.ref).name) : undefined
 

@@ -133,4 +133,6 @@ export const deletedMeanwhile = () =>
 export const unknownReference = (field: string, id: bigint | null | undefined) =>
   new ApiError('unknown_reference', `${field} ${id} does not exist.`)
 
+export const invalidRequest = (message: string) => new ApiError('invalid_request', message)
+
 export const conflict = (message: string) => new ApiError('conflict', message)

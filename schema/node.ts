@@ -2,7 +2,7 @@ import { type GraphQLSchema, isObjectType } from 'graphql'
 import { builder, graphqlOnly } from './builder.js'
 import { modelOf } from './conditions.js'
 import type { Model, Reads } from './context.js'
-import { ApiError } from './errors.js'
+import { invalidRequest } from './errors.js'
 import { wrongValue } from './input/problems.js'
 import { ids } from './input/rules.js'
 import { keyOf } from './model.js'
@@ -45,7 +45,7 @@ function decode(nodeId: string, name: string, schema: GraphQLSchema) {
   const named = schema.getType(type)
   const isNode = isObjectType(named) && named.getInterfaces().some(({ name }) => name === 'Node')
   if (isNode && encode(type, key) === nodeId) return { type, key: BigInt(key) }
-  throw new ApiError('invalid_request', wrongValue(name, nodeId, 'must be the nodeId of an object'))
+  throw invalidRequest(wrongValue(name, nodeId, 'must be the nodeId of an object'))
 }
 
 /** The rows that ids name, by one statement for each type; null where there is none. */

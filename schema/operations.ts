@@ -12,7 +12,6 @@ import type { Rest } from './plugin.js'
 
 /** A root field with a REST operation. */
 export interface Operation {
-  /** The field's name. */
   name: string
   /** The name in generated clients: listPets, getPet. A mutation's name begins with its verb already. */
   operationId: string

@@ -73,7 +73,6 @@ interface FieldExtensions {
    * sample data that no other example uses.
    */
   example?: unknown
-  /** What its cost depends on. */
   list?: ListCost
   /**
    * What computing a leaf costs, in reads of a property. It must say so unless it is one. It is computed once for each
@@ -136,10 +135,7 @@ class GatewayPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
     const { kind, parentType, type, pothosOptions } = config
     const { units, batch, example } = pothosOptions
     const nullable = pothosOptions.nullable ?? (kind === 'Arg' && parentType !== 'Mutation' && !type.required)
-    return {
-      ...config,
-      extensions: { ...config.extensions, nullable: nullable || undefined, units, batch, example },
-    }
+    return { ...config, extensions: { ...config.extensions, nullable: nullable || undefined, units, batch, example } }
   }
 
   override onOutputFieldConfig(config: PothosOutputFieldConfig<Types>) {

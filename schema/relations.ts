@@ -21,11 +21,8 @@ export const forAll = (
 export const toOne = (model: Model, column: string, from: string) =>
   forAll(async (rows, _args, { reads }, { fieldName }) => {
     if (rows[0][fieldName]) return rows.map((row) => row[fieldName])
-    const found = await reads.rows(
-      model,
-      column as never,
-      rows.map((row) => row[from]),
-    )
+    const values = rows.map((row) => row[from])
+    const found = await reads.rows(model, column as never, values)
     return found.map((row) => row ?? deletedMeanwhile())
   })
 

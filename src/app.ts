@@ -74,17 +74,16 @@ export async function createApp(dependencies: Dependencies) {
   const uploads = new MemoryBudget(dependencies.uploadBudget ?? Math.max(UPLOAD_BUDGET, 16 * maxBodyBytes))
   const unread = new MemoryBudget(MAX_UNREAD)
   const metrics = createMetrics({ rateLimiter, database, admissions, uploads, unread })
-  const health = createHealth({ database, rateLimiter, state, metrics })
+  const health = createHealth(database, rateLimiter, metrics, state)
   const observe = createRequestObserver(log, metrics)
   const docs = createDocs({ baseUrl, sunset, schema })
-  const authenticate = createAuthentication({ apiKeys, rateLimiter, timeoutMs: database.requestTimeoutMs, seconds })
+  const authenticate = createAuthentication(apiKeys, rateLimiter, database.requestTimeoutMs, seconds)
   const quota = createQuota({ apiKeys, rateLimiter })
-  const idempotency = createIdempotency({ database, transaction, log })
+  const idempotency = createIdempotency(database, transaction, log)
   const surface = { createContext, idempotency }
   const rest = await createRest({ ...surface, baseUrl, sunset, hasPage: docs.has })
   const graphql = createGraphql({ ...surface, transaction, schema, log, deadlineMs })
 
-  /** The steps of a request. */
   async function respond(request: HttpRequest, found: Findings): Promise<Reply> {
     if (request.malformed) throw notHttp(request.malformed)
     if (!found.route && !(isGraphql(request) && request.method === 'POST')) {
@@ -184,7 +183,7 @@ export async function createApp(dependencies: Dependencies) {
   /** The request handlers of one port. */
   function handlers(steps: (request: HttpRequest, found: Findings) => Promise<Reply>, below?: string): Handlers {
     const isOperational = below === undefined
-    const read = (head: RequestHead) => new HttpRequest(head, { trustProxy: settings.TRUST_PROXY, basePath: below })
+    const read = (head: RequestHead) => new HttpRequest(head, settings.TRUST_PROXY, below)
     return {
       async handle(req: IncomingMessage, res: ServerResponse): Promise<void> {
         const request = read(req)

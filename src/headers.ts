@@ -58,26 +58,10 @@ export function setDeprecationHeaders(
 }
 
 /** The headers that scripts in browsers may read. */
-export const EXPOSED = [
-  'X-RateLimit-Limit',
-  'X-RateLimit-Remaining',
-  'X-RateLimit-Reset',
-  'X-RateLimit-Cost',
-  'RateLimit',
-  'RateLimit-Policy',
-  'Idempotency-Replayed',
-  'Retry-After',
-  'Link',
-  'X-Total-Count',
-  'ETag',
-  'Deprecation',
-  'Sunset',
-  'Location',
-  'X-Request-Id',
-  'traceparent',
-  'Allow',
-  'WWW-Authenticate',
-].join(', ')
+export const EXPOSED =
+  'X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-RateLimit-Cost, RateLimit, RateLimit-Policy, ' +
+  'Idempotency-Replayed, Retry-After, Link, X-Total-Count, ETag, Deprecation, Sunset, Location, X-Request-Id, ' +
+  'traceparent, Allow, WWW-Authenticate'
 
 /** Marks a response: any origin may read it unless CORS_ORIGINS names some. Never with credentials. */
 function setCorsHeaders(headers: HttpResponse['headers'], { head }: HttpRequest, origins: string[]): void {
@@ -91,16 +75,8 @@ function setCorsHeaders(headers: HttpResponse['headers'], { head }: HttpRequest,
 }
 
 /** The headers that a request may have: those that the service reads. A preflight that names others gets them too. */
-const ALLOWED = [
-  'Authorization',
-  'X-API-Key',
-  'Content-Type',
-  'Idempotency-Key',
-  'If-Match',
-  'If-None-Match',
-  'X-Request-Id',
-  'traceparent',
-].join(', ')
+const ALLOWED =
+  'Authorization, X-API-Key, Content-Type, Idempotency-Key, If-Match, If-None-Match, X-Request-Id, traceparent'
 
 /** The longest list of headers that is repeated, in characters: proxies refuse a response with a long head. */
 const MAX_REPEATED = 1_024

@@ -165,9 +165,8 @@ function readFile(name: string, environment: NodeJS.ProcessEnv, problems: string
   if (!hasFile(name)) return problem(`is not a setting: only URLs are read from files; set ${name}`)
   if (environment[name]) return problem(`and ${name} are both set; remove one of them`)
   try {
-    return (
-      readFileSync(file, 'utf8').trim() || problem(`is ${JSON.stringify(file)}, which is empty; write the URL into it`)
-    )
+    const text = readFileSync(file, 'utf8').trim()
+    return text || problem(`is ${JSON.stringify(file)}, which is empty; write the URL into it`)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     const what = code === 'EISDIR' ? 'is a folder' : code === 'ENOENT' ? 'does not exist' : `cannot be read (${code})`

@@ -88,8 +88,7 @@ export function start(): (reason: string) => void {
 
     const base = settings.BASE_URL
     const lines = [`Pet Store ${version} at ${base}`, `  reference  ${base}/docs`, `  GraphiQL   ${base}/graphql`]
-    lines.push(`  database   ${database.name}`)
-    lines.push(`  counters   ${countersName(settings.REDIS_URL)}`)
+    lines.push(`  database   ${database.name}`, `  counters   ${countersName(settings.REDIS_URL)}`)
     if (collector) lines.push(`  spans      to ${new URL(collector).host}`)
     if (demo) lines.push('', 'Try it:', '', `curl -H "Authorization: Bearer ${demo.Free}" "${base}/pets?limit=3"`)
     else if ((await database.prisma.apiKey.count()) === 0)

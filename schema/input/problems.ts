@@ -1,6 +1,6 @@
 import type { StandardSchemaV1 } from '@pothos/plugin-validation'
 import { suggestionList } from 'graphql/jsutils/suggestionList.js'
-import { ApiError, MAX_MESSAGE } from '../errors.js'
+import { ApiError, invalidRequest, MAX_MESSAGE } from '../errors.js'
 import { codePoints } from './rules.js'
 
 // What is wrong with a request in words, all of it in one message. Only refused requests come here.
@@ -147,7 +147,7 @@ export class Problems {
       if (message.length + 1 + sentence.length > MAX_MESSAGE - MORE.length) more = true
       else message += ` ${sentence}`
     }
-    return new ApiError('invalid_request', more ? message + MORE : message)
+    return invalidRequest(more ? message + MORE : message)
   }
 }
 

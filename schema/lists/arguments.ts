@@ -6,7 +6,7 @@ import { cursor, DEFAULT_LIMIT, ids, limit, MAX_LIMIT, MAX_TOTAL } from '../inpu
 import { columnOf } from '../model.js'
 import type { Connection } from './connection.js'
 import { cursorOf } from './cursor.js'
-import { isRange, type Queryable, type Readings } from './plan.js'
+import { isRange, type PlannedList, type Queryable } from './plan.js'
 
 // What a list is declared by, and the arguments that follow from it.
 
@@ -35,8 +35,7 @@ export interface ListDeclaration<M extends Model = Model> extends Queryable {
   filters: Record<string, Filter>
 }
 
-export interface List extends ListDeclaration {
-  readings: Readings
+export interface List extends ListDeclaration, Pick<PlannedList, 'readings'> {
   sortType: Any
   connectionType: ObjectRef<Any, Connection, Connection>
 }

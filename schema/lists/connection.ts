@@ -1,6 +1,6 @@
 import { builder, graphqlOnly } from '../builder.js'
 import type { Condition, ListRead, Reads } from '../context.js'
-import { ApiError } from '../errors.js'
+import { invalidRequest } from '../errors.js'
 import { DEFAULT_LIMIT } from '../input/rules.js'
 import type { Values } from '../input/values.js'
 import { cursorOf, readCursor } from './cursor.js'
@@ -84,7 +84,7 @@ function assertOneDirection({ first, after, last, before }: ConnectionArgs): voi
       : before !== undefined && last === undefined
         ? 'before needs last: page backward with both.'
         : undefined
-  if (wrong) throw new ApiError('invalid_request', wrong)
+  if (wrong) throw invalidRequest(wrong)
 }
 
 /** The conditions of a list below one parent: the first one names it. */
@@ -122,11 +122,8 @@ export function connect(
   // Only what reads rows is refused for their order: a total has none.
   const read = (direction: ListRead['direction'], limit: number, inclusive?: boolean) => {
     const page = { ...query.rows(), direction, after: values && { values, inclusive }, limit }
-    return (
-      parent === undefined
-        ? reads.page(list.model, page).then((rows) => [rows])
-        : reads.pages(list.model, page, parents)
-    ) as Promise<Row[][]>
+    if (parent !== undefined) return reads.pages(list.model, page, parents) as Promise<Row[][]>
+    return reads.page(list.model, page).then((rows) => [rows as Row[]])
   }
   /** The row nearest to the cursor on the side that is not read, or at it. If there is one, the page is not the first. */
   const others = once(async () => (values === undefined ? parents.map(() => []) : read(against, 1, true)))

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import * as z from 'zod'
-import { ApiError } from '../errors.js'
+import { invalidRequest } from '../errors.js'
 import { int, storable } from '../input/rules.js'
 import { MAX_ID } from '../input/scalars.js'
 import { columnOf } from '../model.js'
@@ -32,7 +32,6 @@ const columns: Record<string, z.ZodType> = {
 
 const content = z.tuple([z.string(), z.string(), z.string()], z.unknown())
 
-/** The cursor of a row of a list. */
 export function cursorOf(
   { model }: Queryable,
   { order, sort, direction }: Pick<ListQuery, 'order' | 'sort' | 'direction'>,
@@ -44,10 +43,7 @@ export function cursorOf(
 }
 
 const invalid = (name: string, what: string) =>
-  new ApiError(
-    'invalid_request',
-    `${name} ${what} Send a cursor as you got it, or leave it out to begin with the first page.`,
-  )
+  invalidRequest(`${name} ${what} Send a cursor as you got it, or leave it out to begin with the first page.`)
 
 /**
  * The values in a cursor.

@@ -1,7 +1,7 @@
 import type { ObjectRef } from '@pothos/core'
 import { builder, graphqlOnly } from '../builder.js'
 import type { Condition, Context, Model } from '../context.js'
-import { ApiError } from '../errors.js'
+import { invalidRequest } from '../errors.js'
 import { DEFAULT_LIMIT, MAX_LIMIT, MAX_TOTAL } from '../input/rules.js'
 import type { Values } from '../input/values.js'
 import type { Rest } from '../plugin.js'
@@ -38,13 +38,12 @@ const FIRST = { asc: -(2n ** 63n), desc: 2n ** 63n - 1n }
 /** Where a page begins. */
 function placeOf(list: List, query: ListQuery, { after, cursor }: ListArgs): unknown[] | undefined {
   const { sort, direction } = query
-  const invalid = (message: string) => new ApiError('invalid_request', message)
   if (cursor !== undefined && after !== undefined)
-    throw invalid('after and cursor exclude each other: send one of them.')
+    throw invalidRequest('after and cursor exclude each other: send one of them.')
   if (cursor !== undefined) return readCursor('cursor', cursor, list, query)
   if (sort === list.key) return [after ?? FIRST[direction]]
   if (after !== undefined)
-    throw invalid(
+    throw invalidRequest(
       `after names a place in order of ${list.key} only. In order of ${sort}, send the cursor that the Link of the previous page has (in GraphQL, page by ${list.name}Connection, whose after takes a cursor).`,
     )
 }

@@ -1,5 +1,5 @@
 import type { Condition, ListRead, Model, Operator } from '../context.js'
-import { ApiError } from '../errors.js'
+import { invalidRequest } from '../errors.js'
 import { anyOf, wrongValue } from '../input/problems.js'
 import type { Values } from '../input/values.js'
 import { columnOf } from '../model.js'
@@ -21,11 +21,9 @@ export interface Queryable {
 /** The order in which the rows of a query are read, or counted, in both directions. */
 type Reading = Pick<ListRead, 'order' | 'within'>
 
-/** How queries of a list are read, found once for each combination of filters and order. */
-export type Readings = Map<string, Partial<Record<'read' | 'counted', Reading>>>
-
 export interface PlannedList extends Queryable {
-  readings: Readings
+  /** How its queries are read, found once for each combination of filters and order. */
+  readings: Map<string, Partial<Record<'read' | 'counted', Reading>>>
 }
 
 export interface ListQuery extends Pick<ListRead, 'order' | 'direction'> {
@@ -52,7 +50,6 @@ export const isRange = ({ operator }: { operator: Operator }) => operator !== '=
 /** A filter that a query has, by its name. */
 export type Given = readonly [name: string, filter: { column: string; operator: Operator }]
 
-/** How a query is answered. */
 interface QueryPlan {
   /** The columns of the index, without the key. */
   index: readonly string[]
@@ -91,14 +88,9 @@ function advise(list: Queryable, given: readonly Given[], sort: string): string 
   const sorts = [list.key, ...list.sorts].filter((other) => planOf(list, given, other))
   const asked = `${anyOf(names).replace(' or ', ' and ')} ${names.length === 1 ? 'is' : 'are'} not answered in order of ${sort}`
   if (sorts.length > 0) return `${asked}: add sort=${sorts.join(' or sort=')}.`
-  const without = names.find((name) =>
-    planOf(
-      list,
-      given.filter(([other]) => other !== name),
-      sort,
-    ),
-  )
-  return `${asked}${without ? `: leave out ${without}` : ''}.`
+  const without = (name: string) => given.filter(([other]) => other !== name)
+  const wrong = names.find((name) => planOf(list, without(name), sort))
+  return `${asked}${wrong ? `: leave out ${wrong}` : ''}.`
 }
 
 /** @throws ApiError invalid_request if a lower bound is above an upper one */
@@ -107,7 +99,7 @@ function assertOrdered(args: Values, given: readonly Given[]): void {
     if (operator !== '>=') continue
     const high = given.find(([, other]) => other.column === column && other.operator.startsWith('<'))?.[0]
     if (high !== undefined && (args[low] as number) > (args[high] as number))
-      throw new ApiError('invalid_request', wrongValue(low, args[low], `must not be above ${high}`))
+      throw invalidRequest(wrongValue(low, args[low], `must not be above ${high}`))
   }
 }
 
@@ -146,7 +138,7 @@ export function planQuery(list: PlannedList, args: Values, parent?: Condition): 
   for (const name in filters) if (args[name] !== undefined) add(name, filters[name] as Given[1], args[name])
   assertOrdered(args, given)
   const { read, counted } = readingOf(list, given, sort)
-  const refusal = () => new ApiError('invalid_request', advise(list, given, sort))
+  const refusal = () => invalidRequest(advise(list, given, sort))
   if (!counted) throw refusal()
   const rows = () => {
     if (!read) throw refusal()

@@ -9,9 +9,6 @@ import { settings } from '../settings.js'
 // and what CI compares with, so they show the default settings and no address of a machine.
 
 const folder = process.argv[2] ?? '.'
-const openapi = createOpenApi({
-  ...PUBLISHED_DEFAULTS,
-  sunset: settings.shape.PET_BY_ID_SUNSET.parse(undefined),
-})
+const openapi = createOpenApi({ ...PUBLISHED_DEFAULTS, sunset: settings.shape.PET_BY_ID_SUNSET.parse(undefined) })
 await writeFile(join(folder, 'openapi.yaml'), toYaml(openapi))
 await writeFile(join(folder, 'schema.graphql'), `${printSchema(schema)}\n`)

@@ -1,9 +1,9 @@
 import type { Access, ApiKey, Prisma } from '../../prisma/generated/client/client.js'
+import { MAX_INT } from '../../schema/input/rules.js'
 import type { Database } from '../database/index.js'
 import { createSecret, isOver, keySubject, writeKeys } from '../keys/index.js'
 import type { Settings } from '../settings.js'
 import { StartupError } from '../startup-error.js'
-import { MAX_INT } from './arguments.js'
 import { type Fields, render, text } from './table.js'
 
 // The commands that create, show and change keys.

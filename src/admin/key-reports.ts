@@ -1,14 +1,13 @@
 import type { ApiKey, ApiKeyEvent } from '../../prisma/generated/client/client.js'
 import type { Database } from '../database/index.js'
-import { keySubject } from '../keys/index.js'
+import { type Figures, keySubject } from '../keys/index.js'
 import { createLog } from '../observe/log.js'
-import { openRateLimiter } from '../rate-limit/index.js'
+import { DAY_MS, openRateLimiter } from '../rate-limit/index.js'
 import { type Action, bannedUntil, type Call, find, state } from './key-commands.js'
 import { bar, line, render, renderColumns, sparkline, text, visible } from './table.js'
 
 // The commands that show what keys have used, and what happened to them. Without --json they fit into 80 columns.
 
-const DAY_MS = 86_400_000
 /** The events that `history` shows: of a key, and of all keys. */
 const MAX_EVENTS = 1_000
 const MAX_EVENTS_OF_ALL = 100
@@ -45,12 +44,6 @@ async function renderWindows({ database, settings, options: { json }, warn }: Ca
     )
   await limiter?.close()
   return render(rows, json)
-}
-
-interface Figures {
-  requests: number
-  refusals: number
-  cost: number
 }
 
 interface KeyUsage extends Figures {

@@ -17,7 +17,6 @@ const LATEST_TURNS = 16
 
 /** The policy of a gateway: how many requests are at work, and which ones wait. */
 export class Admissions {
-  /** Requests at work. */
   readonly work: FairQueue
   /** By key: the end of its ban or of the window that had nothing left, as of its latest response. */
   readonly #refusedUntil = new LRUCache<number, number>({ max: 10_000 })

@@ -37,13 +37,9 @@ interface KeyQueue {
 }
 
 interface Waiting extends Slot {
-  readonly client: Client
+  readonly client: { destroyed?: boolean }
   resolve(slot: Slot): void
   reject(error: unknown): void
-}
-
-interface Client {
-  destroyed?: boolean
 }
 
 /** What a request at work takes up, until `leave` gets it back. */
@@ -65,8 +61,6 @@ const rejected = new ApiError(
  * with many requests delays mostly its own. A request that would wait too long is refused.
  */
 export class FairQueue {
-  readonly #limits: QueueLimits
-  readonly #limitNow: () => number
   readonly #queues = new Map<string, KeyQueue>()
   /** In the order of arrival. */
   readonly #waiting = new Set<Waiting>()
@@ -81,10 +75,10 @@ export class FairQueue {
   #clock: NodeJS.Timeout | undefined
 
   /** @param limitNow how many requests may be inside for the moment */
-  constructor(limits: QueueLimits, limitNow: () => number) {
-    this.#limits = limits
-    this.#limitNow = limitNow
-  }
+  constructor(
+    private readonly limits: QueueLimits,
+    private readonly limitNow: () => number,
+  ) {}
 
   get figures() {
     return { inside: this.#inside.size, waiting: this.#waiting.size, rejected: this.#rejected }
@@ -97,7 +91,7 @@ export class FairQueue {
    * @param client one that has disconnected is refused instead
    * @throws ApiError unavailable
    */
-  enter(id: string, cost: number, client: Client): Slot | Promise<Slot> {
+  enter(id: string, cost: number, client: Waiting['client']): Slot | Promise<Slot> {
     const units = cost > 1 ? cost : 0
     let queue = this.#queues.get(id)
     if (!queue) {
@@ -105,7 +99,7 @@ export class FairQueue {
       this.#queues.set(id, queue)
     }
     if (queue.waiting.size === 0 && this.#fits(queue, units)) return this.#letIn(queue, units)
-    const { waiting } = this.#limits
+    const { waiting } = this.limits
     if (this.#waiting.size < waiting && queue.waiting.size < waiting / 2) return this.#wait(queue, units, client)
     this.#forgetEmpty(queue)
     this.#rejected++
@@ -147,13 +141,11 @@ export class FairQueue {
   }
 
   #fits(queue: KeyQueue, units: number): boolean {
-    if (queue.inside >= this.#limits.share || this.#inside.size >= this.#limitNow()) return false
+    if (queue.inside >= this.limits.share || this.#inside.size >= this.limitNow()) return false
+    if (units === 0) return true
     // An operation that costs more than the whole limit may be the only one.
-    return (
-      units === 0 ||
-      ((queue.units === 0 || queue.units + units <= LARGE_SHARE) &&
-        (this.#units === 0 || this.#units + units <= LARGE_LIMIT))
-    )
+    const fitsShare = queue.units === 0 || queue.units + units <= LARGE_SHARE
+    return fitsShare && (this.#units === 0 || this.#units + units <= LARGE_LIMIT)
   }
 
   #letIn(queue: KeyQueue, units: number): Slot {
@@ -165,7 +157,7 @@ export class FairQueue {
     return slot
   }
 
-  #wait(queue: KeyQueue, units: number, client: Client): Promise<Slot> {
+  #wait(queue: KeyQueue, units: number, client: Waiting['client']): Promise<Slot> {
     if (!this.#clock) {
       this.#clock = setInterval(this.#endTick, TICK_MS)
       this.#utilization = performance.eventLoopUtilization()

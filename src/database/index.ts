@@ -6,60 +6,27 @@ import { PrismaClient } from '../../prisma/generated/client/client.js'
 import type { Logger } from '../observe/log.js'
 import type { Settings } from '../settings.js'
 import { StartupError } from '../startup-error.js'
-import { type Embedded, openEmbedded } from './embedded/open.js'
-import { optimizeWasmLater } from './embedded/wasm.js'
+import { type Embedded, openEmbedded, optimizeWasmLater } from './embedded/open.js'
 import { hasTables, migrate } from './migrations.js'
 import type { OnStatement } from './pool/lease.js'
 import { ConnectionPool } from './pool/pool.js'
-import { Probe, type Reachability } from './pool/probe.js'
-import { valuesOfPrisma } from './pool/values.js'
-import type { Query } from './query.js'
+import { valuesOfPrisma } from './pool/prepared-query.js'
+import { Probe } from './pool/probe.js'
 import { databaseError, readServerUrl, type ServerUrl, SHARED } from './server-url.js'
+import type { Query } from './statements.js'
 
 export { backUp, restore, STREAM, type Summary } from './embedded/backup.js'
 export { createTables } from './model.js'
-export {
-  conflictDelay,
-  ERROR_KINDS,
-  errorKind,
-  isDuplicate,
-  isRolledBack,
-  MAX_REPEATS,
-  MustRepeat,
-  messageOf,
-} from './pool/errors.js'
+export { ERROR_KINDS, errorKind, isDuplicate, MustRepeat, messageOf, repeating } from './pool/errors.js'
 export { purgeRegularly } from './pool/purge.js'
-export { bulkheadComment, LAST_COMMENT } from './pool/statement.js'
-export type { Query } from './query.js'
+export { bulkheadComment, LAST_COMMENT } from './pool/shapes.js'
 export { createReads } from './reads.js'
 export { databaseError } from './server-url.js'
+export type { Query } from './statements.js'
 export { createWrites } from './writes.js'
 
-export interface Database {
-  readonly prisma: PrismaClient
-  /** Outside of transactions. */
-  query: Query
-  /**
-   * Calls `work` with what sends the statements of one transaction, and commits. If it throws, nothing has changed.
-   *
-   * @param endsAt as in Query
-   */
-  transaction<T>(work: (query: Query) => Promise<T>, endsAt?: number): Promise<T>
-  /** For programs that need connections of their own, such as Studio. */
-  readonly url: string
-  /** Names the database in messages; without the password. */
-  readonly name: string
-  readonly embedded: boolean
-  /** How long a request may wait for the database, however many statements it has, in milliseconds. */
-  readonly requestTimeoutMs: number
-  /** What requests may expect. Rejects if the database does not answer within two seconds. */
-  ping(): Promise<Reachability>
-  /** Connections of the pool, and what waits for one. */
-  pool(): { inUse: number; idle: number; waiting: number }
-  /** Calls `observe` for each statement from now on. */
-  observeStatements(observe: OnStatement): void
-  close(): Promise<void>
-}
+/** A database that is up to date. */
+export type Database = Omit<ReturnType<typeof connect>, 'open'>
 
 export interface DatabaseOptions {
   /** How long a statement or a transaction may take, in milliseconds; default: 2,200. Slow test machines need longer. */
@@ -164,13 +131,12 @@ interface Target extends Pick<ServerUrl, 'connectionString' | 'name' | 'schema'>
 /** Connects to a database that is up to date. */
 export function connect(target: Target, { log, timeoutMs = TIMEOUT_MS }: DatabaseOptions) {
   const { connectionString, name, schema, isPooled, url = connectionString, embedded } = target
-  const probe = new Probe({ connectionString, log, answersSince: (moment) => pool.answersSince(moment) })
+  const probe = new Probe(connectionString, (moment) => pool.answersSince(moment), log)
   let observe: OnStatement | undefined
   const pool: ConnectionPool = new ConnectionPool({
     onStatement: (...statement) => observe?.(...statement),
     connectionString,
     timeoutMs,
-    keepAlive: true,
     kind: embedded ? 'embedded' : isPooled ? 'pooler' : 'server',
     ask: (text, values) => probe.query(text, values),
     // Our own SQL says where the tables usually are. A pooler does not keep a search_path.
@@ -195,21 +161,33 @@ export function connect(target: Target, { log, timeoutMs = TIMEOUT_MS }: Databas
   let closed: Promise<void> | undefined
   return {
     prisma,
+    /** Outside of transactions. */
     query: queryBy((statement, endsAt) => pool.send(statement, endsAt)),
+    /**
+     * Calls `work` with what sends the statements of one transaction, and commits. If it throws, nothing has changed.
+     *
+     * @param endsAt as in Query
+     */
     transaction: <T>(work: (query: Query) => Promise<T>, endsAt?: number) =>
       pool.transaction((client) => work(queryBy((statement) => client.query(statement))), endsAt),
+    /** For programs that need connections of their own, such as Studio. */
     url,
+    /** Names the database in messages; without the password. */
     name,
     /** Resolves when the pool has its first answer. */
     open: () => pool.open(`"${schema}"."ApiKey"`),
     embedded: embedded !== undefined,
+    /** How long a request may wait for the database, however many statements it has, in milliseconds. */
     requestTimeoutMs: timeoutMs + 300,
+    /** Connections of the pool, and what waits for one. */
     pool: () => pool.state,
+    /** Calls `given` for each statement from now on. */
     observeStatements(given: OnStatement) {
       observe = given
     },
+    /** What requests may expect. Rejects if the database does not answer within two seconds. */
     ping: () => probe.ping(),
-    close() {
+    close(): Promise<void> {
       probe.close()
       // A client that has sent nothing does not end the pool.
       closed ??= prisma

@@ -10,7 +10,18 @@ import {
   inOneTransaction,
 } from './concurrent-migration.js'
 import { type Migration, PIN_TRIGGERS, pending, readHistory, readMigrations, record, useSchema } from './history.js'
-import { withSession } from './session.js'
+
+/** Calls `work` with a connection that is not of the pool, and closes it. */
+export async function withSession<T>(config: pg.ClientConfig, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client(config)
+  client.on('error', () => {})
+  try {
+    await client.connect()
+    return await work(client)
+  } finally {
+    await client.end().catch(() => {})
+  }
+}
 
 /** How long a start waits for another migration, and for tables in use. */
 const WAIT_MS = 60_000
@@ -56,12 +67,7 @@ type Perform = (migration: Migration) => Promise<Busy | undefined>
  * The lock is never waited for in the database: a session that waits has a snapshot, for which concurrent builds of
  * indexes wait.
  */
-async function apply(
-  client: pg.Client,
-  schema: string,
-  migration: Migration,
-  perform: Perform,
-): Promise<boolean | Busy> {
+async function apply(client: pg.Client, schema: string, migration: Migration, perform: Perform) {
   const { name } = migration
   await client.query('BEGIN ISOLATION LEVEL READ COMMITTED')
   try {
@@ -128,13 +134,8 @@ export interface MigrateOptions {
  * @throws StartupError if a migration failed or was edited, or if the wait is over
  */
 export function migrate(url: string, options: MigrateOptions = {}): Promise<string[]> {
-  const {
-    migrations = readMigrations(),
-    schema = 'public',
-    isEmbedded,
-    onNotice = () => {},
-    waitMs = WAIT_MS,
-  } = options
+  const { migrations = readMigrations(), schema = 'public' } = options
+  const { isEmbedded, onNotice = () => {}, waitMs = WAIT_MS } = options
   let deadline = Date.now() + waitMs
   return withSession(sessionOf(url), async (client) => {
     const missing = async () => pending(await readHistory(client, schema), migrations)
@@ -150,11 +151,8 @@ export function migrate(url: string, options: MigrateOptions = {}): Promise<stri
         await client.query(PIN_TRIGGERS)
         return undefined
       }
-      const slow = setTimeout(
-        onNotice,
-        NOTICE_MS,
-        `the migration ${name} can take minutes; nothing is blocked meanwhile`,
-      )
+      const notice = `the migration ${name} can take minutes; nothing is blocked meanwhile`
+      const slow = setTimeout(onNotice, NOTICE_MS, notice)
       return withSession(sessionOf(url), async (builder) => {
         if (!builds) await builder.query(beside(sql, schema))
         for (const statement of builds ?? [])

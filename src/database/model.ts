@@ -27,8 +27,6 @@ export function createTables(prisma: PrismaClient) {
 
   const tableOf = (model: string) => qualified(mapped[model]?.dbName ?? model)
 
-  const known = new Map<string, ReturnType<typeof readColumns>>()
-
   function readColumns(model: string) {
     const fields = models[model]?.fields.filter(({ kind }) => kind !== 'object') ?? []
     return fields.map((field) => {
@@ -41,11 +39,8 @@ export function createTables(prisma: PrismaClient) {
     })
   }
 
-  function columnsOf(model: string) {
-    const columns = known.get(model) ?? readColumns(model)
-    known.set(model, columns)
-    return columns
-  }
+  const prepared = createPrepared<ReturnType<typeof readColumns>>()
+  const columnsOf = (model: string) => prepared(model, () => readColumns(model))
 
   function columnOf(model: string, name: string) {
     const column = columnsOf(model).find((column) => column.name === name)

@@ -2,8 +2,7 @@ import type { ListRead, PageRead, Reads } from '../../schema/context.js'
 import { MAX_TOTAL } from '../../schema/input/rules.js'
 import { LinkedSpans } from '../observe/tracing.js'
 import { createPrepared, type Tables } from './model.js'
-import type { Query } from './query.js'
-import { createStatements, type RowStatement, type Statement } from './statements.js'
+import { createStatements, type Query, type RowStatement, type Statement } from './statements.js'
 
 // Rows and pages are read by statements of our own, without Prisma, which takes several times as long for them. What is
 // read in one turn of the event loop shares statements. Collect, then ask: a read may share a statement that begins after
@@ -122,11 +121,8 @@ export function createReads(tables: Tables): (send: Query) => Reads {
       const key = `${model}: ${keyOf(page)}${after ? ` after${after.inclusive ? ' or at' : ''}` : ''}`
       const statement = prepared(key, () => statements.page(model, page))
       const [first, ...rest] = [...valuesOf(page), ...(after?.values ?? []), limit]
-      const ask = (parents: readonly unknown[]) =>
-        askPages(
-          statement,
-          parents.map((parent) => [parent, ...rest]),
-        )
+      const valuesFor = (parents: readonly unknown[]) => parents.map((parent) => [parent, ...rest])
+      const ask = (parents: readonly unknown[]) => askPages(statement, valuesFor(parents))
       return forDistinct(parents ?? [first], ask) as Promise<never[]>
     }
 

@@ -2,6 +2,13 @@ import { $Enums } from '../../prisma/generated/client/client.js'
 import type { Condition, ListRead, PageRead } from '../../schema/context.js'
 import { type Column, qualified, type Tables } from './model.js'
 
+/**
+ * Sends a statement of our own. Its rows have the values that Prisma would return.
+ *
+ * @param endsAt by performance.now(): until then it has ended, done or not
+ */
+export type Query = (text: string, values: unknown[], endsAt?: number) => Promise<Record<string, unknown>[]>
+
 /** What answers one question, or several: then each parameter is an array with the values of all. */
 export interface Statement {
   single: string
@@ -20,10 +27,7 @@ interface End {
   operator: '>' | '>=' | '<' | '<='
   row: string[]
 }
-interface Range {
-  lower?: End
-  upper?: End
-}
+type Range = Partial<Record<'lower' | 'upper', End>>
 
 /** A parameter in SQL, and what it is compared by if it is a name. */
 type Parameter = (index: number) => { value: string; key: string }

@@ -2,7 +2,7 @@ import type { Model, Reads, Row, Writes } from '../../schema/context.js'
 import { deletedMeanwhile, unknownReference } from '../../schema/errors.js'
 import { type Column, createPrepared, type Tables } from './model.js'
 import { brokenReference } from './pool/errors.js'
-import type { Query } from './query.js'
+import type { Query } from './statements.js'
 
 // Rows are written by statements of our own. One row takes its values as parameters, which costs PostgreSQL least. Many rows
 // take one statement, whatever their number: a JSON array, whose objects have the names of the database.
@@ -88,6 +88,12 @@ export function createWrites(tables: Tables) {
   return function writesBy(query: Query, reads: Reads): Writes {
     const send = <M extends Model>(text: string, values: unknown[]) => query(text, values) as Promise<Row<M>[]>
 
+    /** Sends a statement of many rows, of which it takes these columns. */
+    function sendMany<M extends Model>(text: string, rows: readonly Item[], columns: Column[], locks: readonly Lock[]) {
+      const items = rows.map((row) => Object.fromEntries(columns.map(({ name, stored }) => [stored, row[name]])))
+      return send<M>(text, [jsonOf(items), ...locks.map(({ column }) => idsIn(rows, column))])
+    }
+
     /** Refuses a row that refers to one which does not exist. */
     const refusing = (model: string, values: Item) => (error: unknown) => {
       const constraint = brokenReference(error)
@@ -124,13 +130,8 @@ export function createWrites(tables: Tables) {
       async createMany(model, rows) {
         const given = givenColumns(model, rows)
         const locks = locksOf(model, given)
-        const name = `create many ${model} ${namesOf(given)}`
-        const text = prepared(name, () => insertMany(model, given, locks))
-        const items = rows.map((row: Item) => Object.fromEntries(given.map(({ name, stored }) => [stored, row[name]])))
-        const created = await send<typeof model>(text, [
-          jsonOf(items),
-          ...locks.map(({ column }) => idsIn(rows, column)),
-        ])
+        const text = prepared(`create many ${model} ${namesOf(given)}`, () => insertMany(model, given, locks))
+        const created = await sendMany<typeof model>(text, rows, given, locks)
         if (created.length === rows.length) return created
         await assertReferences(model, rows)
         throw deletedMeanwhile()
@@ -151,22 +152,16 @@ export function createWrites(tables: Tables) {
       },
 
       async updateMany(model, rows) {
-        const { name: id, stored: key } = keyOf(model)
+        const key = keyOf(model)
+        const id = key.name
         const given = givenColumns(model, rows).filter(({ name }) => name !== id)
         const ids = rows.map((row: Item) => row[id])
         if (given.length === 0) return reads.rows(model, id as never, ids)
-        const locks = locksOf(model, given, keyOf(model))
+        const locks = locksOf(model, given, key)
         const text = prepared(`update many ${model} ${namesOf(given)}`, () => updateMany(model, given, locks))
         // In the order of ids, so that what follows from a change is locked in that order, too.
         const sorted = [...rows].sort((a: Item, b: Item) => ((a[id] as bigint) < (b[id] as bigint) ? -1 : 1))
-        const items = sorted.map((row: Item) => ({
-          [key]: row[id],
-          ...Object.fromEntries(given.map(({ name, stored }) => [stored, row[name]])),
-        }))
-        const changed = await send<typeof model>(text, [
-          jsonOf(items),
-          ...locks.map(({ column }) => idsIn(rows, column)),
-        ])
+        const changed = await sendMany<typeof model>(text, sorted, [key, ...given], locks)
         if (changed.length > 0) {
           const found = new Map(changed.map((row: Item) => [row[id], row]))
           return ids.map((id) => found.get(id) as never)

@@ -1,6 +1,6 @@
 import { defaultFieldResolver, type FieldNode, type GraphQLObjectType, getArgumentValues } from 'graphql'
-import { type Column, createColumn, fail, failedColumn } from './columns.js'
 import { forEach, infoOf, take, throwIfCancelled } from './execution.js'
+import { type Column, createColumn, fail, failedColumn } from './json.js'
 import type { Path, Places } from './places.js'
 import type { Data, Execution, Field, PlannedField } from './plan.js'
 import { abandon, after, allOf, collect, Failure, isPromise, settle, settled } from './promises.js'
@@ -57,11 +57,7 @@ const writePart = (execution: Execution, field: PlannedField, sources: readonly 
   after(writeField(execution, field, sources, places), (column): Part => ({ column, label: field.label }))
 
 /** Joins the parts of each object. One with a part that failed has failed. */
-function joined(
-  execution: Execution,
-  written: readonly (Part | readonly Part[])[],
-  count: number,
-): Column | Promise<Column> {
+function joined(execution: Execution, written: readonly (Part | readonly Part[])[], count: number) {
   // Only fields that were no plain properties come in lists.
   const parts = written.some(Array.isArray) ? written.flat() : (written as readonly Part[])
   const column = createColumn(count)
@@ -138,12 +134,7 @@ function propertiesOf(source: Data, fields: readonly PlannedField[], omitNulls: 
 }
 
 /** Resolves a field for all objects, and writes its values. */
-export function writeField(
-  execution: Execution,
-  field: PlannedField,
-  sources: readonly unknown[],
-  places: Places,
-): Column | Promise<Column> {
+export function writeField(execution: Execution, field: PlannedField, sources: readonly unknown[], places: Places) {
   take(execution, sources.length * field.label.length)
   const at = places.below(field.key, field.parentType.name)
   const values =

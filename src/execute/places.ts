@@ -4,17 +4,14 @@ export type Path = GraphQLResolveInfo['path']
 
 /** The places of values in the result. Only errors and resolvers need their paths, which are made for them. */
 export class Places {
-  readonly #make: (index: number) => Path | undefined
   #made: Map<number, Path | undefined> | undefined
 
-  constructor(make: (index: number) => Path | undefined) {
-    this.#make = make
-  }
+  constructor(private readonly make: (index: number) => Path | undefined) {}
 
   /** The same object at each call: errors are found by it. */
   at(index: number): Path | undefined {
     this.#made ??= new Map()
-    if (!this.#made.has(index)) this.#made.set(index, this.#make(index))
+    if (!this.#made.has(index)) this.#made.set(index, this.make(index))
     return this.#made.get(index)
   }
 

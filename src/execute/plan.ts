@@ -14,8 +14,7 @@ import {
   TypeNameMetaFieldDef,
 } from 'graphql'
 import { collectSubfields } from 'graphql/execution/collectFields.js'
-import type { Column } from './columns.js'
-import { leafWriterOf } from './leaves.js'
+import { type Column, leafWriterOf } from './json.js'
 import type { Path, Places } from './places.js'
 import type { Selections } from './selections.js'
 

@@ -1,8 +1,28 @@
 import { initContextCache } from '@pothos/core'
 import type { Context, Reads } from '../../schema/context.js'
-import { createReads, createTables, createWrites, type Database, type Query } from '../database/index.js'
+import { createReads, createTables, createWrites, type Database, type Query, repeating } from '../database/index.js'
+import { inTime } from '../deadline.js'
+import { unavailable } from '../http/errors.js'
 import { type Caller, type QuotaDecision, readQuota, readUsage } from '../keys/index.js'
-import { createDeadline } from './request-deadline.js'
+
+/** How long a request may still wait for the database, `ms` from now on. */
+export function createDeadline(ms: number) {
+  const endsAt = performance.now() + ms
+
+  /** Rejects with `unavailable` if the operation is not done in time. GraphQL keeps the fields that were answered before. */
+  function run<T>(operation: () => Promise<T>): Promise<T> {
+    const left = endsAt - performance.now()
+    return left > 0 ? inTime(operation(), left, unavailable) : Promise.reject(unavailable())
+  }
+
+  return {
+    /** By performance.now(). What is sent to the database must end before. */
+    endsAt,
+    run,
+    /** Repeats a transaction that PostgreSQL rolls back because of a conflict. The pool repeats single statements. */
+    runTransaction: <T>(attempt: () => Promise<T>) => run(() => repeating(attempt, endsAt)),
+  }
+}
 
 /** Creates what the resolvers of one request share; with `query`, all they do is part of one transaction. */
 export type CreateResolverContext = (caller: Caller, quota: Promise<QuotaDecision>, query?: Query) => Context

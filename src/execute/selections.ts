@@ -16,14 +16,7 @@ import {
   TypeNameMetaFieldDef,
   visit,
 } from 'graphql'
-import { ApiError } from '../../schema/errors.js'
-
-/** A document that exceeds a limit. It is refused before the quota, and charged one unit. */
-export class DocumentLimitError extends ApiError {
-  constructor(message: string) {
-    super('invalid_request', message)
-  }
-}
+import { invalidRequest } from '../../schema/errors.js'
 
 /** Selections that the merged selection sets of a document may have together. */
 const MAX_EXPANDED = 5_000
@@ -125,7 +118,7 @@ export class Selections {
     const expand = (selections: Selection[]) =>
       this.expand(selections, (node) => {
         if (++expanded <= MAX_EXPANDED) return includes(node)
-        throw new DocumentLimitError(
+        throw invalidRequest(
           `The fragments of the document expand to more than ${MAX_EXPANDED} selections, which is the most allowed. Spread fewer fragments in each other.`,
         )
       })

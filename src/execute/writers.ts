@@ -14,9 +14,8 @@ import {
   isObjectType,
 } from 'graphql'
 import { inspect } from 'graphql/jsutils/inspect.js'
-import { type Column, createColumn, fail, put } from './columns.js'
 import { addError, forEach, infoOf, take } from './execution.js'
-import { leafWriterOf } from './leaves.js'
+import { type Column, createColumn, fail, leafWriterOf, put } from './json.js'
 import { writeSelection } from './levels.js'
 import { ErrorAt, Places } from './places.js'
 import type { Execution, Field, Write } from './plan.js'

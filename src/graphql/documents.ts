@@ -6,51 +6,32 @@ import {
   Kind,
   type OperationDefinitionNode,
   OperationTypeNode,
-  parse,
 } from 'graphql'
 import { LRUCache } from 'lru-cache'
-import { ApiError } from '../../schema/errors.js'
+import { invalidRequest } from '../../schema/errors.js'
 import { atomic } from '../../schema/index.js'
 import { anyOf, didYouMean, shownName } from '../../schema/input/problems.js'
 import { operations } from '../../schema/operations.js'
 import { type ExecutionRequest, MAX_PLANS, prepare } from '../execute/executor.js'
-import { DocumentLimitError, Selections } from '../execute/selections.js'
+import { Selections } from '../execute/selections.js'
 import { type Cost, costOf, type Variables } from './cost.js'
 import {
   countTokens,
   isShort,
-  MAX_BYTES,
   MAX_FREE_FIELDS,
   MAX_FREE_TOKENS,
   MAX_TOKENS,
   measureWithinLimits,
+  parseWithinLimits,
 } from './limits.js'
 import { validateDocument } from './validate.js'
 import { createVariables } from './variables.js'
-
-/** Errors in longer documents name no lines: each is found by a walk over all lines before it. */
-const MAX_LOCATED_LINES = 1_000
 
 /** Names of operations that an error lists. */
 const MAX_NAMES = 10
 
 /** Limits that a refusal can name, the largest first. Each costs a walk over the document. */
 const NAMED_LIMITS = [90, 80, 70, 60, 50, 40, 30, 20, 10, 5, 2, 1]
-
-function parseWithinLimits(source: string, maxTokens: number): DocumentNode {
-  const bytes = Buffer.byteLength(source)
-  if (bytes > MAX_BYTES)
-    throw new DocumentLimitError(`The document has ${bytes} bytes; at most ${MAX_BYTES} are allowed.`)
-  const lines = source.match(/[\n\r]/g)?.length ?? 0
-  try {
-    return parse(source, { maxTokens, noLocation: lines > MAX_LOCATED_LINES })
-  } catch (error) {
-    // Refused like any other limit: with 400 for every media type that the client accepts.
-    if ((error as Error).message.startsWith('Syntax Error: Document contains more'))
-      throw new DocumentLimitError(`The document has more than ${maxTokens} tokens, which is the most allowed.`)
-    throw error
-  }
-}
 
 /** Why a document has no operation to execute, or too many. */
 function noOperation({ definitions }: DocumentNode, name: string | undefined): string {
@@ -134,17 +115,14 @@ export class KnownDocument {
     const known = this.#operations.get(name)
     if (known) return known
     const definition = getOperationAST(this.node, name)
-    if (!definition) throw new ApiError('invalid_request', noOperation(this.node, name))
+    if (!definition) throw invalidRequest(noOperation(this.node, name))
     const operation = new KnownOperation(this, definition)
     this.#operations.set(name, operation)
     return operation
   }
 }
 
-/** One operation of a document. */
 export class KnownOperation {
-  readonly #document: KnownDocument
-  readonly definition: OperationDefinitionNode
   /** For logs and metrics. */
   readonly name: string | undefined
   readonly isMutation: boolean
@@ -154,34 +132,34 @@ export class KnownOperation {
   #prepared?: ReturnType<typeof prepare>
   #read?: ReturnType<typeof createVariables>
 
-  constructor(document: KnownDocument, definition: OperationDefinitionNode) {
-    this.#document = document
-    this.definition = definition
+  constructor(
+    private readonly document: KnownDocument,
+    readonly definition: OperationDefinitionNode,
+  ) {
     this.name = nameOf(document.selections, definition)
     this.isMutation = definition.operation === OperationTypeNode.MUTATION
     this.isAtomic = definition.directives?.some(({ name }) => name.value === atomic.name) ?? false
   }
 
   cost(variables: Variables): Cost {
-    const cost = this.#cost ?? costOf(this.#document.selections, this.definition, variables)
+    const cost = this.#cost ?? costOf(this.document.selections, this.definition, variables)
     if (cost.isConstant) this.#cost = cost
     return cost
   }
 
   /** Whether it is small enough to be free, and valid. */
   get isSmall(): boolean {
-    const { isShort, node, sizes } = this.#document
+    const { isShort, node, sizes } = this.document
     const fields = sizes.get(this.definition)?.fields ?? 0
-    return (
-      isShort && fields <= MAX_FREE_FIELDS && countTokens(node) <= MAX_FREE_TOKENS && this.#document.errors.length === 0
-    )
+    if (!isShort || fields > MAX_FREE_FIELDS || countTokens(node) > MAX_FREE_TOKENS) return false
+    return this.document.errors.length === 0
   }
 
   /** The row that a mutation changes, as its arguments name it; undefined if they do not. */
   row(variables: Variables): string | undefined {
     const [node] = this.definition.selectionSet.selections
     if (node?.kind !== Kind.FIELD) return
-    const field = this.#document.selections.schema.getMutationType()?.getFields()[node.name.value]
+    const field = this.document.selections.schema.getMutationType()?.getFields()[node.name.value]
     const id = /\{(\w+)\}$/.exec(field?.extensions.rest?.path ?? '')?.[1]
     const given = node.arguments?.find(({ name }) => name.value === id)?.value
     if (given?.kind === Kind.INT) return given.value
@@ -194,7 +172,7 @@ export class KnownOperation {
     let [first, end] = [0, NAMED_LIMITS.length]
     while (first < end) {
       const middle = (first + end) >> 1
-      const cost = costOf(this.#document.selections, this.definition, variables, NAMED_LIMITS[middle])
+      const cost = costOf(this.document.selections, this.definition, variables, NAMED_LIMITS[middle])
       if (fits(cost)) end = middle
       else first = middle + 1
     }
@@ -207,7 +185,7 @@ export class KnownOperation {
 
   /** Executes it with the variables that the client sent. */
   execute(values: Variables, request: Omit<ExecutionRequest, 'variables'>) {
-    const { selections } = this.#document
+    const { selections } = this.document
     const { schema, document } = selections
     this.#read ??= createVariables(schema, document, this.definition)
     const variables = this.#read(values)

@@ -2,12 +2,11 @@ import { trace } from '@opentelemetry/api'
 import type { GraphQLSchema } from 'graphql'
 import { createYoga, type Plugin } from 'graphql-yoga'
 import type { Context } from '../../schema/context.js'
-import { ApiError } from '../../schema/errors.js'
+import { ApiError, invalidRequest } from '../../schema/errors.js'
 import type { Query } from '../database/index.js'
+import { pause } from '../execute/execution.js'
 import { type Cancelled, type Executed, ResponseTooLong } from '../execute/executor.js'
-import { pause } from '../execute/pace.js'
 import type { CreateResolverContext, RequestTransaction } from '../execute/resolver-context.js'
-import { DocumentLimitError } from '../execute/selections.js'
 import type { Body } from '../http/body.js'
 import { unavailable } from '../http/errors.js'
 import type { HttpRequest } from '../http/request.js'
@@ -119,9 +118,7 @@ export function createGraphql(options: GraphqlOptions) {
       for (const [figure, max, verb, what] of LIMITS)
         if (cost[figure] > max) {
           const fitting = operation.fittingLimit(variables, (cost) => cost[figure] <= max)
-          throw new DocumentLimitError(
-            `The operation ${verb} ${cost[figure]} ${what}; at most ${max} are allowed. ${fitting}`,
-          )
+          throw invalidRequest(`The operation ${verb} ${cost[figure]} ${what}; at most ${max} are allowed. ${fitting}`)
         }
       return {
         operationName,
@@ -162,8 +159,7 @@ export function createGraphql(options: GraphqlOptions) {
     const isPlain = document.errors.length > 0 || (isAtomic ? fields === 0 : key === undefined)
     if (isPlain) return resultOf(await execute(call, caller, quota), request)
     if (fields !== 1 && !isAtomic)
-      throw new ApiError(
-        'invalid_request',
+      throw invalidRequest(
         `With an Idempotency-Key, an operation must have exactly one mutation field or @atomic; this one has ${fields} fields.`,
       )
     const perform = async (query: Query) => {
@@ -182,14 +178,12 @@ export function createGraphql(options: GraphqlOptions) {
   async function execute(call: Call, caller: Caller, quota: Promise<QuotaDecision>, query?: Query) {
     const { query: source, operationName, variables } = call
     const end = performance.now() + deadlineMs
-    const cancelled: Cancelled = () =>
-      call.request.head.socket.destroyed
-        ? interrupted('The client has disconnected.')
-        : performance.now() > end
-          ? interrupted(
-              `The operation took longer than ${deadlineMs / 1000} seconds. Select fewer fields or smaller pages.`,
-            )
-          : undefined
+    const cancelled: Cancelled = () => {
+      if (call.request.head.socket.destroyed) return interrupted('The client has disconnected.')
+      if (performance.now() <= end) return
+      const seconds = deadlineMs / 1000
+      return interrupted(`The operation took longer than ${seconds} seconds. Select fewer fields or smaller pages.`)
+    }
     const result = await yoga.getResultForParams(
       // No plugin in use reads Yoga's own request.
       { params: { query: source, operationName, variables }, request: undefined as unknown as Request },
@@ -202,11 +196,8 @@ export function createGraphql(options: GraphqlOptions) {
 }
 
 /** What an Idempotency-Key stands for: a document may be sent by its hash alone, or with it. */
-const bodyOf = ({ body, hash, query, operationName, variables }: Call): Body =>
-  hash === undefined
-    ? body
-    : Buffer.from(
-        JSON.stringify([query, operationName, variables], (_, value) =>
-          typeof value === 'bigint' ? `${value}n` : value,
-        ),
-      )
+function bodyOf({ body, hash, query, operationName, variables }: Call): Body {
+  if (hash === undefined) return body
+  const exact = (_: string, value: unknown) => (typeof value === 'bigint' ? `${value}n` : value)
+  return Buffer.from(JSON.stringify([query, operationName, variables], exact))
+}

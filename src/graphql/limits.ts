@@ -5,17 +5,19 @@ import {
   type FieldNode,
   type FragmentDefinitionNode,
   Kind,
+  parse,
   type SelectionNode,
   type SelectionSetNode,
   TokenKind,
   visit,
 } from 'graphql'
-import { DocumentLimitError, type Selections } from '../execute/selections.js'
+import { invalidRequest } from '../../schema/errors.js'
+import type { Selections } from '../execute/selections.js'
 
 // The limits of a document. They are checked before its cost is charged and before it is validated, from the document
 // alone, in time linear in its size.
 
-export const MAX_BYTES = 65_536
+const MAX_BYTES = 65_536
 export const MAX_TOKENS = 2_000
 const MAX_FIELDS = 500
 const MAX_ALIASES = 100
@@ -33,6 +35,24 @@ export const MAX_FREE_FIELDS = 10
 /** The longest query string or body with a free operation: its document, with escapes, and what goes with it. */
 export const MAX_FREE_REQUEST = 4 * MAX_FREE_BYTES
 
+/** Errors in longer documents name no lines: each is found by a walk over all lines before it. */
+const MAX_LOCATED_LINES = 1_000
+
+/** @throws ApiError invalid_request (a limit), GraphQLError (a syntax error) */
+export function parseWithinLimits(source: string, maxTokens: number): DocumentNode {
+  const bytes = Buffer.byteLength(source)
+  if (bytes > MAX_BYTES) throw invalidRequest(`The document has ${bytes} bytes; at most ${MAX_BYTES} are allowed.`)
+  const lines = source.match(/[\n\r]/g)?.length ?? 0
+  try {
+    return parse(source, { maxTokens, noLocation: lines > MAX_LOCATED_LINES })
+  } catch (error) {
+    // Refused like any other limit: with 400 for every media type that the client accepts.
+    if ((error as Error).message.startsWith('Syntax Error: Document contains more'))
+      throw invalidRequest(`The document has more than ${maxTokens} tokens, which is the most allowed.`)
+    throw error
+  }
+}
+
 /** Whether the text of a document is short enough to be free. */
 export const isShort = (source: string): boolean => Buffer.byteLength(source) <= MAX_FREE_BYTES
 
@@ -44,7 +64,7 @@ export function countTokens({ loc }: DocumentNode): number {
 }
 
 function assertAtMost(max: number, count: number, what: string) {
-  if (count > max) throw new DocumentLimitError(`The document has ${count} ${what}; at most ${max} are allowed.`)
+  if (count > max) throw invalidRequest(`The document has ${count} ${what}; at most ${max} are allowed.`)
 }
 
 const introspects = ({ name }: FieldNode) => name.value === '__schema' || name.value === '__type'
@@ -73,7 +93,7 @@ export function measureWithinLimits(selections: Selections): ReadonlyMap<Definit
     const known = sizes.get(fragment)
     if (known) return known
     if (sizes.has(fragment))
-      throw new DocumentLimitError(`The fragment ${fragment.name.value} contains itself, which would never end.`)
+      throw invalidRequest(`The fragment ${fragment.name.value} contains itself, which would never end.`)
     sizes.set(fragment, undefined)
     const size = measure(fragment.selectionSet, fragment.typeCondition.name.value.startsWith('__'))
     sizes.set(fragment, size)
@@ -132,7 +152,7 @@ function assertFewRepetitions(selections: Selections): void {
       if ((parent as ASTNode).kind === Kind.INLINE_FRAGMENT) return
       for (const [key, repeated] of selections.expand([{ set, type: undefined }]))
         if (repeated.length > MAX_REPETITIONS)
-          throw new DocumentLimitError(
+          throw invalidRequest(
             `One selection has a field ${repeated.length} times; at most ${MAX_REPETITIONS} are allowed. It is ${key}.`,
           )
     },

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { ApiError } from '../../schema/errors.js'
+import { ApiError, invalidRequest } from '../../schema/errors.js'
 import { Problems, shownName, unknownNames, wrongValue } from '../../schema/input/problems.js'
 import type { Values } from '../../schema/input/values.js'
 import { assertJson, type Body, MEDIA_TYPES, parseBody, parseJson } from '../http/body.js'
@@ -16,7 +16,7 @@ export interface GraphqlParameters {
   variables?: Values
 }
 
-const invalid = (message: string) => new ApiError('invalid_request', message)
+const BODY_RULE = 'must be a JSON object such as {"query": "{ quota { plan } }"}'
 
 /** The operations that a batch of Apollo's link may have. A longer array is no such batch. */
 const MAX_TOGETHER = 100
@@ -26,8 +26,10 @@ export class SeveralOperations extends ApiError {
   readonly count: number | undefined
 
   constructor(operations: unknown[]) {
-    const rule = 'must be a JSON object such as {"query": "{ quota { plan } }"}'
-    super('invalid_request', `${wrongValue('The body', operations, rule)} Send the operations of a batch one by one.`)
+    super(
+      'invalid_request',
+      `${wrongValue('The body', operations, BODY_RULE)} Send the operations of a batch one by one.`,
+    )
     const { length } = operations
     this.count = length > 0 && length <= MAX_TOGETHER ? length : undefined
   }
@@ -41,7 +43,7 @@ function fromJson(text: string | undefined, name: string) {
   try {
     return parseJson(text)
   } catch {
-    throw invalid(wrongValue(name, text, 'must be a JSON object'))
+    throw invalidRequest(wrongValue(name, text, 'must be a JSON object'))
   }
 }
 
@@ -127,8 +129,7 @@ function parse(request: HttpRequest, body: Body, max: number): unknown {
 export function readParameters(request: HttpRequest, body: Body, max = Number.POSITIVE_INFINITY): GraphqlParameters {
   const parameters = parse(request, body, max)
   if (Array.isArray(parameters)) throw new SeveralOperations(parameters)
-  if (!isObject(parameters))
-    throw invalid(wrongValue('The body', parameters, 'must be a JSON object such as {"query": "{ quota { plan } }"}'))
+  if (!isObject(parameters)) throw invalidRequest(wrongValue('The body', parameters, BODY_RULE))
   assertParameters(parameters)
   const { query, operationName, variables } = parameters
   return {

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { parse as parseLossless } from 'lossless-json'
-import { ApiError } from '../../schema/errors.js'
+import { ApiError, invalidRequest } from '../../schema/errors.js'
 import { wrongValue } from '../../schema/input/problems.js'
 import type { Holding, MemoryBudget } from './memory-budget.js'
 import type { HttpRequest } from './request.js'
@@ -66,17 +66,12 @@ function endFlood(req: IncomingMessage): void {
  * @param holder the key that sends it
  * @throws ApiError unavailable (other bodies have taken the memory)
  */
-export function readBody(
-  request: HttpRequest,
-  max: number,
-  uploads: MemoryBudget,
-  holder: string,
-): Body | Promise<Body> {
+export function readBody(request: HttpRequest, max: number, uploads: MemoryBudget, holder: string) {
   const req = request.head as IncomingMessage
   const declared = Number(req.headers['content-length'] ?? Number.NaN)
   if (declared === 0) return noBody
   if (declared > max) return tooLarge(max)
-  return new Promise((resolve, reject) => {
+  return new Promise<Body>((resolve, reject) => {
     let body = noBody
     let [size, pieces] = [0, 0]
     let upload: Holding | undefined
@@ -94,8 +89,7 @@ export function readBody(
     }
     const end = () => finish(body.subarray(0, size))
     // Every request emits `close`, nearly all after their end, and creating an error that is not used is slow.
-    const incomplete = () =>
-      finish(new ApiError('invalid_request', 'The body is incomplete: the connection closed before its end.'))
+    const incomplete = () => finish(invalidRequest('The body is incomplete: the connection closed before its end.'))
     function grow(bytes: number) {
       upload ??= { holders: [request.address, holder], bytes: 0, giveUp }
       uploads.hold(upload, Math.max(LEAST_BYTES, bytes))
@@ -191,7 +185,7 @@ export function assertJson(
   if (!types.includes(contentType)) {
     const [type = '', ...parameters] = contentType.toLowerCase().split(';')
     const charset = parameters.map((parameter) => /^charset="?([^"]*)/.exec(parameter.trim())?.[1]).find(Boolean)
-    if (body.length === 0 && !type) throw new ApiError('invalid_request', 'A JSON body is required.')
+    if (body.length === 0 && !type) throw invalidRequest('A JSON body is required.')
     if (!types.includes(type.trim()) || (charset && charset !== 'utf-8' && charset !== 'utf8'))
       throw new ApiError(
         'unsupported_media_type',
@@ -211,9 +205,9 @@ export function parseBody(body: Buffer): unknown {
   try {
     return parseJson(utf8.decode(body))
   } catch (error) {
-    if (body.length === 0) throw new ApiError('invalid_request', 'The body is empty; it must be JSON.')
-    if (error instanceof RangeError) throw new ApiError('invalid_request', 'The body is nested too deeply.')
+    if (body.length === 0) throw invalidRequest('The body is empty; it must be JSON.')
+    if (error instanceof RangeError) throw invalidRequest('The body is nested too deeply.')
     const reason = error instanceof SyntaxError ? error.message : 'it is not UTF-8 text'
-    throw new ApiError('invalid_request', `The body is not valid JSON: ${reason}.`)
+    throw invalidRequest(`The body is not valid JSON: ${reason}.`)
   }
 }

@@ -1,8 +1,7 @@
 import { GraphQLError } from 'graphql'
 import { ApiError, InvalidValue } from '../../schema/errors.js'
 import type { Logger } from '../observe/log.js'
-import { namesType } from './negotiation.js'
-import type { HttpRequest } from './request.js'
+import { type HttpRequest, namesType } from './request.js'
 import { type HttpResponse, jsonResponse } from './response.js'
 
 /** Seconds after which a client may try again when the database did not answer. */
@@ -29,9 +28,8 @@ const awayMessages = new Set<unknown>([
 function isAway(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   const { code } = error as { code?: unknown }
-  return (
-    (typeof code === 'string' && awayCode.test(code)) || (error.name === 'Error' && awayMessages.has(error.message))
-  )
+  if (typeof code === 'string' && awayCode.test(code)) return true
+  return error.name === 'Error' && awayMessages.has(error.message)
 }
 
 /** A message of GraphQL's own, which repeats wrong texts and numbers in full, with what is wrong with them at its end. */
@@ -81,8 +79,5 @@ export const graphqlMediaType = (request: HttpRequest) =>
 export function errorResponse({ code, message, status, headers }: ApiError, request: HttpRequest): HttpResponse {
   if (request.path !== '/graphql') return jsonResponse(JSON.stringify({ code, message, status }), status, headers)
   const body = JSON.stringify({ errors: [{ message, extensions: { code, status } }] })
-  return jsonResponse(body, status, {
-    'content-type': `${graphqlMediaType(request)}; charset=utf-8`,
-    ...headers,
-  })
+  return jsonResponse(body, status, { 'content-type': `${graphqlMediaType(request)}; charset=utf-8`, ...headers })
 }

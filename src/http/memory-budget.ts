@@ -12,16 +12,13 @@ export interface Holding {
  * longest, so that slow clients cannot shut out others.
  */
 export class MemoryBudget {
-  readonly #max: number
   /** In the order in which they began. */
   readonly #holdings = new Set<Holding>()
   #bytes = 0
   #givenUp = 0
 
   /** @param max in bytes */
-  constructor(max: number) {
-    this.#max = max
-  }
+  constructor(private readonly max: number) {}
 
   get figures() {
     return { holdings: this.#holdings.size, bytes: this.#bytes, givenUp: this.#givenUp }
@@ -32,7 +29,7 @@ export class MemoryBudget {
     this.#bytes += bytes - (this.#holdings.has(holding) ? holding.bytes : 0)
     this.#holdings.add(holding)
     holding.bytes = bytes
-    while (this.#bytes > this.#max) {
+    while (this.#bytes > this.max) {
       const oldest = oldestOfLargest([...this.#holdings])
       this.release(oldest)
       this.#givenUp++

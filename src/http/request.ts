@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import ipaddr from 'ipaddr.js'
+import Negotiator from 'negotiator'
 import { ApiError } from '../../schema/errors.js'
 import { openTrace, readTrace, type Trace } from '../observe/tracing.js'
 
@@ -15,18 +16,10 @@ export interface RequestHead {
   socket: { remoteAddress?: string; destroyed?: boolean }
 }
 
-export interface RequestOptions {
-  /** How many proxies may name the client's address. */
-  trustProxy: number
-  /** The path of the base URL, without a slash at its end; undefined if nothing is below one. */
-  basePath?: string
-}
-
 const printable = /^[\x21-\x7e]{1,128}$/
 
 /** What a client has asked, without the body. It is read once and never changes. */
 export class HttpRequest {
-  readonly head: RequestHead
   /** X-Request-Id. */
   readonly id: string
   readonly trace: Trace | undefined
@@ -43,11 +36,17 @@ export class HttpRequest {
   /** The query string, without the question mark. */
   readonly search: string
   #query: URLSearchParams | undefined
-  readonly #trustProxy: number
 
-  constructor(head: RequestHead, { trustProxy, basePath }: RequestOptions) {
+  /**
+   * @param trustProxy how many proxies may name the client's address
+   * @param basePath the path of the base URL, without a slash at its end; undefined if nothing is below one
+   */
+  constructor(
+    readonly head: RequestHead,
+    private readonly trustProxy: number,
+    basePath: string | undefined,
+  ) {
     const given = head.headers['x-request-id']
-    this.head = head
     this.id = typeof given === 'string' && printable.test(given) ? given : randomUUID()
     // What is asked of the operators' port has no span.
     this.trace = basePath === undefined ? readTrace(head.headers.traceparent) : openTrace(head.method, head.headers)
@@ -57,7 +56,6 @@ export class HttpRequest {
     this.pathname = path ?? '/'
     this.path = this.malformed || basePath === undefined ? null : pathBelow(basePath, this.pathname)
     this.search = search
-    this.#trustProxy = trustProxy
   }
 
   /** Milliseconds since the head of the request arrived. */
@@ -65,7 +63,6 @@ export class HttpRequest {
     return performance.now() - this.startedAt
   }
 
-  /** The parameters of the query string. */
   get query(): URLSearchParams {
     this.#query ??= new URLSearchParams(this.search)
     return this.#query
@@ -73,7 +70,7 @@ export class HttpRequest {
 
   /** The client's address, as far as TRUST_PROXY allows to believe it. */
   get address(): string {
-    return clientAddress(this.head, this.#trustProxy)
+    return clientAddress(this.head, this.trustProxy)
   }
 }
 
@@ -134,3 +131,14 @@ function pathBelow(basePath: string, path: string): string | null {
 
 export const notHttp = (reason: string) =>
   new ApiError('invalid_request', `The request is not valid HTTP: ${reason}.`, { connection: 'close' })
+
+/** Whether Accept names a media type, and not to exclude it. A client that accepts everything has not asked for it. */
+export const namesType = ({ head }: HttpRequest, type: string): boolean =>
+  head.headers.accept?.includes(type) === true &&
+  new Negotiator(head).mediaType([`${type}; charset=utf-8`]) !== undefined
+
+/** The first of the codings that the client accepts. */
+export function acceptedCoding<Coding extends string>({ head }: HttpRequest, codings: Coding[]): Coding | 'identity' {
+  const accepted = new Negotiator(head).encodings(codings)
+  return codings.find((coding) => accepted.includes(coding)) ?? 'identity'
+}

@@ -33,16 +33,11 @@ export function send(res: ServerResponse, { status, headers, body }: HttpRespons
     res.writeHead(status, headers).end(isHead ? undefined : body)
     return
   }
-  return sendBeforeEnd(res, status, headers, isHead ? '' : (body ?? ''))
+  return sendBeforeEnd(res, { status, headers, body: isHead ? '' : body })
 }
 
 /** Writes an answer to a request whose body is not read. */
-async function sendBeforeEnd(
-  res: ServerResponse,
-  status: number,
-  headers: HttpResponse['headers'],
-  body: string | Uint8Array,
-) {
+async function sendBeforeEnd(res: ServerResponse, { status, headers, body = '' }: HttpResponse) {
   const { req } = res
   const isWhole = discardBody(req)
   // What has arrived is read first.

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
-import type { Socket } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { StartupError } from '../startup-error.js'
 import type { HttpResponse } from './response.js'
 
@@ -80,17 +80,10 @@ async function refuseMalformed(app: Handlers, socket: Socket, reason: string) {
   socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`)
 }
 
-export interface Server {
-  port: number
-  /** Accepts nothing new, lets requests in flight finish, and resolves when all connections are closed. */
-  close(): Promise<void>
-}
-
-/** Listens. */
 export async function listen(
   app: Handlers,
   { port, host, setting = 'PORT' }: { port: number; host: string; setting?: 'PORT' | 'ADMIN_PORT' },
-): Promise<Server> {
+) {
   const server = createServer(
     // A missing Host is refused here instead, with the headers that every response carries.
     {
@@ -133,11 +126,11 @@ export async function listen(
     })
     server.listen({ port, host, backlog: BACKLOG }, resolve)
   })
-  const address = server.address()
   return {
-    port: typeof address === 'object' && address ? address.port : port,
+    port: (server.address() as AddressInfo).port,
+    /** Accepts nothing new, lets requests in flight finish, and resolves when all connections are closed. */
     close: () =>
-      new Promise((resolve) => {
+      new Promise<void>((resolve) => {
         // A connection whose last request has finished is idle only then.
         const idle = setInterval(() => server.closeIdleConnections(), IDLE_MS)
         server.close(() => {
@@ -148,3 +141,5 @@ export async function listen(
       }),
   }
 }
+
+export type Server = Awaited<ReturnType<typeof listen>>

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { Prisma } from '../../prisma/generated/client/client.js'
-import { ApiError, catalogue } from '../../schema/errors.js'
+import { ApiError, catalogue, invalidRequest } from '../../schema/errors.js'
 import {
   bulkheadComment,
   type Database,
@@ -42,17 +42,11 @@ export interface KeyedRequest {
   row?: string
 }
 
-interface IdempotentRequest {
-  callerId: number
-  key: string
-  /** SHA-256 of method, path and body. */
-  fingerprint: string
-}
-
 interface Found {
   isLocked: boolean
   /** null if no answer is kept, like all that follow. */
   isExpired: boolean | null
+  /** SHA-256 of method, path and body. */
   fingerprint: string
   status: number
   headers: HttpResponse['headers']
@@ -86,16 +80,15 @@ function replay({ isLocked, isExpired, fingerprint: first, ...kept }: Found, fin
     throw new ApiError('conflict', 'A request with this Idempotency-Key is still running.', { 'retry-after': '1' })
 }
 
-async function keep(query: Query, request: IdempotentRequest, response: HttpResponse): Promise<void> {
-  const { callerId, key, fingerprint } = request
-  const { status, headers, body = '' } = response
+type Keyed = [callerId: number, key: string, fingerprint: string]
+
+async function keep(query: Query, keyed: Keyed, { status, headers, body = '' }: HttpResponse): Promise<void> {
   const length = Buffer.byteLength(body)
   if (length > MAX_ANSWER)
-    throw new ApiError(
-      'invalid_request',
+    throw invalidRequest(
       `The response would have ${length} bytes; with an Idempotency-Key at most ${MAX_ANSWER} are possible. Select fewer fields.`,
     )
-  await query(KEEP, [callerId, key, fingerprint, status, headers, String(body)]).catch((error) => {
+  await query(KEEP, [...keyed, status, headers, String(body)]).catch((error) => {
     throw isDuplicate(error) ? new MustRepeat('Another gateway has kept an answer meanwhile.') : error
   })
 }
@@ -116,19 +109,10 @@ export function readIdempotencyKey({ head: { rawHeaders, headers } }: HttpReques
   const key = headers['idempotency-key']
   if (key === undefined) return
   const names = rawHeaders.filter((name, i) => i % 2 === 0 && name.toLowerCase() === 'idempotency-key')
-  if (names.length > 1) throw new ApiError('invalid_request', 'The header Idempotency-Key must not be repeated.')
+  if (names.length > 1) throw invalidRequest('The header Idempotency-Key must not be repeated.')
   if (!/^[\x20-\x7e]+$/.test(String(key)) || key.length > MAX_KEY)
-    throw new ApiError(
-      'invalid_request',
-      `The header Idempotency-Key must be 1 to ${MAX_KEY} printable ASCII characters.`,
-    )
+    throw invalidRequest(`The header Idempotency-Key must be 1 to ${MAX_KEY} printable ASCII characters.`)
   return String(key)
-}
-
-export interface IdempotencyOptions {
-  database: Pick<Database, 'prisma'>
-  transaction: RequestTransaction
-  log: Logger
 }
 
 /**
@@ -136,7 +120,7 @@ export interface IdempotencyOptions {
  * response is kept in the transaction that performs the request, so that a crash cannot separate the two. The lock of the
  * key ends with the transaction or its connection, so a killed gateway blocks no other.
  */
-export function createIdempotency({ database: { prisma }, transaction, log }: IdempotencyOptions) {
+export function createIdempotency({ prisma }: Pick<Database, 'prisma'>, transaction: RequestTransaction, log: Logger) {
   return {
     /**
      * Calls `perform` with a transaction and keeps its response, or returns the response that is kept already.
@@ -166,7 +150,7 @@ export function createIdempotency({ database: { prisma }, transaction, log }: Id
         const isKept = !isRefused || (refusal && [404, 409, 422].includes(catalogue[refusal].status))
         if (!isKept) unkept = { response, refusal }
         if (isKept && found.isExpired) await query(FORGET, [callerId, key])
-        if (isKept) await keep(query, { callerId, key, fingerprint }, response)
+        if (isKept) await keep(query, [callerId, key, fingerprint], response)
         return { response, refusal }
       }
 

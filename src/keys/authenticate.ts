@@ -1,12 +1,32 @@
-import { ApiError } from '../../schema/errors.js'
+import type { ApiKey } from '../../prisma/generated/client/client.js'
+import { ApiError, invalidRequest } from '../../schema/errors.js'
 import { inTime } from '../deadline.js'
 import { unavailable } from '../http/errors.js'
 import type { HttpRequest, RequestHead } from '../http/request.js'
-import { type RateLimiter, type RateLimitResult, refusalMessage } from '../rate-limit/index.js'
-import { addressSubject, hasForm, isSecret, keySubject, windowSeconds } from './api-key.js'
-import type { ApiKeyCache, Found } from './api-key-cache.js'
-import type { Caller } from './caller.js'
+import { type RateLimiter, type RateLimitResult, refusalMessage, type Subject } from '../rate-limit/index.js'
+import {
+  type ApiKeyCache,
+  addressSubject,
+  type Found,
+  hasForm,
+  isSecret,
+  keySubject,
+  type windowSeconds,
+} from './api-key.js'
 import { Throttle } from './throttle.js'
+
+/** Who sends a request. */
+export interface Caller {
+  readonly key: ApiKey
+  readonly subject: Subject
+  /** How long the request has waited for its key, in milliseconds. */
+  readonly waitedMs: number
+}
+
+/** @throws ApiError forbidden, if the key may only read */
+export function requireWriteAccess({ key }: Caller): void {
+  if (key.access === 'read') throw new ApiError('forbidden')
+}
 
 const bearer = /^Bearer +(\S.*)$/i
 
@@ -32,22 +52,22 @@ function invalidKey(secret: string): string {
     : 'The API key is incomplete or mistyped: a key is "petstore_" and 48 hexadecimal digits.'
 }
 
-export interface AuthenticationOptions {
-  apiKeys: ApiKeyCache
-  rateLimiter: RateLimiter
-  /** How long a request may wait for its key, in milliseconds. */
-  timeoutMs: number
-  seconds?: typeof windowSeconds
-}
-
 /** Who sends a request; or why it has no valid key, and the window of its address. */
 export type Authentication =
   | { caller: Caller; refusal?: undefined; decision?: undefined }
   | { caller?: undefined; refusal: ApiError; decision: RateLimitResult }
 
-/** The step that finds the key of a request. A request without a valid one counts against its address. */
-export function createAuthentication(options: AuthenticationOptions) {
-  const { apiKeys, rateLimiter, timeoutMs, seconds = windowSeconds } = options
+/**
+ * The step that finds the key of a request. A request without a valid one counts against its address.
+ *
+ * @param timeoutMs how long a request may wait for its key
+ */
+export function createAuthentication(
+  apiKeys: ApiKeyCache,
+  rateLimiter: RateLimiter,
+  timeoutMs: number,
+  seconds: typeof windowSeconds,
+) {
   const look = (address: string) => rateLimiter.consume(addressSubject(address, seconds), 0)
   const throttle = new Throttle<Found>(
     async (address) => (await look(address)).windows.some(({ remaining }) => remaining === 0),
@@ -58,8 +78,7 @@ export function createAuthentication(options: AuthenticationOptions) {
 
   function refusalOf([secret, ...others]: string[], decision: RateLimitResult): ApiError {
     if (decision.outcome !== 'allowed') return new ApiError('rate_limited', refusalMessage(decision))
-    if (others.length > 0)
-      return new ApiError('invalid_request', 'The request carries two different API keys; send one.')
+    if (others.length > 0) return invalidRequest('The request carries two different API keys; send one.')
     return new ApiError('unauthorized', secret && invalidKey(secret), { 'www-authenticate': 'Bearer' })
   }
 

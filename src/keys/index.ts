@@ -1,7 +1,13 @@
-export { addressSubject, createSecret, isOver, keySubject, storedSecret, windowSeconds } from './api-key.js'
-export { ApiKeyCache } from './api-key-cache.js'
-export { createAuthentication } from './authenticate.js'
-export { type Caller, requireWriteAccess } from './caller.js'
-export { writeKeys } from './history.js'
+export {
+  ApiKeyCache,
+  addressSubject,
+  createSecret,
+  isOver,
+  keySubject,
+  storedSecret,
+  windowSeconds,
+  writeKeys,
+} from './api-key.js'
+export { type Caller, createAuthentication, requireWriteAccess } from './authenticate.js'
 export { type Cost, createQuota, type QuotaDecision, readQuota } from './quota.js'
-export { KeyUsage, readUsage, USAGE_DAYS } from './usage.js'
+export { type Figures, KeyUsage, readUsage, USAGE_DAYS } from './usage.js'

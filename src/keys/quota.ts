@@ -1,5 +1,5 @@
 import type { Quota } from '../../schema/context.js'
-import { ApiError } from '../../schema/errors.js'
+import { ApiError, invalidRequest } from '../../schema/errors.js'
 import {
   createMemoryRateLimiter,
   type RateLimiter,
@@ -9,13 +9,12 @@ import {
   type WindowName,
   waitMessage,
 } from '../rate-limit/index.js'
-import type { ApiKeyCache } from './api-key-cache.js'
-import type { Caller } from './caller.js'
+import type { ApiKeyCache } from './api-key.js'
+import type { Caller } from './authenticate.js'
 
 /** Requests that cost nothing and that a key may make in a minute, on each gateway. */
 const FREE_PER_MINUTE = 600
 
-/** What a request costs. */
 export interface Cost {
   units: number
   /** Says what would cost no more than the given units. */
@@ -103,7 +102,7 @@ export function createQuota({ apiKeys, rateLimiter }: { apiKeys: ApiKeyCache; ra
     }
     if (!isTooDear) return { decision }
     const message = `The operation costs ${units} requests; the key's plan allows at most ${smallest} in a window. ${advice?.(smallest) ?? ''}`
-    return { decision, refusal: new ApiError('invalid_request', message) }
+    return { decision, refusal: invalidRequest(message) }
   }
 
   return { take, isForeseen, isUsedUp, hasFree }

@@ -20,14 +20,12 @@ interface Queue<T> {
  */
 export class Throttle<T> {
   readonly #queues = new Map<string, Queue<T>>()
-  readonly #isOver: (address: string) => Promise<boolean>
-  readonly #refuse: (address: string) => Promise<never>
 
   /** @param refuse throws what a key is refused with while its address is over the limit and too many others wait */
-  constructor(isOver: (address: string) => Promise<boolean>, refuse: (address: string) => Promise<never>) {
-    this.#isOver = isOver
-    this.#refuse = refuse
-  }
+  constructor(
+    private readonly isOver: (address: string) => Promise<boolean>,
+    private readonly refuse: (address: string) => Promise<never>,
+  ) {}
 
   /** Rejects with what `refuse` throws, if too many wait. */
   run(address: string, key: string, lookUp: () => Promise<T>): Promise<T> {
@@ -37,7 +35,7 @@ export class Throttle<T> {
     if (!lookup) {
       lookup = new Promise<T>((resolve) => {
         const start = (admitted: boolean) => {
-          const result = admitted ? lookUp() : this.#refuse(address)
+          const result = admitted ? lookUp() : this.refuse(address)
           resolve(result)
           return result
         }
@@ -62,7 +60,7 @@ export class Throttle<T> {
     for (;;) {
       // The failures of the last look-up are counted first.
       await new Promise((resolve) => setImmediate(resolve))
-      queue.over = await this.#isOver(address)
+      queue.over = await this.isOver(address)
       if (queue.over) {
         for (const start of waiting.splice(MAX_TOGETHER)) void start(false)
         await sleep(PAUSE_MS, undefined, { ref: false })

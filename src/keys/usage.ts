@@ -3,7 +3,7 @@ import type { UsageOfDay } from '../../schema/context.js'
 import { MAX_INT } from '../../schema/input/rules.js'
 import { purgeRegularly, type Query } from '../database/index.js'
 import type { Logger } from '../observe/log.js'
-import type { Caller } from './caller.js'
+import type { Caller } from './authenticate.js'
 
 /** How many days of usage are kept: a year, and a month to compare it with. */
 export const USAGE_DAYS = 400
@@ -19,7 +19,7 @@ const MAX_WAITING = 100_000
 /** Above all ids. A row's number is its day times this, plus the id of the key. */
 const IDS = 2 ** 31
 
-interface Figures {
+export interface Figures {
   requests: number
   refusals: number
   cost: number
@@ -34,24 +34,18 @@ export interface KeyUsageOptions {
 
 /** What each key uses on each day. A request costs an addition in a map; all of it is written every five seconds. */
 export class KeyUsage {
-  readonly #prisma: PrismaClient
-  readonly #log: Logger
-  readonly #maxWaiting: number
   #waiting = new Map<number, Figures>()
   #dropping = false
   #writing = Promise.resolve()
   readonly #timer = setInterval(() => this.flush(), FLUSH_MS).unref()
   readonly #stopPurging: () => void
 
-  constructor({ prisma, log, maxWaiting = MAX_WAITING, purgeMs = PURGE_MS }: KeyUsageOptions) {
-    this.#prisma = prisma
-    this.#log = log
-    this.#maxWaiting = maxWaiting
+  constructor(private readonly options: KeyUsageOptions) {
+    const { prisma, log, purgeMs = PURGE_MS } = options
     const condition = Prisma.sql`day <= (now() AT TIME ZONE 'UTC')::date - ${USAGE_DAYS}::int`
     this.#stopPurging = purgeRegularly({ prisma, log, table: 'ApiKeyUsage', condition, everyMs: purgeMs })
   }
 
-  /** Counts an answered request. */
   count({ key }: Pick<Caller, 'key'>, cost: number, isRefused: boolean): void {
     this.#add(Math.floor(Date.now() / DAY_MS) * IDS + key.id, 1, isRefused ? 1 : 0, cost)
   }
@@ -62,11 +56,11 @@ export class KeyUsage {
       figures.requests += requests
       figures.refusals += refusals
       figures.cost += cost
-    } else if (this.#waiting.size < this.#maxWaiting) {
+    } else if (this.#waiting.size < (this.options.maxWaiting ?? MAX_WAITING)) {
       this.#waiting.set(row, { requests, refusals, cost })
     } else if (!this.#dropping) {
       this.#dropping = true
-      this.#log.warn('the usage of further keys is not counted until the database answers')
+      this.options.log.warn('the usage of further keys is not counted until the database answers')
     }
   }
 
@@ -89,7 +83,7 @@ export class KeyUsage {
       this.#dropping = false
     } catch (error) {
       for (const [row, { requests, refusals, cost }] of rows.slice(written)) this.#add(row, requests, refusals, cost)
-      this.#log.debug({ err: error }, 'failed to write the usage of keys')
+      this.options.log.debug({ err: error }, 'failed to write the usage of keys')
     }
   }
 
@@ -99,7 +93,7 @@ export class KeyUsage {
       const day = dateOf(Math.floor(row / IDS))
       return { keyId: row % IDS, day, ...figures }
     })
-    await this.#prisma.$executeRaw`
+    await this.options.prisma.$executeRaw`
       WITH batch AS (
         SELECT * FROM json_to_recordset(${JSON.stringify(batch)}::json)
           AS batch("keyId" integer, day date, requests bigint, refusals bigint, cost bigint)

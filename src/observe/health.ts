@@ -4,17 +4,15 @@ import type { HttpRequest } from '../http/request.js'
 import { type HttpResponse, jsonResponse } from '../http/response.js'
 import type { RateLimiter } from '../rate-limit/index.js'
 
-export interface HealthOptions {
-  database: Pick<Database, 'ping'>
-  rateLimiter: RateLimiter
-  state: { draining: boolean }
-  metrics: Registry
-}
-
 const NO_STORE = { 'cache-control': 'no-store' }
 
 /** Liveness, readiness and metrics: always at the root, not counted, and without rate limit headers. */
-export function createHealth({ database: { ping }, rateLimiter, state, metrics }: HealthOptions) {
+export function createHealth(
+  { ping }: Pick<Database, 'ping'>,
+  rateLimiter: RateLimiter,
+  metrics: Registry,
+  state: { draining: boolean },
+) {
   async function readiness() {
     const database = await ping().catch(() => 'unreachable' as const)
     const limits = rateLimiter.state
@@ -26,17 +24,15 @@ export function createHealth({ database: { ping }, rateLimiter, state, metrics }
     return jsonResponse(JSON.stringify(body), reached && !state.draining ? 200 : 503, NO_STORE)
   }
 
+  async function exposition() {
+    const headers = { 'content-type': metrics.contentType, ...NO_STORE }
+    return { status: 200, headers, body: await metrics.metrics() }
+  }
+
   const endpoints = new Map<string, () => Promise<HttpResponse>>([
     ['/healthz', async () => jsonResponse('{"status":"ok"}', 200, NO_STORE)],
     ['/readyz', readiness],
-    [
-      '/metrics',
-      async () => ({
-        status: 200,
-        headers: { 'content-type': metrics.contentType, ...NO_STORE },
-        body: await metrics.metrics(),
-      }),
-    ],
+    ['/metrics', exposition],
   ])
 
   return ({ method, pathname }: HttpRequest): Promise<HttpResponse> | undefined =>

@@ -24,21 +24,22 @@ export function createMetrics({ rateLimiter, database, admissions, uploads, unre
   const { work } = admissions
   const registry = new Registry()
   const registers = [registry]
+  /** A figure that is read when metrics are asked for. */
+  const gauge = (name: string, help: string, read: (gauge: Gauge) => void, labelNames: string[] = []) =>
+    new Gauge({
+      name,
+      help,
+      labelNames,
+      registers,
+      collect() {
+        read(this)
+      },
+    })
   collectDefaultMetrics({ register: registry })
-  new Gauge({
-    name: 'petstore_build_info',
-    help: 'Always 1: what runs.',
-    labelNames: ['version', 'commit', 'node'],
-    registers,
-  }).set({ version, commit, node: process.versions.node }, 1)
-  new Gauge({
-    name: 'petstore_limits_degraded',
-    help: '1 while Redis is unreachable and this gateway counts alone, otherwise 0.',
-    registers,
-    collect() {
-      this.set(rateLimiter.state === 'degraded' ? 1 : 0)
-    },
-  })
+  const build = { version, commit, node: process.versions.node }
+  gauge('petstore_build_info', 'Always 1: what runs.', (figure) => figure.set(build, 1), Object.keys(build))
+  const degraded = '1 while Redis is unreachable and this gateway counts alone, otherwise 0.'
+  gauge('petstore_limits_degraded', degraded, (figure) => figure.set(rateLimiter.state === 'degraded' ? 1 : 0))
   const redis = new Histogram({
     name: 'petstore_redis_duration_seconds',
     help: 'Time until Redis answered a command, or had failed to.',
@@ -69,25 +70,14 @@ export function createMetrics({ rateLimiter, database, admissions, uploads, unre
     if (kind) databaseErrors.inc({ kind })
     statements.observe({ operation, result: kind && UNANSWERED.has(kind) ? 'failed' : 'answered' }, seconds)
   })
-  new Gauge({
-    name: 'petstore_database_connections',
-    help: 'Connections of the pool, in use and idle.',
-    labelNames: ['state'],
-    registers,
-    collect() {
-      const { inUse, idle } = database.pool()
-      this.set({ state: 'in_use' }, inUse)
-      this.set({ state: 'idle' }, idle)
-    },
-  })
-  new Gauge({
-    name: 'petstore_database_waiting',
-    help: 'What waits for a connection of the pool.',
-    registers,
-    collect() {
-      this.set(database.pool().waiting)
-    },
-  })
+  const connections = (figure: Gauge) => {
+    const { inUse, idle } = database.pool()
+    figure.set({ state: 'in_use' }, inUse)
+    figure.set({ state: 'idle' }, idle)
+  }
+  gauge('petstore_database_connections', 'Connections of the pool, in use and idle.', connections, ['state'])
+  const waiting = 'What waits for a connection of the pool.'
+  gauge('petstore_database_waiting', waiting, (figure) => figure.set(database.pool().waiting))
 
   new Counter({
     name: 'petstore_shed_requests_total',
@@ -98,25 +88,15 @@ export function createMetrics({ rateLimiter, database, admissions, uploads, unre
       this.inc(work.figures.rejected + uploads.figures.givenUp)
     },
   })
-  new Gauge({
-    name: 'petstore_requests',
-    help: 'Requests of keys, by state: uploading (their body), waiting (for admission), working.',
-    labelNames: ['state'],
-    registers,
-    collect() {
-      this.set({ state: 'uploading' }, uploads.figures.holdings)
-      this.set({ state: 'waiting' }, work.figures.waiting)
-      this.set({ state: 'working' }, work.figures.inside)
-    },
-  })
-  new Gauge({
-    name: 'petstore_unread_bytes',
-    help: 'Bytes of answers that clients have not read yet.',
-    registers,
-    collect() {
-      this.set(unread.figures.bytes)
-    },
-  })
+  const requests = (figure: Gauge) => {
+    figure.set({ state: 'uploading' }, uploads.figures.holdings)
+    figure.set({ state: 'waiting' }, work.figures.waiting)
+    figure.set({ state: 'working' }, work.figures.inside)
+  }
+  const states = 'Requests of keys, by state: uploading (their body), waiting (for admission), working.'
+  gauge('petstore_requests', states, requests, ['state'])
+  const unreadBytes = 'Bytes of answers that clients have not read yet.'
+  gauge('petstore_unread_bytes', unreadBytes, (figure) => figure.set(unread.figures.bytes))
 
   return registry
 }

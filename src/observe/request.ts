@@ -18,38 +18,20 @@ export interface Asked {
  * the request and of its trace: no path, query string, header or body, which could hold a secret.
  */
 export function createRequestObserver(log: Logger, registry: Registry) {
-  const registers = [registry]
-  const requests = new Counter({
-    name: 'petstore_requests_total',
-    help: 'Answered requests.',
-    labelNames: ['surface', 'operation', 'plan', 'status'],
-    registers,
-  })
+  const counter = (name: string, help: string, labelNames: string[]) =>
+    new Counter({ name, help, labelNames, registers: [registry] })
+  const requests = counter('petstore_requests_total', 'Answered requests.', ['surface', 'operation', 'plan', 'status'])
   const duration = new Histogram({
     name: 'petstore_request_duration_seconds',
     help: 'Time from the head of the request to the complete response.',
     labelNames: ['surface', 'operation'],
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
-    registers,
+    registers: [registry],
   })
-  const charged = new Counter({
-    name: 'petstore_cost_total',
-    help: 'Requests of the quota that were charged.',
-    labelNames: ['surface', 'plan'],
-    registers,
-  })
-  const refusals = new Counter({
-    name: 'petstore_refusals_total',
-    help: 'Refused requests, by the code of their first error.',
-    labelNames: ['surface', 'plan', 'reason'],
-    registers,
-  })
-  const bans = new Counter({
-    name: 'petstore_bans_total',
-    help: 'Bans that requests to this gateway started.',
-    labelNames: ['plan'],
-    registers,
-  })
+  const charged = counter('petstore_cost_total', 'Requests of the quota that were charged.', ['surface', 'plan'])
+  const refused = 'Refused requests, by the code of their first error.'
+  const refusals = counter('petstore_refusals_total', refused, ['surface', 'plan', 'reason'])
+  const bans = counter('petstore_bans_total', 'Bans that requests to this gateway started.', ['plan'])
 
   return ({ id, trace, head, method, elapsedMs }: HttpRequest, exchange: Exchange, asked: Asked): void => {
     const { response, caller, decision, refusal, isOperational } = exchange

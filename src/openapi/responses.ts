@@ -117,12 +117,10 @@ export function createSharedResponses(common: ResponseObject['headers']): Record
   // Those of a POST and of a deprecated operation have headers of their own.
   const plain = operations.filter(({ rest }) => !rest.deprecation && rest.method !== 'POST')
   const responses = [notModified(), ...errorResponses(plain.flatMap(errorCodes))]
-  return Object.fromEntries(
-    responses.map(([status, response]) => [
-      responseName(status),
-      { ...response, headers: { ...common, ...response.headers } },
-    ]),
-  )
+  const named = responses.map(([status, response]) => {
+    return [responseName(status), { ...response, headers: { ...common, ...response.headers } }]
+  })
+  return Object.fromEntries(named)
 }
 
 /** The responses of one operation, by status. */

@@ -1,14 +1,7 @@
 import type { RateLimiterAbstract } from 'rate-limiter-flexible'
-import type { RateLimiterOptions } from './result.js'
+import type { Ban, RateLimiterOptions } from './result.js'
 
 export type BanRule = Required<Pick<RateLimiterOptions, 'banAfter' | 'banSeconds' | 'banCarrySeconds'>>
-
-export interface Ban {
-  /** Its end in epoch milliseconds. */
-  bannedUntil: number
-  /** How much longer the store carries it. */
-  banCarriedMs: number
-}
 
 /** A refusal is a strike when it comes later than this after the first one in its window: a burst is no abuse. */
 export const GRACE_MS = 1_000
@@ -42,14 +35,12 @@ export function createBans(
     /** The keys of a subject's mark and of its number of bans, for a store that reads them together with its windows. */
     keys: (id: string): [mark: string, count: string] => [marks.getKey(id), counts.getKey(id)],
 
-    /** The current ban. */
     async find(id: string): Promise<Ban | undefined> {
       const mark = await marks.get(id)
       if (!mark || mark.msBeforeNext <= 0 || mark.consumedPoints <= Date.now()) return
       return { bannedUntil: mark.consumedPoints, banCarriedMs: mark.msBeforeNext }
     },
 
-    /** The bans within the last day. */
     async count(id: string): Promise<number> {
       const count = await counts.get(id)
       return count && count.msBeforeNext > 0 ? count.consumedPoints : 0

@@ -7,9 +7,8 @@ export { bindingWindow, refusalMessage, setRateLimitHeaders, waitMessage } from 
 export type { RateLimiter, RateLimiterOptions, RateLimitResult, Subject, WindowName, WindowState } from './result.js'
 
 /** Counts in this process alone, without bans. */
-export function createMemoryRateLimiter(): Pick<RateLimiter, 'consume'> {
-  return new MemoryStore({ banAfter: 0, banSeconds: 1, banCarrySeconds: 0 }, '')
-}
+export const createMemoryRateLimiter = (): Pick<RateLimiter, 'consume'> =>
+  new MemoryStore({ banAfter: 0, banSeconds: 1, banCarrySeconds: 0 }, '')
 
 /** Never rejects: without a reachable Redis, counting begins in memory and moves to Redis when it appears. */
 export const openRateLimiter = async (options: RateLimiterOptions): Promise<RateLimiter> => {

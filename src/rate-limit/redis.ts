@@ -30,16 +30,15 @@ interface Question {
 /** Counts in Redis. `consume` rejects when Redis fails or does not answer in time. */
 export class RedisStore {
   observe: ObserveCommand | undefined
-  readonly #redis: Redis | Cluster
   readonly #bans: Bans
-  readonly #keyPrefix: string
-  readonly #timeoutMs: number
   readonly #questions: Question[] = []
 
-  constructor(redis: Redis | Cluster, rule: BanRule, keyPrefix: string, timeoutMs: number) {
-    this.#redis = redis
-    this.#timeoutMs = timeoutMs
-    this.#keyPrefix = keyPrefix
+  constructor(
+    private readonly redis: Redis | Cluster,
+    rule: BanRule,
+    private readonly keyPrefix: string,
+    private readonly timeoutMs: number,
+  ) {
     const connection = { storeClient: redis, rejectIfRedisNotReady: true }
     this.#bans = createBans(rule, keyPrefix, (options) => new RateLimiterRedis({ ...options, ...connection }))
     redis.defineCommand('decide', { lua: readFileSync(projectPath('src/rate-limit/decide.lua'), 'utf8') })
@@ -47,7 +46,7 @@ export class RedisStore {
 
   /** Key of a subject's windows. The braces are a hash tag: all keys of a subject live in one slot of a cluster. */
   key(id: string): string {
-    return `${this.#keyPrefix}:{${id}}`
+    return `${this.keyPrefix}:{${id}}`
   }
 
   /** What is asked in one turn of the event loop travels in one command, because each command costs. */
@@ -60,7 +59,7 @@ export class RedisStore {
   #send(): void {
     const questions = this.#questions.splice(0)
     // In a cluster the keys of two subjects may live on two nodes.
-    const batches = this.#redis instanceof Cluster ? questions.map((question) => [question]) : [questions]
+    const batches = this.redis instanceof Cluster ? questions.map((question) => [question]) : [questions]
     for (const batch of batches)
       this.inTime(this.#ask(batch)).catch((error) => {
         for (const { reject } of batch) reject(error)
@@ -70,14 +69,14 @@ export class RedisStore {
   /** Rejects when Redis does not answer in time. ioredis' commandTimeout would count stalls of our own event loop, too. */
   inTime<T>(answer: Promise<T>): Promise<T> {
     const began = performance.now()
-    const told = inTime(answer, this.#timeoutMs, () => new Error(`Redis did not answer within ${this.#timeoutMs} ms`))
+    const told = inTime(answer, this.timeoutMs, () => new Error(`Redis did not answer within ${this.timeoutMs} ms`))
     const ended = (result: 'answered' | 'failed') => () => this.observe?.((performance.now() - began) / 1000, result)
     told.then(ended('answered'), ended('failed'))
     return told
   }
 
   async #ask(batch: Question[]): Promise<void> {
-    if (this.#redis.status !== 'ready') throw new Error('Redis is not connected')
+    if (this.redis.status !== 'ready') throw new Error('Redis is not connected')
     const keys: string[] = []
     const questions: (string | number)[] = []
     for (const { subject, cost, known } of batch) {
@@ -88,7 +87,7 @@ export class RedisStore {
         questions.push(name, limit, seconds * 1000, used, resetAt)
       }
     }
-    const replies = await this.#redis.decide(keys.length, keys, JSON.stringify(questions), GRACE_MS)
+    const replies = await this.redis.decide(keys.length, keys, JSON.stringify(questions), GRACE_MS)
     let read = 0
     const next = () => replies[read++] as number
     const at = next()

@@ -5,7 +5,7 @@ export type WindowName = 'minute' | 'day' | 'address'
 /** Who is counted, and in which windows. `id` is `key:12` or `address:203.0.113.7`. */
 export interface Subject {
   id: string
-  windows: { name: WindowName; limit: number; seconds: number }[]
+  windows: Pick<WindowState, 'name' | 'limit' | 'seconds'>[]
   bannable: boolean
 }
 
@@ -19,7 +19,15 @@ export interface WindowState {
   resetAt: number
 }
 
-export interface RateLimitResult {
+export interface Ban {
+  /** Its end in epoch milliseconds. */
+  bannedUntil: number
+  /** How much longer the store carries it. */
+  banCarriedMs: number
+}
+
+/** With a ban that is in force or, if `limited`, that this very refusal has started. */
+export interface RateLimitResult extends Partial<Ban> {
   outcome: 'allowed' | 'limited' | 'banned'
   /** What was taken from every window; 0 after a refusal. */
   cost: number
@@ -28,10 +36,6 @@ export interface RateLimitResult {
   windows: WindowState[]
   /** The windows that refused; empty unless `outcome` is `limited`. */
   refusedBy: WindowName[]
-  /** End of the ban in epoch milliseconds. With `limited`: this very refusal started the ban. */
-  bannedUntil?: number
-  /** How much longer the store carries the ban. */
-  banCarriedMs?: number
 }
 
 /** What a store holds of one window. `resetAt` is in epoch milliseconds; 0 or in the past: the window has not begun. */

@@ -22,10 +22,8 @@ const PARTS = /^(rediss?)(?:\+sentinel)?:\/\/(?:(.*)@)?([^/?#@]+)([^?#]*)(?:\?([
 /** @throws Error that says, after "it must", what the URL must be or have; it contains no part of the login. */
 export function parseRedisUrl(text: string): RedisTarget {
   if (/^rediss?\+sentinel:/.test(text)) return parse(text, 'sentinel', 26_379)
-  const [first, ...more] = text.split(',').map((url) => parse(url.trim(), 'server', 6379)) as [
-    RedisTarget,
-    ...RedisTarget[],
-  ]
+  const targets = text.split(',').map((url) => parse(url.trim(), 'server', 6379))
+  const [first, ...more] = targets as [RedisTarget, ...RedisTarget[]]
   if (more.length === 0) return first
   for (const { tls, username, password } of more) {
     if (tls !== first.tls)
@@ -33,9 +31,8 @@ export function parseRedisUrl(text: string): RedisTarget {
     if ((username || password) && (username !== first.username || password !== first.password))
       throw new Error('have one login for all nodes of the cluster, in its first URL')
   }
-  const nodes = [first, ...more]
-  if (nodes.some(({ db }) => db > 0)) throw new Error('name no database: a cluster has only database 0')
-  return { ...first, kind: 'cluster', nodes: nodes.flatMap(({ nodes }) => nodes) }
+  if (targets.some(({ db }) => db > 0)) throw new Error('name no database: a cluster has only database 0')
+  return { ...first, kind: 'cluster', nodes: targets.flatMap(({ nodes }) => nodes) }
 }
 
 function parse(url: string, kind: 'server' | 'sentinel', defaultPort: number): RedisTarget {

@@ -1,5 +1,5 @@
 import { type GraphQLArgument, GraphQLError, getNamedType, getNullableType, isListType } from 'graphql'
-import { ApiError } from '../../schema/errors.js'
+import { ApiError, invalidRequest } from '../../schema/errors.js'
 import { type EntityTags, MALFORMED, parseEntityTags } from '../../schema/etag.js'
 import { type Path, Problems, pathText, shownName, unknownNames, wrongValue } from '../../schema/input/problems.js'
 import { judge, readValue, type Values } from '../../schema/input/values.js'
@@ -71,10 +71,9 @@ const createParameters = (args: GraphQLArgument[], place: 'path' | 'query') =>
  */
 function readEntityTags(text: string | undefined, name: string, methods: string, isSupported: boolean) {
   if (text === undefined) return undefined
-  const invalid = (message: string) => new ApiError('invalid_request', message)
-  if (!isSupported) throw invalid(`The header ${name} is supported by ${methods} only; leave it out.`)
+  if (!isSupported) throw invalidRequest(`The header ${name} is supported by ${methods} only; leave it out.`)
   const tags = parseEntityTags(text)
-  if (!tags) throw invalid(wrongValue(`The header ${name}`, text, MALFORMED))
+  if (!tags) throw invalidRequest(wrongValue(`The header ${name}`, text, MALFORMED))
   return tags
 }
 

@@ -1,6 +1,6 @@
 import findMyWay from 'find-my-way'
 import { suggestionList } from 'graphql/jsutils/suggestionList.js'
-import { ApiError } from '../../schema/errors.js'
+import { ApiError, invalidRequest } from '../../schema/errors.js'
 import { operations } from '../../schema/operations.js'
 import type { HttpRequest } from '../http/request.js'
 import type { Route } from '../reply.js'
@@ -58,7 +58,7 @@ export function createRoutes(hasPage: (path: string) => boolean) {
 
     /** Why a request has no operation: its path is malformed or unknown, or takes other methods. */
     refusalOf({ path, head }: HttpRequest): ApiError {
-      if (path && !isEncoded(path)) return new ApiError('invalid_request', 'The path is not percent-encoded UTF-8.')
+      if (path && !isEncoded(path)) return invalidRequest('The path is not percent-encoded UTF-8.')
       const all = new Set<string>(operations.map(({ rest }) => rest.method))
       const methods = path && hasPage(path) ? ['GET'] : [...all].filter((method) => find({ method, path }))
       if (methods.length === 0) return new ApiError('not_found', unknownPath(path ?? ''))

@@ -15,10 +15,8 @@ import pg from 'pg'
 import { Prisma } from '../../../prisma/generated/client/client.js'
 import { StartupError } from '../../startup-error.js'
 import { readMigrations } from '../history.js'
-import { migrate } from '../migrations.js'
-import { withSession } from '../session.js'
-import { openEmbedded } from './open.js'
-import { optimizeWasmLater } from './wasm.js'
+import { migrate, withSession } from '../migrations.js'
+import { openEmbedded, optimizeWasmLater } from './open.js'
 
 // Backups of the embedded database: gzip of JSON lines. The first line is the header, the last one the footer, and each
 // line between them is a row as PostgreSQL's row_to_json writes it, with its table: ["Pet",{"id":1,…}]. Rows never pass
@@ -75,11 +73,8 @@ export async function backUp(dataDir: string, file: string, onNotice: (message: 
       await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY')
       const summary = await readSummary(client, dataDir)
       const tables = await restorable(client, summary.migrations, onNotice)
-      await pipeline(
-        Readable.from(lines(client, summary, tables)),
-        createGzip(),
-        isStream ? process.stdout : createWriteStream(draft, { mode: 0o600 }),
-      )
+      const target = isStream ? process.stdout : createWriteStream(draft, { mode: 0o600 })
+      await pipeline(Readable.from(lines(client, summary, tables)), createGzip(), target)
       if (!isStream) renameSync(draft, file)
       return summary
     })
@@ -116,10 +111,8 @@ async function readSummary(client: pg.Client, dataDir: string): Promise<Summary>
 
 /** The tables that migrations create: a restore can make no others. All tables, if a newer version has migrated. */
 async function restorable(client: pg.Client, migrations: string[], onNotice: (message: string) => void) {
-  const all = await names(
-    client,
-    'SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema() ORDER BY 1',
-  )
+  const sql = 'SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema() ORDER BY 1'
+  const all = await names(client, sql)
   if (migrations.some((name) => !known().includes(name))) return all
   const ours = [...Object.keys(Prisma.ModelName), HISTORY]
   for (const name of all)

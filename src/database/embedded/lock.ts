@@ -106,9 +106,8 @@ function ask(path: string): Promise<string | undefined> {
 }
 
 function socketPath(folder: string, name: string): string {
-  const [path = ''] = [join(resolve(folder), name), relative('', join(folder, name))].sort(
-    (a, b) => a.length - b.length,
-  )
+  const paths = [join(resolve(folder), name), relative('', join(folder, name))]
+  const [path = ''] = paths.sort((a, b) => a.length - b.length)
   const length = Buffer.byteLength(path)
   if (length <= MAX_PATH) return path
   throw new StartupError(

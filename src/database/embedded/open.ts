@@ -2,10 +2,17 @@ import { once } from 'node:events'
 import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
 import { Worker } from 'node:worker_threads'
 import { projectPath } from '../../project.js'
 import { StartupError } from '../../startup-error.js'
 import { acquireLock, type Lock } from './lock.js'
+
+/**
+ * V8 would optimize WebAssembly that runs for a few milliseconds, which took a third of a start. What runs longer is still
+ * optimized: a function that has taken about 0.2 instead of 0.002 seconds.
+ */
+export const optimizeWasmLater = () => setFlagsFromString('--wasm-tiering-budget=180000000')
 
 export interface EmbeddedOptions {
   /** The folder that holds the database and the lock of the process that owns it. */

@@ -66,7 +66,6 @@ export class Bulkheads {
   readonly #queue = new Set<Bulkhead>()
   /** The connections with which each row is written. */
   readonly #rows = new Map<string, number>()
-  readonly #onChange: OnBulkheadChange
   /** When PostgreSQL has last answered, and when a connection was last lost or refused, by performance.now(). */
   answeredAt = Number.NEGATIVE_INFINITY
   lostAt = Number.NEGATIVE_INFINITY
@@ -74,9 +73,7 @@ export class Bulkheads {
   #held = 0
   #recheck: NodeJS.Timeout | undefined
 
-  constructor(onChange: OnBulkheadChange = () => {}) {
-    this.#onChange = onChange
-  }
+  constructor(private readonly onChange: OnBulkheadChange = () => {}) {}
 
   /** Whether any statement has a connection. */
   get isBusy(): boolean {
@@ -93,7 +90,7 @@ export class Bulkheads {
   get(name: string): Bulkhead {
     let bulkhead = this.#bulkheads.get(name)
     if (!bulkhead) {
-      bulkhead = new Bulkhead(name, this.#onChange)
+      bulkhead = new Bulkhead(name, this.onChange)
       this.#bulkheads.set(name, bulkhead)
     }
     return bulkhead

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 
 // What went wrong with a statement.
@@ -31,7 +32,7 @@ export class MustRepeat extends Error {
   readonly code = '40001'
 }
 
-export const isRolledBack = (error: unknown) => error instanceof MustRepeat || isConflict(error)
+const isRolledBack = (error: unknown) => error instanceof MustRepeat || isConflict(error)
 
 /** Whether a row is there already. */
 export const isDuplicate = (error: unknown) => isRefusal(error) && error.code === '23505'
@@ -78,3 +79,14 @@ export const MAX_REPEATS = 4
 
 /** Random, so that conflicting statements do not conflict again; in milliseconds. */
 export const conflictDelay = (repeats: number) => Math.random() * 20 * 2 ** repeats
+
+/** Repeats a transaction that PostgreSQL rolls back because of a conflict, until a moment by performance.now(). */
+export async function repeating<T>(attempt: () => Promise<T>, endsAt: number, repeats = 0): Promise<T> {
+  try {
+    return await attempt()
+  } catch (error) {
+    if (!isRolledBack(error) || repeats === MAX_REPEATS || performance.now() > endsAt) throw error
+    await sleep(conflictDelay(repeats + 1))
+    return repeating(attempt, endsAt, repeats + 1)
+  }
+}

@@ -3,7 +3,7 @@ import type pg from 'pg'
 import type { Bulkhead, Bulkheads, Waiting } from './bulkheads.js'
 import { isCanceled, isOutdated, isRefusal, isStale, OutOfTime } from './errors.js'
 import type { OrphanedBackends } from './orphans.js'
-import { keepPrepared } from './shapes.js'
+import type { Shapes } from './shapes.js'
 
 /** PostgreSQL ends a statement this long before the client gives up, so that what returned 503 is not performed later. */
 export const MARGIN_MS = 400
@@ -17,6 +17,7 @@ export type OnStatement = (operation: 'read' | 'write' | 'commit' | 'connect', s
 export interface LeaseSource {
   onStatement?: OnStatement
   bulkheads: Bulkheads
+  shapes: Shapes
   /**
    * Clients of the embedded database share one session: its statements have no timeout of their own. Those of a pooler
    * share many, so a timeout must end with a transaction.
@@ -28,10 +29,6 @@ export interface LeaseSource {
   /** That of writes which share a connection: so that all of them end before the client of the first one gives up. */
   sharedTimeoutMs: number
   connect(): Promise<pg.PoolClient>
-  /** Called if a prepared statement cannot be used anymore. */
-  onOutdated(name: string | undefined): void
-  /** Sends a statement. */
-  query(client: pg.PoolClient, statement: pg.QueryConfig): Promise<pg.QueryResult>
 }
 
 export interface LeaseOptions {
@@ -54,8 +51,6 @@ export class Lease {
   readonly client: Promise<pg.PoolClient>
   /** Its statements may be sent again alone, with more time. */
   hasSharedTimeout = false
-  readonly #source: LeaseSource
-  readonly #options: LeaseOptions
   readonly #waiting: Waiting
   readonly #timer: NodeJS.Timeout
   #connected: Connection | undefined
@@ -64,9 +59,10 @@ export class Lease {
   #lost: Error | undefined
   #failed = false
 
-  constructor(source: LeaseSource, options: LeaseOptions) {
-    this.#source = source
-    this.#options = options
+  constructor(
+    private readonly source: LeaseSource,
+    private readonly options: LeaseOptions,
+  ) {
     const { bulkheads, backends } = source
     const { bulkhead, rows, isRead = false, endsAt } = options
     const createdAt = performance.now()
@@ -93,16 +89,14 @@ export class Lease {
       }
     })
     this.#waiting = { rows, isRead, start }
-    this.#timer = setTimeout(
-      () => {
-        this.#late = true
-        const late = new OutOfTime()
-        giveUp(late)
-        if (!bulkheads.cancel(bulkhead, this.#waiting)) this.#close()
-        else source.onStatement?.('connect', (performance.now() - createdAt) / 1000, late)
-      },
-      Math.max(0, endsAt - performance.now()),
-    )
+    const end = () => {
+      this.#late = true
+      const late = new OutOfTime()
+      giveUp(late)
+      if (!bulkheads.cancel(bulkhead, this.#waiting)) this.#close()
+      else source.onStatement?.('connect', (performance.now() - createdAt) / 1000, late)
+    }
+    this.#timer = setTimeout(end, Math.max(0, endsAt - performance.now()))
     const writing = isRead ? undefined : backends?.writing
     if (writing) void writing.then(() => this.#late || bulkheads.enter(bulkhead, this.#waiting))
     else bulkheads.enter(bulkhead, this.#waiting)
@@ -118,19 +112,19 @@ export class Lease {
 
   readonly #onError = (error: Error) => {
     this.#lost = error
-    this.#source.bulkheads.lostAt = performance.now()
+    this.source.bulkheads.lostAt = performance.now()
     this.#fail(error)
   }
 
   #fail(error: unknown): void {
     this.#failed = true
-    this.#options.bulkhead.failed(error)
+    this.options.bulkhead.failed(error)
   }
 
   /** Late statements get less time, so that they end before the lease does. */
   #setTimeout(client: Connection): void {
-    const { kind, statementTimeoutMs: usual, sharedTimeoutMs: shared } = this.#source
-    const { endsAt, takesSharedTimeout } = this.#options
+    const { kind, statementTimeoutMs: usual, sharedTimeoutMs: shared } = this.source
+    const { endsAt, takesSharedTimeout } = this.options
     if (kind === 'embedded') return
     const isPooler = kind === 'pooler'
     const [owner, unset] = isPooler ? [this, Number.NaN] : [client, usual]
@@ -152,8 +146,8 @@ export class Lease {
    * none: it overwrites nothing.
    */
   async runAlone(client: pg.PoolClient, statement: pg.QueryConfig): Promise<pg.QueryResult> {
-    if (this.#source.kind !== 'pooler') return this.run(client, statement)
-    if (this.#options.isRead) return this.#send(client, statement)
+    if (this.source.kind !== 'pooler') return this.run(client, statement)
+    if (this.options.isRead) return this.#send(client, statement)
     client.query('BEGIN').catch(() => {})
     timeouts.delete(this)
     const [result] = await Promise.all([this.run(client, statement), this.#send(client, { text: 'COMMIT' })])
@@ -168,12 +162,11 @@ export class Lease {
 
   #send(client: pg.PoolClient, statement: pg.QueryConfig): Promise<pg.QueryResult> {
     const { text, name } = statement
-    const { bulkhead, isRead } = this.#options
-    const { bulkheads, onStatement } = this.#source
+    const { bulkhead, isRead } = this.options
+    const { bulkheads, shapes, onStatement } = this.source
     const operation = text === 'COMMIT' ? 'commit' : isRead ? 'read' : 'write'
     const sentAt = performance.now()
-    if (name) keepPrepared(client, name)
-    return this.#source.query(client, statement).then(
+    return shapes.query(client, statement).then(
       (result) => {
         bulkheads.answeredAt = performance.now()
         onStatement?.(operation, (bulkheads.answeredAt - sentAt) / 1000)
@@ -186,7 +179,7 @@ export class Lease {
         const reason = this.#late ? new OutOfTime() : error
         onStatement?.(operation, (performance.now() - sentAt) / 1000, reason)
         if (isRefusal(error)) bulkheads.answeredAt = performance.now()
-        if (isRefusal(error) && isOutdated(error)) this.#source.onOutdated(name)
+        if (isRefusal(error) && isOutdated(error)) shapes.renew(name)
         if (!isRefusal(error) || isStale(error)) this.#onError(error as Error)
         else if (isCanceled(error)) this.#fail(error)
         else bulkhead.answered()
@@ -198,8 +191,8 @@ export class Lease {
   /** Returns the connection. One that was lost counts as in use until PostgreSQL has ended its backend. */
   release(): void {
     clearTimeout(this.#timer)
-    const { bulkheads, backends } = this.#source
-    const { bulkhead, isRead } = this.#options
+    const { bulkheads, backends } = this.source
+    const { bulkhead, isRead } = this.options
     const client = this.#connected
     const leave = () => bulkheads.leave(bulkhead, this.#waiting, this.#failed)
     client?.off('error', this.#onError).release(this.#lost)

@@ -15,13 +15,8 @@ const REMAINING = `
   SELECT pid, CASE WHEN state LIKE 'idle%' THEN pg_terminate_backend(pid) END
   FROM pg_stat_activity WHERE pid = ANY ($1) AND application_name = $2`
 
-export interface OrphanedBackendsOptions {
-  /** Of this pool alone: after a failover, another process may have a backend with the same pid. */
-  applicationName: string
-  query<Row>(text: string, values: unknown[]): Promise<Row[]>
-  /** How long a backend can work on one statement, in milliseconds. */
-  statementTimeoutMs: number
-}
+/** Asks the server over a connection that is not of the pool. */
+export type Ask = <Row>(text: string, values: unknown[]) => Promise<Row[]>
 
 /**
  * The backends of PostgreSQL whose connections this gateway has lost or given up. They may still perform their statement,
@@ -30,29 +25,30 @@ export interface OrphanedBackendsOptions {
  * A backend is never cancelled here. A COMMIT that waits for a standby would be made without it.
  */
 export class OrphanedBackends {
-  readonly #options: OrphanedBackendsOptions
   readonly #lost = new Map<number, Lost>()
-  #writing: Promise<void> | undefined
-  #writingEnds = () => {}
-  #isWatching = false
-
-  constructor(options: OrphanedBackendsOptions) {
-    this.#options = options
-  }
-
   /**
    * Resolves when none of them can perform a write anymore; undefined if none can now. Further writes wait for it:
    * otherwise a write that returned 503 could overwrite a later one.
    */
-  get writing(): Promise<void> | undefined {
-    return this.#writing
-  }
+  writing: Promise<void> | undefined
+  #writingEnds = () => {}
+  #isWatching = false
+
+  /**
+   * @param applicationName of this pool alone: after a failover, another process may have a backend with the same pid
+   * @param statementTimeoutMs how long a backend can work on one statement
+   */
+  constructor(
+    private readonly ask: Ask,
+    private readonly applicationName: string,
+    private readonly statementTimeoutMs: number,
+  ) {}
 
   /** Resolves when PostgreSQL has ended the backend. */
   ended(pid: number, isWriting: boolean): Promise<void> {
     return new Promise((resolve) => {
       if (isWriting)
-        this.#writing ??= new Promise((resolve) => {
+        this.writing ??= new Promise((resolve) => {
           this.#writingEnds = resolve
         })
       this.#lost.set(pid, { isWriting, seenAt: undefined, ended: resolve })
@@ -61,11 +57,11 @@ export class OrphanedBackends {
   }
 
   async #watch(): Promise<void> {
-    const { query, applicationName } = this.#options
     this.#isWatching = true
     while (this.#lost.size > 0) {
       const asked = new Map(this.#lost)
-      const rows = await query<{ pid: number }>(REMAINING, [[...asked.keys()], applicationName]).catch(() => undefined)
+      const values = [[...asked.keys()], this.applicationName]
+      const rows = await this.ask<{ pid: number }>(REMAINING, values).catch(() => undefined)
       if (rows) this.#compare(asked, new Set(rows.map(({ pid }) => pid)))
       if (this.#lost.size > 0) await sleep(POLL_MS, undefined, { ref: false })
     }
@@ -77,13 +73,13 @@ export class OrphanedBackends {
     for (const [pid, lost] of asked) {
       lost.seenAt ??= now
       // Longer than its statement may take: it waits for a standby, and holds the locks of its rows.
-      if (now - lost.seenAt > this.#options.statementTimeoutMs) lost.isWriting = false
+      if (now - lost.seenAt > this.statementTimeoutMs) lost.isWriting = false
       if (remaining.has(pid)) continue
       this.#lost.delete(pid)
       lost.ended()
     }
     if ([...this.#lost.values()].some(({ isWriting }) => isWriting)) return
-    this.#writing = undefined
+    this.writing = undefined
     this.#writingEnds()
   }
 }
@@ -95,12 +91,12 @@ const WAITING = `
 /** The connections to a pooler that this gateway has given up: as many as there are backends that wait for a standby. */
 export class OrphanedConnections implements Pick<OrphanedBackends, 'writing' | 'ended'> {
   readonly writing = undefined
-  readonly #options: Pick<OrphanedBackendsOptions, 'applicationName' | 'query'>
   readonly #lost: (() => void)[] = []
 
-  constructor(options: Pick<OrphanedBackendsOptions, 'applicationName' | 'query'>) {
-    this.#options = options
-  }
+  constructor(
+    private readonly ask: Ask,
+    private readonly applicationName: string,
+  ) {}
 
   /** Resolves when a backend has ended. */
   ended(): Promise<void> {
@@ -110,9 +106,8 @@ export class OrphanedConnections implements Pick<OrphanedBackends, 'writing' | '
   }
 
   async #watch(): Promise<void> {
-    const { query, applicationName } = this.#options
     while (this.#lost.length > 0) {
-      const rows = await query<{ count: number }>(WAITING, [applicationName]).catch(() => undefined)
+      const rows = await this.ask<{ count: number }>(WAITING, [this.applicationName]).catch(() => undefined)
       if (rows?.[0]) for (const end of this.#lost.splice(rows[0].count)) end()
       if (this.#lost.length > 0) await sleep(POLL_MS, undefined, { ref: false })
     }

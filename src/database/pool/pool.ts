@@ -4,9 +4,8 @@ import { type Bulkhead, Bulkheads, MAX_WITH_STALLED, type OnBulkheadChange } fro
 import { conflictDelay, isCanceled, isConflict, isRefusal, MAX_REPEATS, OutOfTime } from './errors.js'
 import { GatheringSocket } from './gathering-socket.js'
 import { Lease, type LeaseSource, MARGIN_MS } from './lease.js'
-import { OrphanedBackends, type OrphanedBackendsOptions, OrphanedConnections } from './orphans.js'
-import { Shapes } from './shapes.js'
-import { inStatementSpan, isRead } from './statement.js'
+import { type Ask, OrphanedBackends, OrphanedConnections } from './orphans.js'
+import { inStatementSpan, isRead, Shapes } from './shapes.js'
 import { TransactionClient } from './transaction.js'
 
 /** The most statements that share a connection. Each one waits for those before it, and for the disk if they write. */
@@ -16,14 +15,11 @@ const MAX_SHARED_WRITES = 8
 /** For how long a pool that has answered counts as reachable while it has nothing to do. */
 const RECENT_MS = 5_000
 
-export interface ConnectionPoolOptions extends pg.PoolConfig, Pick<LeaseSource, 'onStatement'> {
+export interface ConnectionPoolOptions extends Pick<LeaseSource, 'kind' | 'onStatement'> {
   connectionString: string
   /** How long a statement or a transaction may take, the wait for a connection included, in milliseconds. */
   timeoutMs: number
-  /** The embedded database has one session for all. A pooler gives each transaction one of its own. */
-  kind: 'server' | 'pooler' | 'embedded'
-  /** Asks the server over a connection that is not of this pool. */
-  ask: OrphanedBackendsOptions['query']
+  ask: Ask
   /** The text of a statement as it is sent. */
   textOf?: (sql: string) => string
   onBulkheadChange?: OnBulkheadChange
@@ -47,13 +43,6 @@ interface PendingStatement {
   reject: (error: unknown) => void
 }
 
-/** How given-up connections are followed. Those of the embedded database end with its one session. */
-const lostOf = {
-  server: (options: OrphanedBackendsOptions) => new OrphanedBackends(options),
-  pooler: (options: OrphanedBackendsOptions) => new OrphanedConnections(options),
-  embedded: undefined,
-}
-
 /**
  * A pool in which statements that arrive together share a connection, which sends them without waiting for each result
  * (`pipeline` of pg): reads of the same tables, which only a lock on one of these tables can block, and equal writes to
@@ -64,15 +53,12 @@ const lostOf = {
  */
 export class ConnectionPool extends pg.Pool {
   readonly #timeoutMs: number
-  readonly #kind: ConnectionPoolOptions['kind']
-  readonly #bulkheads: Bulkheads
   readonly #leases: LeaseSource
-  readonly #shapes: Shapes
   /** What can still be joined in this turn of the event loop: reads by bulkhead, writes by text. */
   readonly #open = new Map<Bulkhead | string, PendingStatement[]>()
 
   constructor(options: ConnectionPoolOptions) {
-    const { timeoutMs, kind, ask, textOf = (sql) => sql, onBulkheadChange, connectionString, ...config } = options
+    const { timeoutMs, kind, ask, textOf = (sql) => sql, onStatement, onBulkheadChange, connectionString } = options
     const url = new URL(connectionString)
     // PostgreSQL cuts names at 63 bytes, and this one must be unique.
     const given = Buffer.from(url.searchParams.get('application_name') ?? 'petstore').subarray(0, 54)
@@ -82,7 +68,7 @@ export class ConnectionPool extends pg.Pool {
     // Before the pool closes the connection, so that a statement that waits for a lock costs none.
     const statementTimeoutMs = timeoutMs - MARGIN_MS
     super({
-      ...config,
+      keepAlive: true,
       connectionString: url.href,
       max: MAX_WITH_STALLED,
       connectionTimeoutMillis: timeoutMs,
@@ -95,32 +81,35 @@ export class ConnectionPool extends pg.Pool {
     // A connection that breaks while nobody has it must not end the process.
     this.on('error', () => {}).on('connect', (client) => client.on('error', () => {}))
     this.#timeoutMs = timeoutMs
-    this.#kind = kind
-    this.#bulkheads = new Bulkheads(onBulkheadChange)
-    this.#shapes = new Shapes({ bulkheads: this.#bulkheads, areNamed: kind === 'server', textOf })
+    const bulkheads = new Bulkheads(onBulkheadChange)
+    // Those of the embedded database end with its one session.
+    const backends = {
+      server: () => new OrphanedBackends(ask, applicationName, statementTimeoutMs),
+      pooler: () => new OrphanedConnections(ask, applicationName),
+      embedded: () => undefined,
+    }
     this.#leases = {
-      bulkheads: this.#bulkheads,
-      onStatement: options.onStatement,
-      backends: lostOf[kind]?.({ query: ask, applicationName, statementTimeoutMs }),
+      bulkheads,
+      shapes: new Shapes(bulkheads, textOf, kind === 'server'),
+      onStatement,
+      backends: backends[kind](),
       kind,
       statementTimeoutMs,
       sharedTimeoutMs: Math.floor(statementTimeoutMs / MAX_SHARED_WRITES),
       connect: () => super.connect(),
-      onOutdated: (name) => this.#shapes.renew(name),
-      query: (client, statement) => this.#shapes.query(client, statement),
     }
   }
 
   /** Connections, and how many statements and transactions wait for one. */
   get state() {
-    return { inUse: this.totalCount - this.idleCount, idle: this.idleCount, waiting: this.#bulkheads.waiting }
+    return { inUse: this.totalCount - this.idleCount, idle: this.idleCount, waiting: this.#leases.bulkheads.waiting }
   }
 
   /**
    * Whether requests are answered: since a moment, by performance.now(), or if there are none now, within the last seconds.
    */
   answersSince(moment: number): boolean {
-    const { answeredAt, lostAt, isBusy } = this.#bulkheads
+    const { answeredAt, lostAt, isBusy } = this.#leases.bulkheads
     return answeredAt > moment || (!isBusy && answeredAt > Math.max(lostAt, performance.now() - RECENT_MS))
   }
 
@@ -137,11 +126,11 @@ export class ConnectionPool extends pg.Pool {
 
   /** The name under which a connection prepares a statement. */
   statementName(sql: string): string | undefined {
-    return this.#shapes.nameOf(sql)
+    return this.#leases.shapes.nameOf(sql)
   }
 
   #rowOf({ text, values }: pg.QueryConfig): string | undefined {
-    const { bulkhead, rowIndex } = this.#shapes.of(text)
+    const { bulkhead, rowIndex } = this.#leases.shapes.of(text)
     const row = rowIndex === undefined ? undefined : values?.[rowIndex]
     return row === undefined || row === null ? undefined : `${bulkhead.name} ${row}`
   }
@@ -163,12 +152,11 @@ export class ConnectionPool extends pg.Pool {
 
   #beginning(given?: number): TransactionClient {
     const endsAt = this.#endOf(given)
-    const lease = (first: pg.QueryConfig) => {
+    return new TransactionClient((first) => {
       const row = this.#rowOf(first)
-      const { bulkhead } = this.#shapes.of(first.text)
+      const { bulkhead } = this.#leases.shapes.of(first.text)
       return new Lease(this.#leases, { bulkhead, rows: row === undefined ? [] : [row], endsAt })
-    }
-    return new TransactionClient(lease)
+    })
   }
 
   override query(statement: pg.QueryConfig | string, values?: unknown) {
@@ -177,18 +165,16 @@ export class ConnectionPool extends pg.Pool {
 
   /** A statement that is a transaction of its own. */
   send(statement: pg.QueryConfig, given?: number): Promise<pg.QueryResult> {
-    const [row, endsAt] = [this.#rowOf(statement), this.#endOf(given)]
-    const answer = () =>
-      new Promise<never>((resolve, reject) =>
-        this.#add({ statement, repeats: 0, row, isAlone: false, endsAt, resolve, reject }),
-      )
+    const pending = { statement, repeats: 0, row: this.#rowOf(statement), isAlone: false, endsAt: this.#endOf(given) }
+    const answer = () => new Promise<never>((resolve, reject) => this.#add({ resolve, reject, ...pending }))
     return inStatementSpan(statement.text, answer)
   }
 
   #add(pending: PendingStatement): void {
     const { row, isAlone, statement } = pending
-    const { bulkhead, isRead } = this.#shapes.of(statement.text)
-    if (this.#kind === 'embedded' || isAlone || (row !== undefined && this.#bulkheads.isWritten(row)))
+    const { kind, bulkheads, shapes } = this.#leases
+    const { bulkhead, isRead } = shapes.of(statement.text)
+    if (kind === 'embedded' || isAlone || (row !== undefined && bulkheads.isWritten(row)))
       return void this.#send([pending])
     const [group, most] = isRead ? [bulkhead, MAX_SHARED_READS] : [statement.text, MAX_SHARED_WRITES]
     const open = this.#open.get(group)
@@ -208,7 +194,7 @@ export class ConnectionPool extends pg.Pool {
 
   async #send(batch: PendingStatement[]): Promise<void> {
     const [{ statement, isAlone }] = batch as [PendingStatement]
-    const { bulkhead, isRead } = this.#shapes.of(statement.text)
+    const { bulkhead, isRead } = this.#leases.shapes.of(statement.text)
     const lease = new Lease(this.#leases, {
       bulkhead,
       rows: batch.flatMap(({ row }) => row ?? []),

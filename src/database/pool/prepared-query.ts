@@ -1,5 +1,20 @@
 import pg from 'pg'
-import { parserOf } from './values.js'
+
+const { builtins, getTypeParser } = pg.types
+
+/** A moment without a time zone is in UTC, for Prisma. */
+const utc = (text: string) => new Date(text.length > 10 ? `${text}Z` : text)
+
+const parsers: { [oid: number]: (text: string) => unknown } = {
+  [builtins.INT8]: BigInt,
+  [builtins.DATE]: utc,
+  [builtins.TIMESTAMP]: utc,
+}
+
+const parserOf = (oid: number) => parsers[oid] ?? getTypeParser(oid, 'text')
+
+/** Values of own statements, as Prisma would return them. */
+export const valuesOfPrisma: pg.CustomTypesConfig = { getTypeParser: parserOf as never }
 
 // `pg` asks PostgreSQL to describe the rows of a prepared statement with each execution, makes parsers from that, and copies
 // an empty object for each row. Here PostgreSQL is asked once (docs/architecture.md has what that saves).

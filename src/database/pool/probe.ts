@@ -9,13 +9,6 @@ const late = () => new Error(`the database did not answer within ${TIMEOUT_MS / 
 /** What requests may expect: answers, answers to reads, or to wait for one of few connections. */
 export type Reachability = 'ok' | 'read-only' | 'full'
 
-export interface ProbeOptions {
-  connectionString: string
-  log?: Logger
-  /** Whether requests have had an answer since a moment, by performance.now(). */
-  answersSince: (moment: number) => boolean
-}
-
 /** Answers that say why there is no connection now; the network's say that nobody is there. */
 const isRefused = ({ code = '' }: { code?: string }) => !/^(E[A-Z]|57P)/.test(code)
 
@@ -25,15 +18,17 @@ const isRefused = ({ code = '' }: { code?: string }) => !/^(E[A-Z]|57P)/.test(co
  * Logs when the database stops and starts answering.
  */
 export class Probe {
-  readonly #options: ProbeOptions
   #client: pg.Client | undefined
   #connecting: Promise<pg.Client> | undefined
   #pinging: Promise<Reachability> | undefined
   #said: Reachability | 'away' = 'ok'
 
-  constructor(options: ProbeOptions) {
-    this.#options = options
-  }
+  /** @param answersSince whether requests have had an answer since a moment, by performance.now() */
+  constructor(
+    private readonly connectionString: string,
+    private readonly answersSince: (moment: number) => boolean,
+    private readonly log: Logger | undefined,
+  ) {}
 
   /** Rejects if the database does not answer within two seconds. */
   ping(): Promise<Reachability> {
@@ -44,7 +39,7 @@ export class Probe {
         (error) => {
           this.close()
           if (isFull(error)) return this.#say('full', error)
-          if (isRefused(error) && this.#options.answersSince(startedAt)) return this.#say('ok')
+          if (isRefused(error) && this.answersSince(startedAt)) return this.#say('ok')
           this.#say('away', error)
           throw error
         },
@@ -56,7 +51,7 @@ export class Probe {
   }
 
   #say<State extends Reachability | 'away'>(state: State, error?: unknown): State {
-    const { log } = this.#options
+    const { log } = this
     if (state !== this.#said) {
       if (state === 'ok') log?.info('the database is reachable again')
       if (state === 'away') log?.warn({ err: error }, 'the database is unreachable')
@@ -68,13 +63,11 @@ export class Probe {
   }
 
   /** Asks something else over the same connection, with the same patience. */
-  async query<Row>(text: string, values: unknown[]): Promise<Row[]> {
-    try {
-      return await inTime(this.#ask<Row>(text, values), TIMEOUT_MS, late)
-    } catch (error) {
+  query<Row>(text: string, values: unknown[]): Promise<Row[]> {
+    return inTime(this.#ask<Row>(text, values), TIMEOUT_MS, late).catch((error) => {
       this.close()
       throw error
-    }
+    })
   }
 
   close(): void {
@@ -97,17 +90,13 @@ export class Probe {
   }
 
   async #ask<Row>(text: string, values: unknown[]): Promise<Row[]> {
-    return (await (await this.#connected()).query(text, values)).rows
-  }
-
-  #connected(): Promise<pg.Client> {
     this.#connecting ??= this.#connect()
-    return this.#connecting
+    return (await (await this.#connecting).query(text, values)).rows
   }
 
   async #connect(): Promise<pg.Client> {
     const client = new pg.Client({
-      connectionString: this.#options.connectionString,
+      connectionString: this.connectionString,
       keepAlive: true,
       connectionTimeoutMillis: TIMEOUT_MS,
     })

@@ -1,10 +1,47 @@
 import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type pg from 'pg'
+import { describeStatement, inSpan } from '../../observe/tracing.js'
 import type { Bulkhead, Bulkheads } from './bulkheads.js'
-import { type Description, PreparedQuery } from './prepared-query.js'
-import { bulkheadOf, isRead, rowIndexOf } from './statement.js'
-import { valuesOfPrisma } from './values.js'
+import { type Description, PreparedQuery, valuesOfPrisma } from './prepared-query.js'
+
+// What the text of a statement says about it. Texts come from Prisma and from our own code, never from a client.
+
+/** A comment in which a statement names its bulkhead, and the parameter that names the row for which it may wait. */
+export const bulkheadComment = (bulkhead: string, row: number) => `/* bulkhead: ${bulkhead}, row: $${row} */`
+const NAMED = /^\/\* bulkhead: (.+), row: \$(\d+) \*\//
+
+const TABLES = /\b(?:FROM|JOIN|INTO|UPDATE)\s+(?:"\w+"\.)?"(\w+)"/g
+const LOCKS = /\bFOR\s+(?:NO\s+KEY\s+)?UPDATE\b/
+/** The first column that is compared with a parameter. */
+const ROW = /\bWHERE\b[^$]*"\w+"\s*=\s*\$(\d+)/
+
+/** The comment of the last statement of a transaction: COMMIT is sent with it. If it fails, nothing is committed. */
+export const LAST_COMMENT = '/* last */'
+export const isLast = (sql: string): boolean => sql.startsWith(LAST_COMMENT)
+
+/** Whether it may share a connection with others, and may be sent again if its connection was lost. */
+export const isRead = (sql: string): boolean => /^\s*SELECT\b/.test(sql) && !LOCKS.test(sql)
+
+const tablesOf = (sql: string) => [...new Set(Array.from(sql.matchAll(TABLES), ([, table = '']) => table))].sort()
+
+/** The name of its bulkhead: `SELECT Category Pet`. One that locks rows may wait for others, so reads do not wait for it. */
+function bulkheadOf(sql: string): string {
+  const [, named] = NAMED.exec(sql) ?? []
+  if (named) return named
+  const verb = LOCKS.test(sql) ? 'LOCK' : /\w+/.exec(sql)?.[0]
+  return [verb, ...tablesOf(sql)].join(' ')
+}
+
+/** Sends it in a span that its verb and tables name. */
+export const inStatementSpan = <T>(sql: string, send: () => T): T =>
+  inSpan(() => describeStatement(/^(?:\/\*.*?\*\/)?\s*(\w+)/.exec(sql)?.[1] ?? '', tablesOf(sql)), send)
+
+/** The index of the value that names the row that a statement writes or locks; undefined if there is none. */
+function rowIndexOf(sql: string): number | undefined {
+  const number = isRead(sql) ? undefined : (NAMED.exec(sql)?.[2] ?? ROW.exec(sql)?.[1])
+  return number === undefined ? undefined : Number(number) - 1
+}
 
 /** Lists of ids make a statement for each length. */
 const MAX_KEPT = 1_000
@@ -23,13 +60,6 @@ export interface Shape {
   description: Description
 }
 
-interface ShapesOptions {
-  bulkheads: Bulkheads
-  /** In the one session of the embedded database, and in those of a pooler, names would collide. */
-  areNamed: boolean
-  textOf: (sql: string) => string
-}
-
 type Connection = pg.PoolClient['connection'] & {
   parsedStatements: Record<string, string>
   close(what: { type: 'S'; name: string }): void
@@ -39,7 +69,7 @@ type Connection = pg.PoolClient['connection'] & {
 const prepared = new WeakMap<Connection, LRUCache<string, true>>()
 
 /** Called before a connection is sent a statement, with which it also closes one. To close one that is not there is no error. */
-export function keepPrepared(client: pg.PoolClient, name: string): void {
+function keepPrepared(client: pg.PoolClient, name: string): void {
   const connection = client.connection as Connection
   const forget = (_: true, name: string) => {
     delete connection.parsedStatements[name]
@@ -51,24 +81,25 @@ export function keepPrepared(client: pg.PoolClient, name: string): void {
 
 /** The shapes of statements, and the names under which connections prepare them. */
 export class Shapes {
-  readonly #options: ShapesOptions
   readonly #kept = new LRUCache<string, Shape>({ max: MAX_KEPT })
   /** A part of all names. */
   #generation = 0
 
-  constructor(options: ShapesOptions) {
-    this.#options = options
-  }
+  /** @param areNamed in the one session of the embedded database, and in those of a pooler, names would collide */
+  constructor(
+    private readonly bulkheads: Bulkheads,
+    private readonly textOf: (sql: string) => string,
+    private readonly areNamed: boolean,
+  ) {}
 
   of(sql: string): Shape {
     let shape = this.#kept.get(sql)
     if (!shape) {
-      const { bulkheads, areNamed, textOf } = this.#options
-      const hash = areNamed ? createHash('sha256').update(sql).digest('hex').slice(0, 32) : undefined
+      const hash = this.areNamed ? createHash('sha256').update(sql).digest('hex').slice(0, 32) : undefined
       shape = {
-        text: textOf(sql),
+        text: this.textOf(sql),
         hash,
-        bulkhead: bulkheads.get(bulkheadOf(sql)),
+        bulkhead: this.bulkheads.get(bulkheadOf(sql)),
         isRead: isRead(sql),
         rowIndex: rowIndexOf(sql),
         description: {},
@@ -80,8 +111,9 @@ export class Shapes {
 
   /** Sends a statement. BEGIN and the like have no shape. */
   query(client: pg.PoolClient, statement: pg.QueryConfig): Promise<pg.QueryResult> {
+    if (statement.name) keepPrepared(client, statement.name)
     const shape = this.#kept.get(statement.text)
-    const text = shape?.text ?? this.#options.textOf(statement.text)
+    const text = shape?.text ?? this.textOf(statement.text)
     if (!shape || !statement.name || statement.types !== valuesOfPrisma) return client.query({ ...statement, text })
     return new Promise((resolve, reject) => {
       const done = (error: Error | undefined, result: pg.QueryResult) => (error ? reject(error) : resolve(result))

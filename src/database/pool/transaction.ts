@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events'
 import type pg from 'pg'
 import { isConflict } from './errors.js'
 import type { Lease } from './lease.js'
-import { inStatementSpan, isLast } from './statement.js'
+import { inStatementSpan, isLast } from './shapes.js'
 
 const NO_ROWS: pg.QueryResult = { command: '', rows: [], fields: [], rowCount: 0, oid: 0 }
 
@@ -11,7 +11,6 @@ const NO_ROWS: pg.QueryResult = { command: '', rows: [], fields: [], rowCount: 0
  * together. So are COMMIT and a statement that says it is the last one.
  */
 export class TransactionClient extends EventEmitter {
-  readonly #createLease: (first: pg.QueryConfig) => Lease
   readonly #begin: pg.QueryConfig[] = []
   #lease: Lease | undefined
   /** The first error: why PostgreSQL refuses all statements that follow. */
@@ -20,9 +19,8 @@ export class TransactionClient extends EventEmitter {
   #ended: Promise<pg.QueryResult> | undefined
   #isOver = false
 
-  constructor(createLease: (first: pg.QueryConfig) => Lease) {
+  constructor(private readonly createLease: (first: pg.QueryConfig) => Lease) {
     super()
-    this.#createLease = createLease
   }
 
   /** BEGIN has no span, because it is sent with the statement that follows. */
@@ -39,7 +37,7 @@ export class TransactionClient extends EventEmitter {
     if (!this.#lease) {
       if (/^(BEGIN|SET)\b/.test(statement.text)) this.#begin.push(statement)
       if (/^(BEGIN|SET|COMMIT|ROLLBACK)\b/.test(statement.text)) return NO_ROWS
-      this.#lease = this.#createLease(statement)
+      this.#lease = this.createLease(statement)
     }
     // The whole transaction must be repeated, so no part of it goes on.
     if (isConflict(this.#error) && /^ROLLBACK (TO|AND)\b/.test(statement.text)) throw this.#error
