@@ -65,11 +65,7 @@ export async function openLocal(env: Record<string, string>) {
   const log = createLog('warn', { write: (line) => void lines.push(line) })
   const database = await openDatabase(readSettings(env), { log, onNotice: (message) => log.warn(message) })
   const gateway = await openGateway({ database: { ...database, env }, redisUrl: '' })
-  let stopped: Promise<void> | undefined
-  const stop = () => {
-    stopped ??= gateway.close()
-    return stopped
-  }
+  const stop = () => gateway.close()
   onTestFinished(stop)
   const key = await createKey(env)
   const call: Call = (method, path, body, headers) => gateway.call(method, path, { key, body, headers })

@@ -108,7 +108,7 @@ describe.runIf(redisBinary || process.env.TEST_REDIS_URL)('quotas in a Redis clu
   })
 
   it.concurrent.each([1, 3])(
-    'by %i URL: a killed master is replaced, and at most twice the limit is admitted',
+    'by %i URL: a killed master is replaced; at most twice the limit is admitted',
     async (n) => {
       const cluster = await startCluster({ replicas: 1, nodeTimeoutMs: 2_000 })
       const subject = key(300)

@@ -17,8 +17,8 @@ describe.runIf(isInstalled())('a primary with a synchronous standby', () => {
     await standby.end()
   })
 
-  /** A gateway on a database of its own, with a pet, and what clients do there. */
-  async function load(name: string, urlOf: (database: string) => string) {
+  /** A gateway on a database of its own, with a pet. Returns the check of what clients see, which returns how to order. */
+  async function open(name: string, urlOf: (database: string) => string) {
     await primary.admin(`CREATE DATABASE ${name} OWNER petstore`, 'postgres')
     const { call, url, errors } = await openRemote({ DATABASE_URL: urlOf(name) })
     const category = (await call('POST', '/categories', { name: 'Dogs' })).body
@@ -36,59 +36,51 @@ describe.runIf(isInstalled())('a primary with a synchronous standby', () => {
       () => call('PATCH', `/categories/${category.id}`, { name: 'Birds' }, { 'if-match': '*' }),
     ]
     const reads = ['/pets', `/pets/${pet.id}`, '/categories', '/store/orders', '/inventory']
-    const statuses = { read: new Set<number>(), write: [] as number[] }
-    const connections: { all: number; waiting: number }[] = []
-    return {
-      name,
-      statuses,
-      most: (kind: 'all' | 'waiting') => Math.max(...connections.map((counts) => counts[kind])),
-      errors,
-      order: async () => (await call('POST', '/store/orders', { petId: pet.id })).status,
-      /** Until each client has written three times. */
-      async run() {
-        let stopped = false
-        const clients = [
-          ...Array.from({ length: 40 }, async (_, i) => {
-            for (let n = i; !stopped; n++) statuses.write.push((await writes[n % writes.length]?.())?.status ?? 0)
-          }),
-          ...reads.map(async (path) => {
-            for (; !stopped; await sleep(20)) statuses.read.add((await call('GET', path)).status)
-          }),
-        ]
-        while (statuses.write.length < 120) {
-          await sleep(100)
-          const [row] = await primary.admin(`SELECT count(*)::int AS all,
-            (count(*) FILTER (WHERE wait_event = 'SyncRep'))::int AS waiting
-            FROM pg_stat_activity WHERE usename = 'petstore' AND datname = '${name}'`)
-          connections.push(row)
-        }
-        expect(await readiness(url)).toEqual([200, { status: 'ok', database: 'ok', limits: 'memory' }])
-        stopped = true
-        await Promise.all(clients)
-      },
+    return async () => {
+      const statuses = { read: new Set<number>(), write: [] as number[] }
+      let stopped = false
+      const clients = [
+        ...Array.from({ length: 40 }, async (_, i) => {
+          for (let n = i; !stopped; n++) statuses.write.push((await writes[n % writes.length]?.())?.status ?? 0)
+        }),
+        ...reads.map(async (path) => {
+          for (; !stopped; await sleep(20)) statuses.read.add((await call('GET', path)).status)
+        }),
+      ]
+      const connections: { all: number; waiting: number }[] = []
+      // Three of each client.
+      while (statuses.write.length < 120) {
+        await sleep(100)
+        const [row] = await primary.admin(`SELECT count(*)::int AS all,
+          (count(*) FILTER (WHERE wait_event = 'SyncRep'))::int AS waiting
+          FROM pg_stat_activity WHERE usename = 'petstore' AND datname = '${name}'`)
+        connections.push(row)
+      }
+      expect(await readiness(url)).toEqual([200, { status: 'ok', database: 'ok', limits: 'memory' }])
+      stopped = true
+      await Promise.all(clients)
+      expect([...statuses.read], name).toEqual([200])
+      expect(new Set(statuses.write), name).toEqual(new Set([503]))
+      expect(Math.max(...connections.map(({ waiting }) => waiting)), name).toBeLessThanOrEqual(20)
+      // A pooler has connections of its own.
+      if (name === 'direct') expect(Math.max(...connections.map(({ all }) => all))).toBeLessThanOrEqual(22)
+      // What a cancelled COMMIT leaves is there, and the standby does not have it.
+      expect(await primary.admin('SELECT name FROM "Pet"', name)).toEqual([{ name: 'Rex' }])
+      expect(errors(), name).not.toMatch(/"level":[56]0/)
+      return async () => (await call('POST', '/store/orders', { petId: pet.id })).status
     }
   }
 
   test('without the standby: reads go on, writes return 503 and are not performed without it, and connections are bounded, also behind a pooler', async () => {
-    const gateways = [await load('direct', (name) => primary.url('petstore', name))]
+    const checks = [await open('direct', (name) => primary.url('petstore', name))]
     if (hasPgbouncer) {
       const pooled = await startPgbouncer('transaction', primary.url())
-      gateways.push(await load('pooled', (name) => pooled(name, '?pgbouncer=true')))
+      checks.push(await open('pooled', (name) => pooled(name, '?pgbouncer=true')))
     }
     await standby.stop('SIGQUIT')
-    await Promise.all(gateways.map(({ run }) => run()))
-    for (const { name, statuses, most, errors } of gateways) {
-      expect([...statuses.read], name).toEqual([200])
-      expect(new Set(statuses.write), name).toEqual(new Set([503]))
-      expect(most('waiting'), name).toBeLessThanOrEqual(20)
-      // A pooler has connections of its own.
-      if (name === 'direct') expect(most('all')).toBeLessThanOrEqual(22)
-      // What a cancelled COMMIT leaves is there, and the standby does not have it.
-      expect(await primary.admin('SELECT name FROM "Pet"', name)).toEqual([{ name: 'Rex' }])
-      expect(errors(), name).not.toMatch(/"level":[56]0/)
-    }
+    const orders = await Promise.all(checks.map((check) => check()))
     await standby.start('hot_standby=on')
-    for (const { order } of gateways) await expect.poll(order).toBe(201)
+    for (const order of orders) await expect.poll(order).toBe(201)
   })
 
   test('a gateway on the standby is ready as read-only, serves reads, and writes when it is promoted', async () => {
