@@ -40,7 +40,7 @@ export function drawCharts({ workloads: results }: Results): Record<string, stri
     'ratios.svg': drawBars({
       title: 'The gateway compared with each peer',
       description:
-        "(Connections.) Below 32: the peer's processor time over ours. At 32: our requests/s over the peer's. Mark: target.",
+        "(Connections.) Below 32, and nested: the peer's processor time over ours. Others at 32: our requests/s over the peer's. Mark: target.",
       groups: ratios(results),
       baseline: 1,
     }),

@@ -204,7 +204,8 @@ const method = `## How it is measured
   within a round; the tables show the median over the rounds. Rates drift on a shared or virtual machine; these ratios
   drift less.
 - Where the machine has processor time left, the rate follows from latency, and processor time says what a request costs;
-  at 32 connections the rate says what the machine can do.
+  at 32 connections the rate says what the machine can do. Nested questions are compared by processor time there, too,
+  because much of their time is PostgreSQL's.
 - The load comes from another process, over connections that stay open. It sends random ids and a random one of the
   API keys with each request. All servers of a round get the same requests.
 - The gateway asks the database once for equal questions that arrive together. As a control, the ten different GETs and
@@ -229,7 +230,7 @@ Their code is in \`test/bench/peers\`. All have a pool of 10 connections and pre
   name are SQL, and have indexes of their own.
 - **Fastify + pg, bare:** the same routes and schemas on \`pg\` alone. No keys, no limits.
 - **Mercurius + Prisma, keys and limits:** compiled queries, a loader for each relation, the same keys and limits.
-- **PostGraphile 4, neither keys nor limits:** nobody here wrote it. It makes its schema from the same tables, and runs
+- **PostGraphile 5, neither keys nor limits:** nobody here wrote it. It makes its schema from the same tables, and runs
   with the options that its documentation recommends for production, the simplified names and the filters. It is asked
   the same in its own words. It writes no line for a request.
 - **Yoga + SOFA + Pothos + Prisma, naive:** the gateway's own libraries, put together as their documentation shows.

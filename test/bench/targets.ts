@@ -7,21 +7,21 @@ type ByConnections = Partial<Record<number, number>>
 
 const nested = { mercurius: { 1: 1.6, 4: 2.3, 32: 3.3 }, postgraphile: { 1: 1.2, 4: 1.2, 32: 1.8 } }
 
-/** At 1, 4 and 8 connections the peer's processor time over the gateway's; at 32 the gateway's requests/s over the peer's. */
+/** What the peer's processor time is over the gateway's; in company, at 32, the gateway's requests/s over the peer's. */
 const ratios: Record<string, Partial<Record<ServerId, ByConnections>>> = {
-  'get-one': { 'fastify-prisma': { 1: 1.3, 4: 1.1, 8: 1.1, 32: 1.4 }, 'fastify-pg': { 32: 0.65 } },
-  'get-20': { 'fastify-prisma': { 1: 1.05, 4: 1.1, 8: 1.25, 32: 1.35 }, 'fastify-pg': { 32: 0.5 } },
-  mix: { 'fastify-prisma': { 1: 1, 4: 1, 8: 1, 32: 1.1 } },
-  'graphql-one': { mercurius: { 1: 1.1, 4: 1, 8: 1, 32: 1.3 } },
+  'get-one': { 'fastify-prisma': { 1: 1.3, 4: 1.25, 8: 1.3, 32: 1.7 }, 'fastify-pg': { 32: 0.9 } },
+  'get-20': { 'fastify-prisma': { 1: 1.1, 4: 1.1, 8: 1.3, 32: 1.7 }, 'fastify-pg': { 32: 0.7 } },
+  mix: { 'fastify-prisma': { 1: 1.1, 4: 1.05, 8: 1.1, 32: 1.25 } },
+  'graphql-one': { mercurius: { 1: 1.25, 4: 1.1, 8: 1.15, 32: 1.3 } },
   'graphql-three-levels': { mercurius: { 32: 1.4 } },
   'nested-shop-same': nested,
   'nested-deep-same': nested,
   'nested-wide-same': nested,
-  'post-order': { 'fastify-prisma': { 32: 1 } },
-  'patch-stock': { 'fastify-prisma': { 32: 1.1 } },
+  'post-order': { 'fastify-prisma': { 32: 1.1 } },
+  'patch-stock': { 'fastify-prisma': { 32: 1.2 } },
 }
 const MEMORY = 1.25
-const IDEMPOTENCY_KEY = 2.5
+const IDEMPOTENCY_KEY = 2
 const BATCH_SHARE = 0.15
 const QUESTION_MS = 100
 const LOW_STOCK_MS = 5
@@ -55,9 +55,12 @@ const atMost = (what: string, against: string, target: number, measured: Ratio):
 
 export const targetOf = ({ id, connections }: WorkloadResult, peer: ServerId) => ratios[id]?.[peer]?.[connections]
 
+/** Nested questions take much of their time in PostgreSQL, which requests/s would compare, too. */
+const isByProcessor = ({ id, connections }: WorkloadResult) => connections < 32 || id.startsWith('nested-')
+
 /** What targets are about: processor time where the machine has time left, requests/s where it has none. */
 export const comparedBy = (result: WorkloadResult, peer: ServerId) =>
-  result.connections < 32 ? overOurs(result, peer, 'cpu') : overPeer(result, peer, 'perSecond')
+  isByProcessor(result) ? overOurs(result, peer, 'cpu') : overPeer(result, peer, 'perSecond')
 
 /** Every target beside what was measured. */
 export function compareWithTargets(results: Results): TargetRow[] {
@@ -75,7 +78,7 @@ export function compareWithTargets(results: Results): TargetRow[] {
 }
 
 function ratioRows(result: WorkloadResult): TargetRow[] {
-  const what = result.connections < 32 ? "the peer's processor time over ours" : "our requests/s over the peer's"
+  const what = isByProcessor(result) ? "the peer's processor time over ours" : "our requests/s over the peer's"
   return (Object.keys(result.servers) as ServerId[]).flatMap((peer) => {
     const [target, measured] = [targetOf(result, peer), comparedBy(result, peer)]
     const title = `${result.title}, ${connections(result.connections)}: ${what}`
