@@ -58,21 +58,21 @@ export async function reading(
 ): Promise<Reading> {
   // To prepare is no part of the transaction: after an error the name is taken.
   const name = `question_${++prepared}`
-  const plans = await prisma.$transaction(
-    async (tx) => {
-      await tx.$executeRawUnsafe(`SET LOCAL plan_cache_mode = ${mode}`)
-      await tx.$executeRawUnsafe(`PREPARE ${name} AS ${sql}`)
-      const explain = `EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) EXECUTE ${name} (${values.map(literal)})`
-      // The first time, functions are parsed.
-      await tx.$queryRawUnsafe(explain)
-      const rows = await tx.$queryRawUnsafe<{ 'QUERY PLAN': [{ Plan: Node }] }[]>(explain)
-      await tx.$executeRawUnsafe(`DEALLOCATE ${name}`)
-      return rows
-    },
-    { timeout: 60_000 },
-  )
-  const [explained] = plans as [(typeof plans)[0]]
-  const { Plan: plan } = explained['QUERY PLAN'][0]
+  // One statement does it all, because round trips would take most of the time. The first time, functions are parsed.
+  const explain = `DO $do$ DECLARE plan json; BEGIN
+    SET LOCAL plan_cache_mode = ${mode};
+    EXECUTE $sql$PREPARE ${name} AS ${sql}$sql$;
+    FOR i IN 1..2 LOOP
+      EXECUTE $sql$EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) EXECUTE ${name} (${values.map(literal)})$sql$ INTO plan;
+    END LOOP;
+    DEALLOCATE ${name};
+    PERFORM set_config('test.plan', plan::text, true);
+  END $do$`
+  const [, explained] = await prisma.$transaction([
+    prisma.$executeRawUnsafe(explain),
+    prisma.$queryRaw<[{ plan: string }]>`SELECT current_setting('test.plan') AS plan`,
+  ])
+  const [{ Plan: plan }] = JSON.parse(explained[0].plan) as [{ Plan: Node }]
   const scans = nodesOf(plan).filter(isScan)
   const found = (node: Node) =>
     node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0) + (node['Rows Removed by Index Recheck'] ?? 0)
