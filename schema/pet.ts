@@ -133,8 +133,10 @@ builder.mutationFields((t) => ({
     description: 'Changes the fields of pets that are sent. Returns the pets in the order of the items.',
     rest: { method: 'PATCH', path: '/pets/batch', tag: 'Pets', summary: 'Update several pets' },
     args: { input: batchArg(t.arg, PetChange, 'What changes in which pets.', 'id') },
-    resolve: async (_root, { input }, { writes }) =>
-      allFound(await writes.updateMany('Pet', input), 'pet', input.map(({ id }) => id)), // biome-ignore format: one line
+    resolve: async (_root, { input }, { writes }) => {
+      const ids = input.map(({ id }) => id)
+      return allFound(await writes.updateMany('Pet', input), 'pet', ids)
+    },
   }),
   updatePet: t.field({
     type: Pet,

@@ -73,6 +73,7 @@ interface FieldExtensions {
    * sample data that no other example uses.
    */
   example?: unknown
+  /** What the cost of a list depends on. */
   list?: ListCost
   /**
    * What computing a leaf costs, in reads of a property. It must say so unless it is one. It is computed once for each

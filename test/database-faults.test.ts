@@ -90,7 +90,7 @@ test.each<[string, (proxy: TcpProxy) => unknown, (proxy: TcpProxy) => unknown]>(
   },
 )
 
-test('a database that hangs returns 503 also if the gateway has stalled meanwhile', async () => {
+test('a database that hangs returns 503 also if the gateway itself stalls while requests wait', async () => {
   const { gateway, proxy } = await useGateway()
   await gateway.get('/pets')
   proxy.hang()

@@ -9,7 +9,9 @@ import { readSettings } from '../settings.js'
 import { type Action, keyCommands, type Options } from './key-commands.js'
 import { keyReports } from './key-reports.js'
 
-// Values of the command line: each is read into what it means, or refused with a sentence that says what is accepted.
+// The command line that manages API keys. Every command prints a table, or JSON with --json.
+
+// Values: each is read into what it means, or refused with a sentence that says what is accepted.
 
 const MAX_DATE = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
 
@@ -60,8 +62,6 @@ function explain(command: Command, message: string): string {
   const options = command.options.map(({ flags }) => flags).join(', ')
   return `${line} Usage: npm run keys -- ${usage} (options: ${options})\n`
 }
-
-// The command line that manages API keys. Every command prints a table, or JSON with --json.
 
 export interface Terminal {
   /** Default: the environment of the process. */

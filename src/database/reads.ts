@@ -15,11 +15,11 @@ const MAX_TOGETHER = 100
 
 const gathered: (() => void)[] = []
 
-/** Calls back at the end of the event loop's turn. What all callbacks ask for, the pool sends together. */
-function atEndOfTurn(callback: () => void): void {
-  if (gathered.push(callback) > 1) return
+/** Calls `ask` at the end of the event loop's turn, in one callback for all, so that the pool can send them together. */
+function atEndOfTurn(ask: () => void): void {
+  if (gathered.push(ask) > 1) return
   setImmediate(() => {
-    for (const callback of gathered.splice(0)) callback()
+    for (const each of gathered.splice(0)) each()
   })
 }
 

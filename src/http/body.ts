@@ -22,7 +22,7 @@ export const UPLOAD_BUDGET = 67_108_864
 const LEAST_BYTES = 32_768
 
 /** One object for all, because creating an error costs more than refusing a request. */
-const noRoom = new ApiError(
+const noMemory = new ApiError(
   'unavailable',
   'The service is receiving more bodies than it has memory for. This request was not processed and cost nothing. Send its body faster, or retry after the seconds in Retry-After.',
   { 'retry-after': '1', ...CLOSE },
@@ -81,7 +81,7 @@ export function readBody(request: HttpRequest, max: number, uploads: MemoryBudge
     }
     const giveUp = () => {
       stop()
-      reject(noRoom)
+      reject(noMemory)
     }
     const finish = (result: Body) => {
       stop()

@@ -13,7 +13,7 @@ export const unavailable = () => new ApiError('unavailable', undefined, { 'retry
 // statement that another server has prepared.
 const awayCode =
   /^(?:ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|(?:08|53|57|58)\w{3}|40001|40P01|55P03|25006|26000)$/
-// What pg and its pool say without a code, in an Error of its own. Compared whole: other messages repeat what a client has sent.
+// What pg and its pool say without a code, in a plain Error. Compared whole: other messages repeat what a client has sent.
 const awayMessages = new Set<unknown>([
   'Connection terminated',
   'Connection terminated unexpectedly',

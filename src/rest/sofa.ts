@@ -57,7 +57,7 @@ async function askSofa(): Promise<Map<Operation, DocumentNode>> {
 
 let documents: ReturnType<typeof askSofa> | undefined
 
-/** They depend on the schema alone, so that all gateways of a process share them. */
+/** The documents depend on the schema alone, so all gateways of a process share them. */
 export function readDocuments(): Promise<ReadonlyMap<Operation, DocumentNode>> {
   documents ??= askSofa()
   return documents

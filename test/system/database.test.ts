@@ -357,6 +357,7 @@ describe('the first data', () => {
     const others = await demoKeys(prisma, folder)
     expect(await prisma.apiKey.count({ where: { hash: storedSecret(others.Free).hash } })).toBe(1)
   })
+
   test('a file of demo keys that is not valid is refused, and not overwritten', async () => {
     writeFileSync(join(folder, 'demo-keys.json'), 'garbage')
     expect(await refusal(demoKeys(prisma, folder))).toContain('demo-keys.json is not a valid file of demo keys')

@@ -1,6 +1,6 @@
 import { Socket } from 'node:net'
 
-/** A socket that sends what one callback and its promises write with one system call: these are expensive. */
+/** A socket that sends what one callback and its promises write in one system call, because these are expensive. */
 export class GatheringSocket extends Socket {
   #gathering = false
 

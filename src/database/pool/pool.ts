@@ -54,7 +54,7 @@ interface PendingStatement {
 export class ConnectionPool extends pg.Pool {
   readonly #timeoutMs: number
   readonly #leases: LeaseSource
-  /** What can still be joined in this turn of the event loop: reads by bulkhead, writes by text. */
+  /** What can still be joined: reads by bulkhead, writes by text. */
   readonly #open = new Map<Bulkhead | string, PendingStatement[]>()
 
   constructor(options: ConnectionPoolOptions) {
@@ -82,7 +82,7 @@ export class ConnectionPool extends pg.Pool {
     this.on('error', () => {}).on('connect', (client) => client.on('error', () => {}))
     this.#timeoutMs = timeoutMs
     const bulkheads = new Bulkheads(onBulkheadChange)
-    // Those of the embedded database end with its one session.
+    // How connections that are given up are followed. Those of the embedded database end with its one session.
     const backends = {
       server: () => new OrphanedBackends(ask, applicationName, statementTimeoutMs),
       pooler: () => new OrphanedConnections(ask, applicationName),
@@ -184,7 +184,8 @@ export class ConnectionPool extends pg.Pool {
     }
     const batch = [pending]
     this.#open.set(group, batch)
-    // Reads come at the end of a turn, all together (../reads.ts); writes of other requests may still come in this one.
+    // Reads were gathered before (../reads.ts): all of them are there when this callback ends. Further writes may arrive until
+    // the end of the turn.
     const collect = isRead ? process.nextTick : setImmediate
     collect(() => {
       if (this.#open.get(group) === batch) this.#open.delete(group)
