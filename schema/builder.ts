@@ -9,7 +9,7 @@ import { invalidRequest } from './errors.js'
 import { pathText, wrongIssues } from './input/problems.js'
 import { columnOf } from './model.js'
 import './plugin.js'
-import { batch, MAX_BATCH } from './input/rules.js'
+import { batch, ITEMS_PER_UNIT, MAX_BATCH } from './input/rules.js'
 
 /** The `///` comment of a column, for an input that sets it. */
 export const columnDescription = (model: keyof PrismaTypes, field: string) => columnOf(model, field).documentation
@@ -55,8 +55,8 @@ export const batchArg = <Shape>(arg: ArgBuilder, type: InputRef<Shape>, descript
     type: [type],
     required: true,
     validate: batch(key),
-    batch: { itemsPerUnit: 10, key },
-    description: `${description} 1 to ${MAX_BATCH}. All of them take effect, or none. They cost 1 unit per 10 items begun.`,
+    batch: { key },
+    description: `${description} 1 to ${MAX_BATCH}. All of them take effect, or none. They cost 1 unit per ${ITEMS_PER_UNIT} items begun.`,
   })
 
 /** The option of a type, field or argument that exists on one surface only. */

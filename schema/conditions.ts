@@ -12,15 +12,16 @@ import {
 import type { Context, Model } from './context.js'
 import { ApiError } from './errors.js'
 import { createEtag, type EntityTags, matchesStrongly } from './etag.js'
+import { getOrCreate } from './get-or-create.js'
 import { entityTags } from './input/rules.js'
 import { keyOf } from './model.js'
+import type { Any } from './relations.js'
 
 // Stored types have an entity tag, and updates and deletes can depend on it. Both follow from the type's declaration.
 
-// biome-ignore lint/suspicious/noExplicitAny: a plugin's builder has the type of no particular schema
-type Builder = PothosSchemaTypes.SchemaBuilder<any>
-// biome-ignore lint/suspicious/noExplicitAny: a plugin's builder has the type of no particular schema
-type FieldConfig = PothosOutputFieldConfig<any>
+// A plugin's builder has the type of no particular schema.
+type Builder = PothosSchemaTypes.SchemaBuilder<Any>
+type FieldConfig = PothosOutputFieldConfig<Any>
 type Row = Record<string, unknown>
 
 /** The model whose rows a type shows, if it is stored. */
@@ -37,15 +38,11 @@ const represented = new WeakMap<GraphQLObjectType, Represented[]>()
 
 /** The fields of a type that REST shows, as they are declared: without what plugins wrap around their resolvers. */
 function restFields({ configStore }: Builder, object: GraphQLObjectType): Represented[] {
-  const known = represented.get(object)
-  if (known) return known
   const declared = [...configStore.getFields(object.name, 'Object').values()]
-  const fields = declared.flatMap(({ name, resolve, pothosOptions }) => {
+  return declared.flatMap(({ name, resolve, pothosOptions }) => {
     const { type } = object.getFields()[name] ?? {}
     return type && (pothosOptions.subGraphs?.includes('rest') ?? true) ? [{ name, type, resolve }] : []
   }) as Represented[]
-  represented.set(object, fields)
-  return fields
 }
 
 function serialize(type: GraphQLOutputType, value: unknown): unknown {
@@ -59,16 +56,14 @@ const tags = new WeakMap<Row, string>()
 
 /** The tag of a row: that of its REST representation, whose fields do not wait for anything. */
 function etagOf(builder: Builder, row: Row, type: GraphQLObjectType, context: object, info: GraphQLResolveInfo) {
-  const known = tags.get(row)
-  if (known !== undefined) return known
-  const representation: Row = {}
-  for (const { name, type: ofField, resolve } of restFields(builder, type)) {
-    const value = resolve ? resolve(row, {}, context, { ...info, fieldName: name }) : row[name]
-    if (value !== null && value !== undefined) representation[name] = serialize(ofField, value)
-  }
-  const tag = createEtag(JSON.stringify(representation))
-  tags.set(row, tag)
-  return tag
+  return getOrCreate(tags, row, () => {
+    const representation: Row = {}
+    for (const { name, type: ofField, resolve } of getOrCreate(represented, type, () => restFields(builder, type))) {
+      const value = resolve ? resolve(row, {}, context, { ...info, fieldName: name }) : row[name]
+      if (value !== null && value !== undefined) representation[name] = serialize(ofField, value)
+    }
+    return createEtag(JSON.stringify(representation))
+  })
 }
 
 /** Adds the field `etag` to every type that is stored. */
@@ -109,8 +104,7 @@ export function conditionArgs(builder: Builder, config: FieldConfig, method: str
   return { ifMatch: ifMatch.getConfig('ifMatch', config.name, builder.configStore.getTypeConfig(config.parentType)) }
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: a plugin's builder has the type of no particular schema
-export type ConditionalResolver = GraphQLFieldResolver<unknown, any, any>
+export type ConditionalResolver = GraphQLFieldResolver<unknown, Any, Any>
 
 /**
  * Wraps the resolver of an update or delete: with `ifMatch`, it runs only if the tag of the row is among those given, in the

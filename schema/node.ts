@@ -3,6 +3,7 @@ import { builder, graphqlOnly } from './builder.js'
 import { modelOf } from './conditions.js'
 import type { Model, Reads } from './context.js'
 import { invalidRequest } from './errors.js'
+import { getOrCreate } from './get-or-create.js'
 import { wrongValue } from './input/problems.js'
 import { ids } from './input/rules.js'
 import { keyOf } from './model.js'
@@ -26,14 +27,10 @@ export const Node = builder.interfaceRef<object>('Node').implement({
       ...graphqlOnly,
       description: 'Identifies the object among those of all types. It means nothing else: do not parse it.',
       weight: 4,
-      resolve: (row, _args, _context, { parentType }) => {
-        const known = nodeIds.get(row)
-        if (known !== undefined) return known
-        const key = keyOf(modelOf(builder, parentType.name) as string).name as keyof typeof row
-        const id = encode(parentType.name, row[key])
-        nodeIds.set(row, id)
-        return id
-      },
+      resolve: (row, _args, _context, { parentType: { name } }) =>
+        getOrCreate(nodeIds, row, () =>
+          encode(name, row[keyOf(modelOf(builder, name) as string).name as keyof typeof row]),
+        ),
     }),
   }),
   resolveType: (row) => types.get(row),

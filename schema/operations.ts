@@ -7,7 +7,7 @@ import {
   isListType,
 } from 'graphql'
 import { restSchema } from './index.js'
-import { MAX_BATCH } from './input/rules.js'
+import { ITEMS_PER_UNIT, MAX_BATCH } from './input/rules.js'
 import type { Rest } from './plugin.js'
 
 /** A root field with a REST operation. */
@@ -61,10 +61,8 @@ export const operations: Operation[] = [restSchema.getQueryType(), restSchema.ge
 )
 
 /** What a batch costs, by its items, of which at most `cap` count; 1 if it is no list. */
-export function batchUnits({ extensions: { batch } }: GraphQLArgument, items: unknown, cap = MAX_BATCH): number {
-  const count = Array.isArray(items) ? Math.min(items.length, cap) : 1
-  return Math.max(1, Math.ceil(count / (batch?.itemsPerUnit ?? 1)))
-}
+export const batchUnits = (items: unknown, cap = MAX_BATCH) =>
+  Array.isArray(items) ? Math.max(1, Math.ceil(Math.min(items.length, cap) / ITEMS_PER_UNIT)) : 1
 
 /** A path template with its values: `/pets/{id}` and `{ id: 7 }` give `/pets/7`. */
 export const fill = (template: string, values: Record<string, unknown>) =>

@@ -30,12 +30,6 @@ export interface ListCost {
   limit?: { argument: string; default: number; most: number }
 }
 
-/** How many items of a batch a unit of the quota buys, and the field of an item that names what it changes. */
-interface Batch {
-  itemsPerUnit: number
-  key?: string
-}
-
 /** The REST operation of a root field, declared where the field is. Everything in REST derives from it. */
 export interface Rest {
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
@@ -91,8 +85,8 @@ interface InputExtensions {
   nullable?: true
   /** What a request costs more that sets it to true. */
   units?: 1
-  /** It is the list of items of a batch. */
-  batch?: Batch
+  /** It is the list of items of a batch, of which each names what it changes by `key`. */
+  batch?: { key?: string }
   /** A value for examples, as in a response. Default: the example of the type. */
   example?: unknown
 }
@@ -128,8 +122,8 @@ declare module 'graphql' {
 }
 
 /**
- * Carries `rest`, `weight`, `nullable` and `example` into the schema's extensions, leaves out or refuses null where it clears
- * nothing, makes root fields nullable (if one fails, the others keep their data), and adds `ifMatch` to updates and deletes.
+ * Carries the options above into the schema's extensions, leaves out or refuses null where it clears nothing, makes root
+ * fields nullable (if one fails, the others keep their data), and adds `ifMatch` to updates and deletes.
  */
 class GatewayPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
   override onInputFieldConfig(config: PothosInputFieldConfig<Types>) {

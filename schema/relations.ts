@@ -6,7 +6,7 @@ import { deletedMeanwhile } from './errors.js'
 // Fields that are resolved by one call for all objects of a level: see src/execute/levels.ts.
 
 // biome-ignore lint/suspicious/noExplicitAny: rows and arguments of any type
-type Any = any
+export type Any = any
 
 /**
  * The options of a field with such a resolver.

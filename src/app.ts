@@ -113,8 +113,8 @@ export async function createApp(dependencies: Dependencies) {
       const isUsedUp = !received && isParsed && admissions.isRefused(caller) && (await quota.isUsedUp(caller))
       // No REST operation with a body is free: the quota refuses it.
       const body = received ?? (isUsedUp && route ? noBody : await receive(request, caller, route))
-      const most = isUsedUp ? ((await quota.hasFree(caller)) ? MAX_FREE_REQUEST : 0) : undefined
-      const asked = isGraphql(request) ? graphql.read(request, body, most) : rest.read(request, route, body)
+      const maxBytes = isUsedUp ? ((await quota.hasFree(caller)) ? MAX_FREE_REQUEST : 0) : undefined
+      const asked = isGraphql(request) ? graphql.read(request, body, maxBytes) : rest.read(request, route, body)
       found.operationName = asked.operationName
       slot = await inSpan('admission', () => admissions.work.enter(caller.subject.id, asked.units, request.head.socket))
       const isEarly = asked.isRead && quota.isForeseen(caller, asked)

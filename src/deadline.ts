@@ -14,15 +14,12 @@ export function inTime<T>(promise: PromiseLike<T>, ms: number, late: () => Error
       else setImmediate(() => reject(late()))
     }
     wait()
-    promise.then(
-      (value) => {
+    const ending =
+      <Value>(settle: (value: Value) => void) =>
+      (value: Value) => {
         clearTimeout(timer)
-        resolve(value)
-      },
-      (error) => {
-        clearTimeout(timer)
-        reject(error)
-      },
-    )
+        settle(value)
+      }
+    promise.then(ending(resolve), ending(reject))
   })
 }

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import * as z from 'zod'
+import { anyOf } from '../schema/input/problems.js'
 import { parseRedisUrl, REDIS_URL_FORMS } from './rate-limit/url.js'
 import { StartupError } from './startup-error.js'
 
@@ -20,6 +21,7 @@ const url = (protocols: string[]) =>
 const collector = url(['http:', 'https:']).optional().describe('an http or https URL of a collector of OpenTelemetry')
 const protocol = z.enum(['http/protobuf', 'http/json'])
 const PROTOCOLS = 'http/protobuf (its port is 4318) or http/json'
+const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
 const SAMPLERS = ['always_on', 'always_off', 'traceidratio'].flatMap((root) => [root, `parentbased_${root}`])
 
 /** An address, or a name (RFC 1123). Four numbers that are not an address are not a name either. */
@@ -64,10 +66,7 @@ export const settings = z.object({
     .describe(REDIS_URL_FORMS),
   DATA_DIR: z.string().min(1).default('.petstore').describe('a writable folder'),
   EMBEDDED_DB_PORT: number(0, 65535, 5433),
-  LOG_LEVEL: z
-    .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
-    .default('info')
-    .describe('trace, debug, info, warn, error, fatal or silent'),
+  LOG_LEVEL: z.enum(LEVELS).default('info').describe(anyOf(LEVELS)),
   TRUST_PROXY: number(0, 16, 0),
   CORS_ORIGINS: z
     .string()
@@ -79,10 +78,8 @@ export const settings = z.object({
   BAN_AFTER: number(1, 1_000_000, 10),
   BAN_SECONDS: number(1, 86_400, 300),
   PET_BY_ID_SUNSET: z
-    .string()
-    .regex(/^\d{4}-\d{2}-\d{2}(T.+)?$/)
+    .union([z.iso.date(), z.iso.datetime({ local: true, offset: true })])
     .transform((value) => new Date(value))
-    .refine((date) => !Number.isNaN(date.getTime()))
     .default(new Date('2030-12-05'))
     .describe('a date such as 2030-12-05, or a date-time'),
   DRAIN_SECONDS: number(0, 3600, 0),
@@ -98,10 +95,7 @@ export const settings = z.object({
   OTEL_EXPORTER_OTLP_PROTOCOL: protocol.default('http/protobuf').describe(PROTOCOLS),
   OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: protocol.optional().describe(PROTOCOLS),
   OTEL_TRACES_EXPORTER: z.enum(['otlp', 'none']).default('otlp').describe('otlp or none'),
-  OTEL_TRACES_SAMPLER: z
-    .enum(SAMPLERS)
-    .default('parentbased_always_on')
-    .describe(SAMPLERS.join(', ').replace(/, (?=\w+$)/, ' or ')),
+  OTEL_TRACES_SAMPLER: z.enum(SAMPLERS).default('parentbased_always_on').describe(anyOf(SAMPLERS)),
   OTEL_PROPAGATORS: z
     .enum(['tracecontext', 'tracecontext,baggage', 'none'])
     .default('tracecontext')

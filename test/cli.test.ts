@@ -153,7 +153,9 @@ describe('npm run keys', () => {
     await gateway.prisma.apiKeyUsage.create({
       data: { keyId: id, name: 'Gone', day, requests: 1, refusals: 0, cost: 1 },
     })
-    expect((await keys('delete', String(id))).stdout).toContain('What happened to it stays')
+    expect((await keys('delete', String(id))).stdout).toContain(
+      `What happened to it stays: npm run keys -- history ${prefix}`,
+    )
     expect((await keys('show', String(id))).code).toBe(1)
     expect(await gateway.prisma.apiKeyUsage.count({ where: { keyId: id } })).toBe(0)
     const events = (await json('history')).filter((event: { prefix: string }) => event.prefix === prefix)
@@ -200,7 +202,17 @@ describe('npm run keys', () => {
   test('history keeps the events of a deleted key', async () => {
     const { id, prefix } = await json('create', '--name', 'Gone', '--plan', 'Free')
     await gateway.prisma.apiKey.delete({ where: { id } })
-    expect((await keys('history')).stdout).toMatch(new RegExp(`^${prefix.slice(9)} .* deleted +database +Gone$`, 'm'))
+    for (const command of [['history'], ['history', prefix]])
+      expect((await keys(...command)).stdout).toMatch(
+        new RegExp(`^${prefix.slice(9)} .* deleted +database +Gone$`, 'm'),
+      )
+    expect(await json('history', prefix)).toMatchObject([{ event: 'created' }, { event: 'deleted' }])
+    expect((await keys('history', String(id))).code).toBe(1)
+  })
+
+  test('list --name says if no key has the text in its name', async () => {
+    expect((await keys('list', '--name', 'zzz')).stdout).toBe('No key has "zzz" in its name.\n')
+    expect(await json('list', '--name', 'zzz')).toEqual([])
   })
 
   test('usage --days draws requests per key and day within 80 columns, the busiest key first', async () => {
@@ -280,6 +292,7 @@ describe('npm run keys', () => {
     ['a limit of 0', 'create --name x --plan Enterprise --minute-limit 0', /from 1 to 2147483647/],
     ['a name that is too long', `create --name ${'x'.repeat(101)} --plan Free`, /1 to 100 characters/],
     ['a control character in a name', 'create --name a\u0007b --plan Free', /control character/],
+    ['a day that does not exist', 'create --name x --plan Free --expires 2099-02-30', /a date in the future/],
     ['a date in the past', 'create --name x --plan Free --expires 2020-01-01', /a date in the future/],
     [
       'a date after the year 9999',

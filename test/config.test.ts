@@ -74,7 +74,11 @@ describe('settings', () => {
     ['OTEL_PROPAGATORS', ['tracecontext', 'tracecontext,baggage', 'none'], ['b3', 'tracecontext,b3']],
     ['OTEL_SDK_DISABLED', ['true', 'False'], ['1']],
     ['CORS_ORIGINS', ['*', 'https://a.example,http://b:1'], ['a.example', 'https://a.example/path']],
-    ['PET_BY_ID_SUNSET', ['2031-01-31', '2031-01-31T12:00:00Z'], ['soon', '2031', '2031-13-01', '31.1.2031']],
+    [
+      'PET_BY_ID_SUNSET',
+      ['2031-01-31', '2031-01-31T12:00:00Z'],
+      ['soon', '2031', '2031-13-01', '2031-02-30', '31.1.2031'],
+    ],
   ])('%s accepts %j and rejects %j with the allowed values', (name, good, bad) => {
     for (const value of good) expect(refused({ [name]: value })).toEqual([])
     for (const value of bad)

@@ -250,7 +250,7 @@ describe.skipIf(!testDatabaseUrl)('PostgreSQL', () => {
   })
 
   test('ends what a killed gateway has left waiting for a lock', async () => {
-    const { gateway, database, proxy, admin } = await useGateway()
+    const { gateway, proxy, admin } = await useGateway()
     await admin.query('BEGIN; LOCK TABLE "Order"; SELECT 1 FROM "Pet" WHERE id = 1 FOR UPDATE')
     const stuck = [
       ...times(16, (i) => gateway.get(`/store/orders?limit=${i + 1}`)),
@@ -258,12 +258,9 @@ describe.skipIf(!testDatabaseUrl)('PostgreSQL', () => {
       gateway.patch('/pets/1', { name: 'x' }, { headers: { 'if-match': '*' } }),
       gateway.post('/store/orders', { petId: 1 }, fresh()),
     ]
-    const waiting = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
-    // Not by the administrator, whose transaction sees the same statistics until its end.
-    const count = async () => (await database.prisma.$queryRawUnsafe<object[]>(waiting)).length
-    await expect.poll(count).toBeGreaterThan(3)
+    await expect.poll(() => waitingForLocks(admin)).toBeGreaterThan(3)
     await proxy.cut()
-    await expect.poll(count).toBe(0)
+    await expect.poll(() => waitingForLocks(admin)).toBe(0)
     await Promise.all(stuck)
     await admin.query('ROLLBACK')
     await proxy.restore()
@@ -355,10 +352,13 @@ describe.skipIf(!testDatabaseUrl)('PostgreSQL', () => {
     WHERE datname = current_database() AND wait_event_type = 'Lock'`
 
   test.each(writes)('that ends the backend of %s: it is not sent again', async (_, write) => {
-    const { gateway, database, admin, pet } = await useGateway()
+    const { gateway, database, admin, pet } = await useGateway({ timeoutMs: 30_000 })
     await admin.query(`BEGIN; SELECT FROM "Pet" WHERE id = ${pet.id} FOR UPDATE`)
-    const sent = [1, 2, 3].map(() => write(gateway, Number(pet.id)))
-    await expect.poll(() => waitingForLocks(admin)).toBeGreaterThan(0)
+    const sent: Promise<Answer>[] = []
+    while (sent.length < 3) {
+      sent.push(write(gateway, Number(pet.id)))
+      await expect.poll(() => waitingForLocks(admin)).toBe(sent.length)
+    }
     await admin.query(terminate)
     await admin.query('COMMIT')
     expect((await Promise.all(sent)).map(({ status }) => status)).toEqual([503, 503, 503])
@@ -397,7 +397,7 @@ describe.skipIf(!testDatabaseUrl)('PostgreSQL', () => {
     await admin.query('SELECT 1 FROM "Category" WHERE "id" = 2 FOR UPDATE')
     // It has the lock of the pet and waits for the category.
     const updated = request(gateway, Number(pet.id))
-    await sleep(200)
+    await expect.poll(() => waitingForLocks(admin)).toBe(1)
     await admin.query(`UPDATE "Pet" SET "name" = 'Max' WHERE "id" = ${pet.id}`)
     await admin.query('COMMIT')
     const answer = await updated

@@ -198,6 +198,8 @@ describe('GraphQL names every wrong input of an operation', () => {
     expect(await messages(document)).toEqual(['The document has 2 operations; set operationName to One or Two.'])
     const { body } = await gateway.call('POST', '/graphql', { body: { query: document, operationName: 'Tow' } })
     expect(body.errors[0].message).toBe('The document has no operation named Tow; did you mean Two?')
+    const same = await gateway.graphql('query One { __typename } query One { __typename }')
+    expect(same.message).toBe('The document has 2 operations; set operationName to One.')
   })
 })
 
@@ -227,6 +229,8 @@ describe('a misspelt name gets the one that was meant', () => {
     const message = `is "Sold"; it ${STATUS}. Did you mean sold?`
     expect(await refusal('GET', '/pets?status=Sold')).toBe(`The query parameter status ${message}`)
     expect(await refusal('PATCH', '/pets/1', { status: 'Sold' })).toBe(`status ${message}`)
+    const upper = 'The query parameter direction is "DESC"; it must be asc or desc. Did you mean desc?'
+    expect(await refusal('GET', '/pets?direction=DESC')).toBe(upper)
     const query = 'query ($status: PetStatus) { pets(status: $status) { id } }'
     expect(await messages(query, { status: 'Sold' })).toEqual([`$status ${message}`])
   })
@@ -292,7 +296,7 @@ describe('a misspelt name gets the one that was meant', () => {
   test('and nothing is guessed where no name is alike', async () => {
     expect(await refusal('PATCH', '/inventory/1', { quantity: 1, xyz: 1 })).toBe('xyz is unknown; known are quantity.')
     expect((await gateway.get('/elsewhere')).body.message).toBe(
-      'No operation has this path; the reference under /docs lists all.',
+      'No operation has this path; the reference at http://localhost:3000/docs lists all.',
     )
   })
 })

@@ -348,7 +348,7 @@ describe.skipIf(!testDatabaseUrl)('between the comparison and the change', () =>
     const answer = gateway.call(method, path, { headers, ...(method === 'PATCH' && { body: change }) })
     const waiting = async () =>
       (await admin.query('SELECT FROM pg_stat_activity WHERE pg_backend_pid() = ANY (pg_blocking_pids(pid))')).rowCount
-    await expect.poll(waiting, { timeout: 10_000 }).toBe(1)
+    await expect.poll(waiting).toBe(1)
     await admin.query(`SAVEPOINT intruder; SET LOCAL lock_timeout = '100ms'`)
     const changed = await admin.query(intruder).then(
       () => true,

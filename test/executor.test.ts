@@ -464,8 +464,7 @@ const withoutNulls = (value: unknown): unknown => {
   return Object.assign(Object.create(null), Object.fromEntries(kept.map(([key, each]) => [key, withoutNulls(each)])))
 }
 
-// Thousands of executions take seconds, and longer on a busy machine.
-describe('any document over any resolvers', { timeout: 120_000 }, () => {
+describe('any document over any resolvers', () => {
   // Of several errors below one null, one is reported; which one depends on the order of execution. Fields beside one that
   // fails may be executed, or not.
   for (const [way, oneByOne] of [

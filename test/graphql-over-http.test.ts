@@ -116,6 +116,12 @@ describe('requests', () => {
   })
 
   const query = '{ __typename }'
+
+  test('one that is given twice returns 400 and is named', async () => {
+    const { status, message } = await gateway.get('/graphql?query=%7Ba:__typename%7D&query=%7Bb:__typename%7D')
+    expect([status, message]).toEqual([400, 'The parameter query is given more than once.'])
+  })
+
   test.each([
     ['no query', { operationName: 'A' }],
     ['a query that is no string', { query: 5 }],
@@ -190,7 +196,8 @@ describe('GraphiQL', () => {
   test.each([
     ['text/html', 200],
     ['text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8', 200],
-    ['application/json, text/html;q=0.1', 200],
+    ['application/json;q=0.1, TEXT/HTML;q=0.2', 200],
+    ['application/json, text/html;q=0.1', 401],
     ['text/html;q=0, */*', 401],
     ['text/htmlx', 401],
     ['*/*', 401],

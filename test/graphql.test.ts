@@ -127,6 +127,23 @@ describe('errors', () => {
     ])
   })
 
+  test.each([0, 3])(
+    'a mutation with a nested list of the limit %i makes its change only if the list is not refused',
+    async (limit) => {
+      const { id } = await createCategory()
+      const create = `mutation ($limit: Int) {
+      createPet(input: { name: "Nested", categoryId: ${id} }) { id category { pets(limit: $limit) { id } } }
+    }`
+      const { body } = await gateway.graphql(create, { limit })
+      const isRefused = limit === 0
+      expect([body.data.createPet === null, body.errors?.[0].path]).toEqual([
+        isRefused,
+        isRefused ? ['createPet', 'category', 'pets'] : undefined,
+      ])
+      expect(await gateway.prisma.pet.count({ where: { categoryId: id } })).toBe(isRefused ? 1 : 2)
+    },
+  )
+
   test('a syntax error names the problem and its position', async () => {
     const { body } = await gateway.graphql('{ pets { tokens')
     expect(body.errors[0]).toMatchObject({

@@ -31,6 +31,7 @@ describe('invalid HTTP', () => {
     ['no version', 'GET /pets\r\n\r\n', any],
     ['another protocol', `GET /pets HTTQ/1.1\r\n${host}\r\n`, any],
     ['TLS', '\x16\x03\x01\x00\xa5\x01\x00', 'it is TLS, but this port speaks plain HTTP; use http://'],
+    ['HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'it is HTTP/2, but this port speaks HTTP/1.1'],
     ['a bad header', `GET /pets HTTP/1.1\r\n${host}b@d header\r\n\r\n`, any],
     ['a control character in a header', `GET /pets HTTP/1.1\r\n${host}X-A: \x01\r\n\r\n`, any],
     ['no Host', `GET /pets HTTP/1.1\r\n${close}`, oneHost],
@@ -74,6 +75,13 @@ describe('invalid HTTP', () => {
       'access-control-expose-headers': expect.stringContaining('X-RateLimit-Limit'),
     })
     expect(headers.has('retry-after')).toBe(false)
+  })
+
+  test('a header counts, however many stand before it', async () => {
+    const head = `GET /pets HTTP/1.1\r\n${host}${'a:\r\n'.repeat(3_000)}`
+    const [unknown] = await send(`${head}${close}`)
+    const [known] = await send(`${head}X-API-Key: ${gateway.key}\r\n${close}`)
+    expect([unknown?.status, known?.status]).toEqual([401, 200])
   })
 
   test('HTTP/1.0 needs no Host', async () => {
@@ -147,6 +155,8 @@ describe('the request target', () => {
     ['ftp://other.example/pets', 400],
     ['/pets#fragment', 400],
     ['?limit=1', 400],
+    ['/pets?sort=name&search=caf%C3%A9', 200],
+    ['/pets?sort=name&search=100%25', 200],
   ])('%s returns %i', async (target, status) => {
     const [answer] = await send(closing(`GET ${target} HTTP/1.1`))
     expect(answer?.status).toBe(status)
@@ -157,6 +167,23 @@ describe('the request target', () => {
     const encoded = [...String(petId)].map((digit) => `%3${digit}`).join('')
     const [answer] = await send(closing(`GET /pets/${encoded} HTTP/1.1`))
     expect(JSON.parse(answer?.body ?? '')).toMatchObject({ id: petId })
+  })
+
+  const badParameter = (name: string) =>
+    `The query parameter ${name} must be percent-encoded UTF-8: %C3%A9 for é, %25 for a percent sign.`
+
+  test.each([
+    ['/pets/%ff', 'The path must be percent-encoded UTF-8: %25 for a %.'],
+    ['/pets?sort=name&search=caf%E9', badParameter('search')],
+    ['/pets?sort=name&search=%ED%A0%80', badParameter('search')],
+    ['/pets?sort=name&search=100%', badParameter('search')],
+    ['/pets?sort=name&s%65arch=%zz', badParameter('search')],
+    ['/pets?caf%E9', badParameter(String.raw`\"caf%E9\"`)],
+    ['/graphql?query={__typename}%23caf%E9', badParameter('query')],
+  ])('%s is refused alone for what is not UTF-8', async (target, message) => {
+    const [answer] = await send(closing(`GET ${target} HTTP/1.1`))
+    expect(answer?.status).toBe(400)
+    expect(answer?.body).toContain(`"message":"${message}"`)
   })
 
   test.each(['/graphql?query={__typename}', 'http://other.example/graphql?query={__typename}'])(
@@ -172,6 +199,9 @@ describe('methods', () => {
   test.each([
     ['/pets', 'GET, HEAD, POST'],
     ['/pets/1', 'GET, HEAD, PATCH, DELETE'],
+    ['/pets/batch', 'POST, PATCH'],
+    ['/inventory/batch', 'PATCH'],
+    ['/store/orders/batch', 'POST'],
     ['/categories/1', 'GET, HEAD, PATCH, DELETE'],
     ['/store/orders', 'GET, HEAD, POST'],
     ['/inventory', 'GET, HEAD'],
@@ -182,7 +212,7 @@ describe('methods', () => {
     ['/usage', 'GET, HEAD'],
     ['/', 'GET, HEAD'],
   ])('a 405 of %s lists the allowed methods: %s', async (path, allow) => {
-    const others = ['PUT', 'OPTIONS', 'PROPFIND', 'POST', 'DELETE'].filter((method) => !allow.includes(method))
+    const others = ['GET', 'PUT', 'OPTIONS', 'PROPFIND', 'POST', 'DELETE'].filter((method) => !allow.includes(method))
     for (const method of others) {
       const { status, headers, body } = await gateway.call(method, path)
       expect([status, headers.get('allow'), body.code]).toEqual([405, allow, 'method_not_allowed'])

@@ -186,7 +186,7 @@ describe.runIf(server)('migrations that have to wait', () => {
   test('for another migration say so, and continue when it ends, or when nothing is missing anymore', async () => {
     const url = await empty('PostgreSQL')
     const { holder, pid, notices, result } = await waiting(url, 'SELECT pg_advisory_lock(72707369)', 60_000)
-    await expect.poll(() => notices, { timeout: 60_000 }).toHaveLength(1)
+    await expect.poll(() => notices).toHaveLength(1)
     expect(notices[0]).toMatch(
       `waiting up to 60 seconds for the migration lock, held by process ${pid} of the database`,
     )
@@ -197,7 +197,7 @@ describe.runIf(server)('migrations that have to wait', () => {
     await migrateServer(other)
     await (await useClient(other)).query('ALTER TABLE "_prisma_migrations" RENAME TO "hidden"')
     const second = await waiting(other, 'SELECT pg_advisory_lock(72707369)', 60_000)
-    await expect.poll(() => second.notices, { timeout: 60_000 }).toHaveLength(1)
+    await expect.poll(() => second.notices).toHaveLength(1)
     await second.holder.query('ALTER TABLE "hidden" RENAME TO "_prisma_migrations"')
     expect(await second.result).toEqual([])
   })
@@ -215,7 +215,7 @@ describe.runIf(server)('migrations that have to wait', () => {
     const url = await empty('PostgreSQL')
     await migrateServer(url, { migrations: ours.slice(0, 1) })
     const { holder, pid, notices, result } = await waiting(url, 'BEGIN; SELECT * FROM "Category"', 60_000)
-    await expect.poll(() => notices, { timeout: 60_000 }).toHaveLength(1)
+    await expect.poll(() => notices).toHaveLength(1)
     expect(notices[0]).toMatch(
       new RegExp(`for a table that the migration ${names[1]} changes, held by process ${pid} `),
     )
@@ -303,7 +303,7 @@ describe.runIf(server)('indexes that are built concurrently', () => {
     const starts = Promise.all([migrateServer(url, options), migrateServer(url, options), migrateServer(url, options)])
     starts.catch(() => {})
     const waiting = () => notices.filter((notice) => /^waiting .* the migration lock, held by process/.test(notice))
-    await expect.poll(waiting, { timeout: 60_000 }).toHaveLength(2)
+    await expect.poll(waiting).toHaveLength(2)
     // Longer than they would wait for anything else.
     await new Promise((resolve) => setTimeout(resolve, 1_500))
     const writer = await useClient(url)
@@ -319,7 +319,7 @@ describe.runIf(server)('indexes that are built concurrently', () => {
     const { url, reader } = await withReader()
     const start = migrateServer(url, { migrations: withIndexes })
     start.catch(() => {})
-    await expect.poll(() => indexes(url), { timeout: 60_000 }).toEqual([{ name: '"Pet_name_idx"', valid: false }])
+    await expect.poll(() => indexes(url)).toEqual([{ name: '"Pet_name_idx"', valid: false }])
     await reader.query(
       `SELECT pg_terminate_backend(pid) FROM pg_stat_progress_create_index WHERE datname = current_database()`,
     )
@@ -333,12 +333,12 @@ describe.runIf(server)('indexes that are built concurrently', () => {
   test('that a killed gateway has left to the server are waited for, and not built twice', async () => {
     const { url, reader } = await withReader()
     const left = (await useClient(url)).query('CREATE INDEX CONCURRENTLY "Pet_name_idx" ON "Pet" ("name")')
-    await expect.poll(() => indexes(url), { timeout: 60_000 }).toHaveLength(1)
+    await expect.poll(() => indexes(url)).toHaveLength(1)
     const { rows } = await reader.query(`SELECT '"Pet_name_idx"'::regclass::oid AS oid`)
     const notices: string[] = []
     const start = migrateServer(url, { migrations: withIndexes, onNotice: (message) => notices.push(message) })
     start.catch(() => {})
-    await expect.poll(() => notices.at(-1), { timeout: 60_000 }).toMatch(/^waiting .* for an index of the migration/)
+    await expect.poll(() => notices.at(-1)).toMatch(/^waiting .* for an index of the migration/)
     await reader.query('COMMIT')
     await left
     await start

@@ -76,11 +76,12 @@ describe('more requests than there is room for', () => {
     expect((await gateway.get('/metrics')).text).toMatch(/^petstore_requests\{state="uploading"\} 0$/m)
   })
 
-  test('large GraphQL operations wait for each other or are refused, and do not delay small ones', async () => {
+  test('large GraphQL operations of a key wait for each other or are refused, and do not delay other keys', async () => {
     const gateway = await useGateway({ limits: { concurrent: 40, share: 30, waiting: 40 } })
+    const { key } = await gateway.createKey()
     const large = pets(60)
     const answers = Promise.all(times(5, () => gateway.graphql(large)))
-    expect((await gateway.graphql('{ pets { id } }')).status).toBe(200)
+    expect((await gateway.graphql('{ pets { id } }', {}, { key })).status).toBe(200)
     for (const { status } of await answers) expect([200, 503]).toContain(status)
   })
 
@@ -114,6 +115,16 @@ describe('more requests than there is room for', () => {
       await expect.poll(states, { interval: 10 }).toEqual(expected)
       await admin.query('COMMIT')
       await Promise.all(answers)
+    })
+
+    test('a small GraphQL operation has room beside a large one of its key', async () => {
+      const { gateway, admin, states } = await useLocked()
+      const large = gateway.graphql(pets(60))
+      await expect.poll(states, { interval: 10 }).toEqual([1, 0])
+      expect((await gateway.graphql('{ categories { id } }')).status).toBe(200)
+      expect(await states()).toEqual([1, 0])
+      await admin.query('COMMIT')
+      expect((await large).status).toBe(200)
     })
 
     test('they have all their room again soon after a connection was accepted', async () => {

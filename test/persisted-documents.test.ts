@@ -97,7 +97,7 @@ describe('a document that is sent by its hash', () => {
       expect((await post({ query: long(i), ...persisted(hashOf(long(i))) })).status).toBe(200)
     expect([await sendHash(0), await sendHash(room)]).toEqual([unknown, { data: { pet: { id: 1 } } }])
     expect((await post({ query: long(0), ...persisted(hashOf(long(0))) })).body).toEqual({ data: { pet: { id: 1 } } })
-  }, 60_000)
+  })
 })
 
 test('a batch of operations gets as many errors, which say what to do', async () => {

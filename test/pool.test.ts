@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { ConnectionPool } from '../src/database/pool/pool.js'
 import { MAX_PREPARED } from '../src/database/pool/shapes.js'
 import { openTestDatabase, type TestDatabase } from './support/database.js'
@@ -49,6 +49,7 @@ describe.skipIf(!testDatabaseUrl)('the pool of connections to PostgreSQL', () =>
     const results = await Promise.all(texts.map((text) => query(text)))
     return results.map(({ rows }) => rows[0].pid)
   }
+  const waiting = () => waitingForLocks(other)
   /** Ends the backends of so many statements that begin like this, when they are sent. */
   async function terminate(begin: string, count = 1) {
     for (let ended = 0; ended < count; await sleep(20)) {
@@ -158,6 +159,32 @@ describe.skipIf(!testDatabaseUrl)('the pool of connections to PostgreSQL', () =>
     expect(slow.rows[0].pid).toBe(shared)
   })
 
+  describe('the time of a statement', () => {
+    const timeout = async (of: ConnectionPool, endsAt?: number) => {
+      const { rows } = await of.send({ text: `SELECT current_setting('statement_timeout') AS timeout` }, endsAt)
+      return rows[0].timeout
+    }
+
+    test('is long enough to be changed again, however late it is', async () => {
+      const fresh = openPool(60_000)
+      // On a busy machine it may be too late.
+      await expect.poll(() => timeout(fresh, performance.now() + 450).catch(() => 'none')).toBe('200ms')
+      expect(await timeout(fresh)).toBe('59600ms')
+    })
+
+    test('is set again if PostgreSQL did not take it', async () => {
+      const fresh = openPool(60_000)
+      expect(await timeout(fresh, performance.now() + 30_000)).not.toBe('59600ms')
+      const { query } = pg.Client.prototype
+      const sent = vi.spyOn(pg.Client.prototype, 'query').mockImplementation(function (this: pg.Client, text: unknown) {
+        sent.mockRestore()
+        return (query as (text: string) => Promise<unknown>).call(this, `${text} years`)
+      } as typeof query)
+      expect(await timeout(fresh)).not.toBe('59600ms')
+      expect(await timeout(fresh)).toBe('59600ms')
+    })
+  })
+
   test('keeps the statements of a connection prepared that it was sent last, and prepares the others again', async () => {
     const fresh = openPool(60_000)
     const send = async (n: number) => {
@@ -181,6 +208,30 @@ describe.skipIf(!testDatabaseUrl)('the pool of connections to PostgreSQL', () =>
     expect((await kept()).length).toBeLessThanOrEqual(MAX_PREPARED)
   })
 
+  test('prepares no other statement again because a locked table kept one from being prepared', async () => {
+    const fresh = openPool(4_000)
+    const text = 'INSERT INTO "Category" (name) VALUES ($1)'
+    const usual = fresh.statementName('SELECT 1')
+    const locker = await lock('LOCK TABLE "Category"')
+    const insert = (value: string) => fresh.query({ text, values: [value], name: fresh.statementName(text) })
+    const stuck = ['one', 'two', 'three'].map(insert)
+    // PostgreSQL has canceled the first one, which was to prepare the statement for all.
+    await expect.poll(waiting).toBeGreaterThan(1)
+    await locker.query('COMMIT')
+    await Promise.all(stuck)
+    expect(fresh.statementName('SELECT 1')).toBe(usual)
+    await insert('four')
+  })
+
+  test('prepares a statement again that PostgreSQL has lost', async () => {
+    const fresh = openPool(60_000)
+    const text = 'SELECT 1 AS one'
+    const read = async () => (await fresh.query({ text, name: fresh.statementName(text) })).rows
+    expect(await read()).toEqual([{ one: 1 }])
+    await fresh.query('DEALLOCATE ALL')
+    expect(await read()).toEqual([{ one: 1 }])
+  })
+
   test('closes a statement also in a transaction that has failed', async () => {
     const fresh = openPool(60_000)
     const name = (text: string) => ({ text, name: fresh.statementName(text) })
@@ -197,8 +248,6 @@ describe.skipIf(!testDatabaseUrl)('the pool of connections to PostgreSQL', () =>
       expect(rows).toEqual([{ n }])
     }
   })
-
-  const waiting = () => waitingForLocks(other)
 
   test('lets two writes to one row wait in PostgreSQL, however many were made before', async () => {
     const fresh = openPool(60_000)

@@ -140,7 +140,7 @@ describe('rows and pages', () => {
       ),
       { numRuns: 30 },
     )
-  }, 120_000)
+  })
 })
 
 describe('a read of our own', () => {

@@ -151,8 +151,8 @@ for (const [method, batch] of requests) {
     headers: isPost ? { 'Idempotency-Key': hashOf([done, items]) } : {},
     refused(message) {
       // The service names a row by its place in the batch, such as [3].
-      const text = message.replace(/\[(\d+)\](\.?)/g, (all, i, dot) =>
-        batch[i] ? `line ${batch[i].line}${dot && ': '}` : all,
+      const text = message.replace(/\[(\d+)\](\.(?=\w))?/g, (all, i, dot) =>
+        batch[i] ? `line ${batch[i].line}${dot ? ': ' : ''}` : all,
       )
       const lines = `${batch[0].line} to ${batch.at(-1).line}`
       fail(1, `${text}\n${done} of ${entries.length} rows are imported, none of those on lines ${lines}.`)

@@ -52,6 +52,8 @@ const NO_FILTERS = ['limit', 'after', 'first', 'last', 'before', 'cursor', 'coun
 
 /** The known names that the caller could have meant. */
 export function likelyNames(name: string, known: readonly string[]): string[] {
+  const same = known.filter((one) => one.toLowerCase() === name.toLowerCase())
+  if (same.length > 0) return same
   const isFilter = known.includes('direction') && /^(where|filters?)$/i.test(name)
   const here = ELSEWHERE.find(([there]) => there.test(name))?.[1] ?? []
   const called = known.filter((one) => (isFilter ? !NO_FILTERS.includes(one) : here.includes(one)))
@@ -133,7 +135,6 @@ export class Problems {
         return this.collect(() => this.add(error.message))
       if (error !== FULL) throw error
       this.hasMore = true
-      return undefined
     }
   }
 

@@ -12,6 +12,7 @@ import {
   isNonNullType,
 } from 'graphql'
 import type { z } from 'zod'
+import { attempt } from '../attempt.js'
 import { InvalidValue } from '../errors.js'
 import {
   anyOf,
@@ -94,11 +95,7 @@ function readFields(type: GraphQLInputObjectType, given: Values, report: Report,
 function parse(type: GraphQLLeafType, value: unknown): unknown {
   // graphql-js would search for names that are like it.
   if (isEnumType(type)) return typeof value === 'string' ? type.getValue(value)?.value : undefined
-  try {
-    return type.parseValue(value)
-  } catch {
-    return undefined
-  }
+  return attempt(() => type.parseValue(value))
 }
 
 /** What a value that its type refuses must be, and which value could be meant. */
@@ -134,12 +131,9 @@ function typeRule(type: GraphQLNamedInputType, names: string[], value: unknown):
 /** Reports what is wrong with a value that was read: null where it clears nothing, and what a rule refuses. */
 export function judge(input: Input, value: unknown, report: Report, path: Path = []): void {
   const { problems, nameOf } = report
-  // It was not sent, or its type refuses it.
-  if (value === undefined) return
-  if (value === null) {
-    if (!input.extensions.nullable) problems.add(`${nameOf(path)} must not be null`)
-    return
-  }
+  if (value === null && !input.extensions.nullable) problems.add(`${nameOf(path)} must not be null`)
+  // Undefined: it was not sent, or its type refuses it.
+  if (value == null) return
   const type = getNamedType(input.type)
   if (isInputObjectType(type))
     for (const [i, item] of (Array.isArray(value) ? value : [value]).entries())

@@ -1,17 +1,15 @@
 import type { ObjectRef } from '@pothos/core'
 import type { z } from 'zod'
 import { type ArgBuilder, builder, columnDescription, restOnly } from '../builder.js'
-import type { Model, Operator } from '../context.js'
+import type { Operator } from '../context.js'
 import { cursor, DEFAULT_LIMIT, ids, limit, MAX_LIMIT, MAX_TOTAL } from '../input/rules.js'
 import { columnOf } from '../model.js'
+import type { Any } from '../relations.js'
 import type { Connection } from './connection.js'
 import { cursorOf } from './cursor.js'
-import { isRange, type PlannedList, type Queryable } from './plan.js'
+import { isRange, type Queryable } from './plan.js'
 
 // What a list is declared by, and the arguments that follow from it.
-
-// biome-ignore lint/suspicious/noExplicitAny: the arguments follow from a declaration, which types know nothing of
-export type Any = any
 
 /** What can be asked of a list by an argument of its own. */
 interface Filter {
@@ -27,15 +25,14 @@ interface FilterArg {
   example?: unknown
 }
 
-export interface ListDeclaration<M extends Model = Model> extends Queryable {
-  model: M
+export interface ListDeclaration extends Queryable {
   type: ObjectRef<Any, Any>
   /** The name of its field: `pets`. */
   name: string
   filters: Record<string, Filter>
 }
 
-export interface List extends ListDeclaration, Pick<PlannedList, 'readings'> {
+export interface List extends ListDeclaration {
   sortType: Any
   connectionType: ObjectRef<Any, Connection, Connection>
 }

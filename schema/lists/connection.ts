@@ -1,10 +1,11 @@
 import { builder, graphqlOnly } from '../builder.js'
 import type { Condition, ListRead, Reads } from '../context.js'
 import { invalidRequest } from '../errors.js'
+import { getOrCreate } from '../get-or-create.js'
 import { DEFAULT_LIMIT } from '../input/rules.js'
 import type { Values } from '../input/values.js'
 import { cursorOf, readCursor } from './cursor.js'
-import { type PlannedList, planQuery } from './plan.js'
+import { planQuery, type Queryable } from './plan.js'
 
 // Connections: https://relay.dev/graphql/connections.htm. Nothing is read that is not selected.
 
@@ -100,7 +101,7 @@ const below = (read: ListRead, parent: unknown): ListRead => {
  * @throws ApiError invalid_request
  */
 export function connect(
-  list: PlannedList,
+  list: Queryable,
   args: ConnectionArgs,
   reads: Reads,
   parent?: Condition,
@@ -132,11 +133,7 @@ export function connect(
       const rows = read.slice(0, size)
       if (isBackward) rows.reverse()
       const cursors = new Map<Row, string>()
-      const cursor = (row: Row) => {
-        const made = cursors.get(row) ?? cursorOf(list, query, row)
-        cursors.set(row, made)
-        return made
-      }
+      const cursor = (row: Row) => getOrCreate(cursors, row, () => cursorOf(list, query, row))
       return { rows, hasMore: read.length > size, cursorOf: cursor }
     }),
   )

@@ -1,5 +1,6 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import * as z from 'zod'
+import { attempt } from '../attempt.js'
 import { invalidRequest } from '../errors.js'
 import { int, storable } from '../input/rules.js'
 import { MAX_ID } from '../input/scalars.js'
@@ -12,8 +13,7 @@ import type { ListQuery, Queryable } from './plan.js'
 /** Part of the checksum, so that a later version can have other cursors. */
 const VERSION = 1
 
-const checksumOf = (payload: string) =>
-  createHash('sha256').update(`${VERSION} ${payload}`).digest('base64url').slice(0, 8)
+const checksumOf = (payload: string) => hash('sha256', `${VERSION} ${payload}`, 'base64url').slice(0, 8)
 
 /** How the columns in a cursor are read, by type. They are written as JSON, ids as strings. */
 const columns: Record<string, z.ZodType> = {
@@ -60,7 +60,7 @@ export function readCursor(
   const altered = () => invalid(name, 'is no cursor of this service, or was altered.')
   const [payload = '', checksum] = text.split('.')
   if (checksum !== checksumOf(payload) || text !== `${payload}.${checksum}`) throw altered()
-  const parsed = content.safeParse(parse(Buffer.from(payload, 'base64url').toString()))
+  const parsed = content.safeParse(attempt(() => JSON.parse(Buffer.from(payload, 'base64url').toString())))
   if (!parsed.success) throw altered()
   const [ofModel, ofSort, ofDirection, ...values] = parsed.data
   if (ofModel !== model) throw invalid(name, `is the cursor of another list.`)
@@ -76,11 +76,3 @@ export function readCursor(
 
 /** Of a cursor that somebody made. */
 const shownSort = (sort: string) => (/^\w{1,50}$/.test(sort) ? sort : 'another column')
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}

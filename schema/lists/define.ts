@@ -1,20 +1,12 @@
 import type { ObjectRef } from '@pothos/core'
 import { builder, graphqlOnly } from '../builder.js'
-import type { Condition, Context, Model } from '../context.js'
+import type { Condition, Context } from '../context.js'
 import { invalidRequest } from '../errors.js'
 import { DEFAULT_LIMIT, MAX_LIMIT, MAX_TOTAL } from '../input/rules.js'
 import type { Values } from '../input/values.js'
 import type { Rest } from '../plugin.js'
-import { forAll, selects } from '../relations.js'
-import {
-  type Any,
-  connectionArgs,
-  defineSort,
-  type List,
-  type ListDeclaration,
-  listArgs,
-  restArgs,
-} from './arguments.js'
+import { type Any, forAll, selects } from '../relations.js'
+import { connectionArgs, defineSort, type List, type ListDeclaration, listArgs, restArgs } from './arguments.js'
 import { type Connection, connect, type Edge, edges, fromEach, PageInfo } from './connection.js'
 import { cursorOf, readCursor } from './cursor.js'
 import { type ListQuery, planQuery } from './plan.js'
@@ -120,11 +112,10 @@ function defineConnection({ model, type, name }: ListDeclaration) {
 }
 
 /** A list that can have fields (`addList`, `addListBelow`). */
-export const defineList = <M extends Model>(declaration: ListDeclaration<M>): List => ({
+export const defineList = (declaration: ListDeclaration): List => ({
   ...declaration,
   sortType: defineSort(declaration),
   connectionType: defineConnection(declaration),
-  readings: new Map(),
 })
 
 /** Every list, and those below rows of another type, with the column that names the row. */

@@ -1,5 +1,6 @@
 import type { Condition, ListRead, Model, Operator } from '../context.js'
 import { invalidRequest } from '../errors.js'
+import { getOrCreate } from '../get-or-create.js'
 import { anyOf, wrongValue } from '../input/problems.js'
 import type { Values } from '../input/values.js'
 import { columnOf } from '../model.js'
@@ -21,10 +22,8 @@ export interface Queryable {
 /** The order in which the rows of a query are read, or counted, in both directions. */
 type Reading = Pick<ListRead, 'order' | 'within'>
 
-export interface PlannedList extends Queryable {
-  /** How its queries are read, found once for each combination of filters and order. */
-  readings: Map<string, Partial<Record<'read' | 'counted', Reading>>>
-}
+/** How the queries of each list are read, found once for each combination of filters and order. */
+const readings = new WeakMap<Queryable, Map<string, Partial<Record<'read' | 'counted', Reading>>>>()
 
 export interface ListQuery extends Pick<ListRead, 'order' | 'direction'> {
   sort: string
@@ -105,17 +104,12 @@ function assertOrdered(args: Values, given: readonly Given[]): void {
 
 const orderOf = ({ key, sorts }: Queryable, sort: string) => (sorts.includes(sort) ? [sort, key] : [key])
 
-function readingOf(list: PlannedList, given: readonly Given[], sort: string) {
-  const name = `${given.map(([name]) => name)} by ${sort}`
-  const found = list.readings.get(name)
-  if (found) return found
+function readingOf(list: Queryable, given: readonly Given[], sort: string) {
   const inOrderOf = (sort: string): Reading | undefined => {
     const within = planOf(list, given, sort)?.within
     return within && { order: orderOf(list, sort), within }
   }
-  const reading = { read: inOrderOf(sort), counted: inOrderOf(list.key) ?? list.sorts.map(inOrderOf).find(Boolean) }
-  list.readings.set(name, reading)
-  return reading
+  return { read: inOrderOf(sort), counted: inOrderOf(list.key) ?? list.sorts.map(inOrderOf).find(Boolean) }
 }
 
 /**
@@ -124,7 +118,7 @@ function readingOf(list: PlannedList, given: readonly Given[], sort: string) {
  * @param parent the condition of a list below a row; without a value for all rows
  * @throws ApiError invalid_request (no index answers it in any order; bounds that exclude each other)
  */
-export function planQuery(list: PlannedList, args: Values, parent?: Condition): ListQuery {
+export function planQuery(list: Queryable, args: Values, parent?: Condition): ListQuery {
   const { key, filters } = list
   const { [key]: ids, sort = key, direction = 'asc' } = args as { sort?: string; direction?: 'asc' | 'desc' } & Values
   const given: Given[] = []
@@ -137,7 +131,9 @@ export function planQuery(list: PlannedList, args: Values, parent?: Condition): 
   if (Array.isArray(ids)) add(key, { column: key, operator: '= ANY' }, ids)
   for (const name in filters) if (args[name] !== undefined) add(name, filters[name] as Given[1], args[name])
   assertOrdered(args, given)
-  const { read, counted } = readingOf(list, given, sort)
+  const name = `${given.map(([name]) => name)} by ${sort}`
+  const known = getOrCreate(readings, list, () => new Map())
+  const { read, counted } = getOrCreate(known, name, () => readingOf(list, given, sort))
   const refusal = () => invalidRequest(advise(list, given, sort))
   if (!counted) throw refusal()
   const rows = () => {

@@ -1,4 +1,5 @@
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 'commander'
+import * as z from 'zod'
 import { Access } from '../../prisma/generated/client/client.js'
 import { MAX_INT } from '../../schema/input/rules.js'
 import { plans } from '../../schema/plans.js'
@@ -24,7 +25,8 @@ const count =
   }
 
 const date = (text: string) => {
-  const time = /^\d{4}-\d{2}-\d{2}/.test(text) ? Date.parse(text) : Number.NaN
+  const isDay = z.iso.date().safeParse(text.slice(0, 10)).success
+  const time = isDay ? Date.parse(text) : Number.NaN
   if (time > Date.now() && time <= MAX_DATE) return new Date(time)
   throw new InvalidArgumentError(
     'must be a date in the future, such as 2027-01-31 or 2027-01-31T12:00:00Z, and not after the year 9999.',

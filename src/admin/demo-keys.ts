@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import * as z from 'zod'
 import type { PrismaClient } from '../../prisma/generated/client/client.js'
 import { seed } from '../../prisma/seed.js'
+import { attempt } from '../../schema/attempt.js'
 import { type Plan, plans } from '../../schema/plans.js'
 import { createSecret, storedSecret, writeKeys } from '../keys/index.js'
 import { StartupError } from '../startup-error.js'
@@ -42,10 +43,5 @@ export async function demoKeys(prisma: PrismaClient, dataDir: string): Promise<D
 /** Undefined if there is no such file, null if it is not valid. */
 async function read(path: string): Promise<DemoKeys | null | undefined> {
   const text = await readFile(path, 'utf8').catch(() => undefined)
-  if (text === undefined) return undefined
-  try {
-    return file.parse(JSON.parse(text))
-  } catch {
-    return null
-  }
+  return text === undefined ? undefined : (attempt(() => file.parse(JSON.parse(text))) ?? null)
 }

@@ -60,13 +60,19 @@ function printable(key: ApiKey): Fields {
   return { ...fields, ...limits, bannedUntil: bannedUntil(key), state: state(key) }
 }
 
+/** The prefix in a text: a prefix, its digits, or a whole key. */
+export function prefixIn(text = ''): string | undefined {
+  const [, ofKey, digits = ofKey] = /^petstore_([0-9a-f]{8})[0-9a-f]*$|^([0-9a-f]{8})$/.exec(text) ?? []
+  return digits && `petstore_${digits}`
+}
+
 /** Finds a key by its id, its prefix, the digits of its prefix, or the whole key. */
 export async function find({ prisma: { apiKey } }: Database, idOrPrefix: string): Promise<ApiKey> {
   const id = /^\d{1,10}$/.test(idOrPrefix) ? Number(idOrPrefix) : 0
-  const [, ofKey, digits = ofKey] = /^petstore_([0-9a-f]{8})[0-9a-f]*$|^([0-9a-f]{8})$/.exec(idOrPrefix) ?? []
+  const prefix = prefixIn(idOrPrefix)
   const key =
     (id <= MAX_INT && (await apiKey.findUnique({ where: { id } }))) ||
-    (digits && (await apiKey.findUnique({ where: { prefix: `petstore_${digits}` } })))
+    (prefix && (await apiKey.findUnique({ where: { prefix } })))
   if (key) return key
   throw new StartupError(
     `There is no key with the id or prefix ${JSON.stringify(idOrPrefix)}. List all keys: npm run keys -- list`,
@@ -100,6 +106,7 @@ export const keyCommands = {
     const contains = name?.replace(/[\\%_]/g, '\\$&')
     const where = { name: { contains, mode: 'insensitive' } } as const
     const keys = await database.prisma.apiKey.findMany({ where, orderBy: { id: 'asc' } })
+    if (keys.length === 0 && name && !options.json) return `No key has ${JSON.stringify(name)} in its name.\n`
     const columns = 'id name plan access prefix state minuteLimit dayLimit expiresAt replacedById lastUsedAt'
     return render(keys.map(printable), options.json, columns.split(' '))
   },
@@ -142,7 +149,7 @@ export const keyCommands = {
     if (!isOver(key.revokedAt))
       throw new StartupError(`Key ${key.prefix} is not revoked. Revoke it first: npm run keys -- revoke ${key.id}`)
     await writeKeys(database.prisma, 'command line', ({ apiKey }) => apiKey.delete({ where: { id: key.id } }))
-    const advice = 'The key and its usage are deleted. What happened to it stays: npm run keys -- history\n'
+    const advice = `The key and its usage are deleted. What happened to it stays: npm run keys -- history ${key.prefix}\n`
     return render(printable(key), options.json) + (options.json ? '' : advice)
   },
   revoke: change(({ revokedAt }) => ({ revokedAt: revokedAt ?? new Date() })),

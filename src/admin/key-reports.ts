@@ -3,7 +3,7 @@ import type { Database } from '../database/index.js'
 import { type Figures, keySubject } from '../keys/index.js'
 import { createLog } from '../observe/log.js'
 import { DAY_MS, openRateLimiter } from '../rate-limit/index.js'
-import { type Action, bannedUntil, type Call, find, state } from './key-commands.js'
+import { type Action, bannedUntil, type Call, find, prefixIn, state } from './key-commands.js'
 import { bar, line, render, renderColumns, sparkline, text, visible } from './table.js'
 
 // The commands that show what keys have used, and what happened to them. Without --json they fit into 80 columns.
@@ -155,12 +155,15 @@ export const keyReports = {
   },
 
   async history({ database, options: { json } }, idOrPrefix) {
-    const key = idOrPrefix === undefined ? undefined : await find(database, idOrPrefix)
-    const newest = await database.prisma.apiKeyEvent.findMany({
-      where: key && { keyId: key.id },
+    const { apiKeyEvent } = database.prisma
+    const prefix = prefixIn(idOrPrefix)
+    const isDeleted = prefix !== undefined && (await apiKeyEvent.count({ where: { prefix, event: 'deleted' } })) > 0
+    const key = idOrPrefix === undefined || isDeleted ? undefined : await find(database, idOrPrefix)
+    const newest = await apiKeyEvent.findMany({
+      where: key ? { keyId: key.id } : { prefix },
       include: { key: { select: { replaces: { select: { id: true } } } } },
       orderBy: { id: 'desc' },
-      take: key ? MAX_EVENTS : MAX_EVENTS_OF_ALL,
+      take: idOrPrefix === undefined ? MAX_EVENTS_OF_ALL : MAX_EVENTS,
     })
     const events = newest.reverse()
     if (json)

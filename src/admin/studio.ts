@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process'
 import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
 import { openDatabase } from '../database/index.js'
 import { reasonOf } from '../observe/stack.js'
+import { projectPath } from '../project.js'
 import { readSettings } from '../settings.js'
 
 // `npm run studio`: opens Prisma Studio on the configured database, whether the service runs or not.
@@ -14,12 +14,11 @@ async function studio() {
     onNotice: (message) => void process.stderr.write(`${message}\n`),
   })
   process.stderr.write(`Prisma Studio on the database: ${database.name}\n`)
-  const require = createRequire(import.meta.url)
-  const prisma = join(dirname(require.resolve('prisma/package.json')), 'build/index.js')
+  const prisma = createRequire(import.meta.url).resolve('prisma/build/index.js')
   const preload = ['--import', new URL('./studio-preload.js', import.meta.url).href]
   const child = spawn(process.execPath, [...preload, prisma, 'studio', ...process.argv.slice(2)], {
     stdio: 'inherit',
-    cwd: dirname(require.resolve('#package.json')),
+    cwd: projectPath(''),
     env: { ...process.env, DATABASE_URL: database.url, DIRECT_URL: '' },
   })
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill(signal))

@@ -52,6 +52,8 @@ export class Admissions {
 
   /** Must be called for each response that shows the windows of a key. */
   note({ key, subject }: Caller, { bannedUntil = 0, windows }: RateLimitResult): void {
+    // That of free requests says nothing about those of the key.
+    if (windows.length < subject.windows.length) return
     let end = bannedUntil
     for (const { remaining, resetAt } of windows) if (remaining === 0) end = Math.max(end, resetAt)
     // The end of a ban or another plan shows in the first response after it.

@@ -1,5 +1,6 @@
 import { performance } from 'node:perf_hooks'
 import { ApiError } from '../../schema/errors.js'
+import { getOrCreate } from '../../schema/get-or-create.js'
 
 export interface QueueLimits {
   /** How many requests may be at work concurrently. */
@@ -93,11 +94,7 @@ export class FairQueue {
    */
   enter(id: string, cost: number, client: Waiting['client']): Slot | Promise<Slot> {
     const units = cost > 1 ? cost : 0
-    let queue = this.#queues.get(id)
-    if (!queue) {
-      queue = { id, inside: 0, units: 0, waiting: new Set() }
-      this.#queues.set(id, queue)
-    }
+    const queue = getOrCreate(this.#queues, id, (): KeyQueue => ({ id, inside: 0, units: 0, waiting: new Set() }))
     if (queue.waiting.size === 0 && this.#fits(queue, units)) return this.#letIn(queue, units)
     const { waiting } = this.limits
     if (this.#waiting.size < waiting && queue.waiting.size < waiting / 2) return this.#wait(queue, units, client)

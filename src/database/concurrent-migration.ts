@@ -11,7 +11,7 @@ const BUILD = /^CREATE\s+(?:UNIQUE\s+)?INDEX\s+CONCURRENTLY\s+(?:IF\s+NOT\s+EXIS
  * What runs outside of the transaction of the lock, with the schema of its tables and functions: a pooler does not keep a
  * search_path.
  */
-export const beside = (sql: string, schema: string) =>
+export const withSchema = (sql: string, schema: string) =>
   sql.replaceAll(/(?<=\b(?:FROM|JOIN|INTO|UPDATE)\s+)"\w+"(?!\.)|"\w+"(?=\s*\()/g, `"${schema}".$&`)
 
 /** The statements of a migration that builds indexes concurrently; undefined if it does not. */
@@ -52,6 +52,6 @@ export async function buildIndex(client: pg.Client, schema: string, statement: s
   if (found?.valid) return true
   if (found?.building) return false
   if (found) await client.query(`DROP INDEX CONCURRENTLY ${name}`)
-  await client.query(beside(statement, schema))
+  await client.query(withSchema(statement, schema))
   return true
 }

@@ -1,12 +1,9 @@
-import { createHash, randomUUID } from 'node:crypto'
+import { hash, randomUUID } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import pg from 'pg'
+import { projectPath } from '../project.js'
 import { StartupError } from '../startup-error.js'
-
-/** Resolved from the package's root, so that src/ and dist/src/ use the same folder. */
-const folder = join(dirname(createRequire(import.meta.url).resolve('#package.json')), 'prisma/migrations')
 
 /** How long a server may take to say which migrations it has. */
 const READ_TIMEOUT = 10_000
@@ -28,17 +25,18 @@ export interface Migration {
   sql: string
 }
 
-const checksum = (sql: string) => createHash('sha256').update(sql).digest('hex')
+const checksum = (sql: string) => hash('sha256', sql, 'hex')
 
 /** Whether a recorded checksum matches a file. A checkout may have changed its line endings. */
 const matches = ({ sql }: Migration, recorded: string) =>
   [sql, sql.replaceAll('\r\n', '\n'), sql.replaceAll(/\r?\n/g, '\r\n')].some((text) => checksum(text) === recorded)
 
-export function readMigrations(from = folder): Migration[] {
-  return readdirSync(from)
-    .filter((name) => existsSync(join(from, name, 'migration.sql')))
+export function readMigrations(): Migration[] {
+  const folder = projectPath('prisma/migrations')
+  return readdirSync(folder)
+    .filter((name) => existsSync(join(folder, name, 'migration.sql')))
     .sort()
-    .map((name) => ({ name, sql: readFileSync(join(from, name, 'migration.sql'), 'utf8') }))
+    .map((name) => ({ name, sql: readFileSync(join(folder, name, 'migration.sql'), 'utf8') }))
 }
 
 export interface Applied {

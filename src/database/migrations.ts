@@ -3,11 +3,11 @@ import pg from 'pg'
 import { StartupError } from '../startup-error.js'
 import {
   BUILDERS,
-  beside,
   buildIndex,
   commitsBatches,
   concurrentBuilds,
   inOneTransaction,
+  withSchema,
 } from './concurrent-migration.js'
 import { type Migration, PIN_TRIGGERS, pending, readHistory, readMigrations, record, useSchema } from './history.js'
 
@@ -149,16 +149,15 @@ export function migrate(url: string, options: MigrateOptions = {}): Promise<stri
         await client.query(`SET LOCAL lock_timeout = ${TABLE_WAIT_MS}`)
         await client.query(isEmbedded ? inOneTransaction(sql) : sql)
         await client.query(PIN_TRIGGERS)
-        return undefined
+        return
       }
       const notice = `the migration ${name} can take minutes; nothing is blocked meanwhile`
       const slow = setTimeout(onNotice, NOTICE_MS, notice)
       return withSession(sessionOf(url), async (builder) => {
-        if (!builds) await builder.query(beside(sql, schema))
+        if (!builds) await builder.query(withSchema(sql, schema))
         for (const statement of builds ?? [])
           if (!(await buildIndex(builder, schema, statement)))
             return new Busy(`an index of the migration ${name}`, `pid IN (${BUILDERS})`)
-        return undefined
       }).finally(() => clearTimeout(slow))
     }
 

@@ -1,4 +1,5 @@
 import type { PrismaClient } from '../../prisma/generated/client/client.js'
+import { getOrCreate } from '../../schema/get-or-create.js'
 import { keyOf as idOf, models } from '../../schema/model.js'
 
 /** The names in the database where they differ (`@map`, `@@map`), which only the client knows. */
@@ -67,9 +68,5 @@ export function createTables(prisma: PrismaClient) {
 /** Returns a function that builds the statement of a key once. Keys follow from declarations, so there are few. */
 export function createPrepared<Statement>() {
   const known = new Map<string, Statement>()
-  return <S extends Statement>(key: string, build: () => S): S => {
-    const statement = (known.get(key) as S | undefined) ?? build()
-    known.set(key, statement)
-    return statement
-  }
+  return <S extends Statement>(key: string, build: () => S) => getOrCreate(known, key, build) as S
 }

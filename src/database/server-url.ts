@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { attempt } from '../../schema/attempt.js'
 import { StartupError } from '../startup-error.js'
 
 /** What a URL of a PostgreSQL server says. */
@@ -14,29 +15,31 @@ export interface ServerUrl {
   ignored: string[]
 }
 
-const anything = /^/
-const yesOrNo = /^(true|false)$/
+type Values = [pattern: Pick<RegExp, 'test'>, inWords: string]
+
+const anything: Values = [/^/, '']
+const yesOrNo: Values = [/^(true|false)$/, 'true or false']
+const TLS_MODES = 'verify-full (which require and verify-ca mean too), no-verify or disable'
+const isPort = (text: string) => /^([1-9]\d*)?$/.test(text) && Number(text) <= 65_535
 
 /** The parameters that are honoured, and their values. */
-const HONOURED = new Map<string, Pick<RegExp, 'test'>>(
-  Object.entries<Pick<RegExp, 'test'>>({
-    schema: /^[a-z_]\w{0,62}$/i,
-    pgbouncer: yesOrNo,
-    sslmode: /^(disable|no-verify|require|verify-ca|verify-full)$/,
-    sslrootcert: anything,
-    sslcert: anything,
-    sslkey: anything,
-    sslnegotiation: /^(postgres|direct)$/,
-    ssl: yesOrNo,
-    uselibpqcompat: yesOrNo,
-    application_name: anything,
-    options: anything,
-    host: /^[^,]*$/,
-    port: { test: (text) => /^([1-9]\d*)?$/.test(text) && Number(text) <= 65_535 },
-    user: anything,
-    password: anything,
-  }),
-)
+const HONOURED = new Map<string, Values>([
+  ['schema', [/^[a-z_]\w{0,62}$/i, 'a name of letters, digits and underscores']],
+  ['pgbouncer', yesOrNo],
+  ['sslmode', [/^(disable|no-verify|require|verify-ca|verify-full)$/, TLS_MODES]],
+  ['sslrootcert', anything],
+  ['sslcert', anything],
+  ['sslkey', anything],
+  ['sslnegotiation', [/^(postgres|direct)$/, 'postgres or direct']],
+  ['ssl', yesOrNo],
+  ['uselibpqcompat', yesOrNo],
+  ['application_name', anything],
+  ['options', anything],
+  ['host', anything],
+  ['port', [{ test: isPort }, 'a number from 1 to 65535']],
+  ['user', anything],
+  ['password', anything],
+])
 
 /** Others that decide where data goes or how safely, in libpq, Prisma and other drivers. */
 const DECISIVE =
@@ -60,12 +63,13 @@ export function readServerUrl(setting: string, text: string): ServerUrl {
         `the parameter ${name} is not supported, and decides where data goes or how safely; remove it. Supported are ${[...HONOURED.keys()].join(', ')}`,
       )
     const [value = '', ...more] = parameters.getAll(name)
-    const bad = more.length > 0 || HONOURED.get(name)?.test(value) === false
-    if (bad) throw refuse(`the parameter ${name} ${more.length > 0 ? 'is given twice' : meaning(name, value)}`)
+    if (more.length > 0) throw refuse(`the parameter ${name} is given twice`)
+    const [pattern, inWords] = HONOURED.get(name) ?? anything
+    if (!pattern.test(value)) throw refuse(`the parameter ${name} is ${JSON.stringify(value)}; it must be ${inWords}`)
   }
   for (const name of FILES) {
     const file = parameters.get(name)
-    if (file && !(name === 'sslrootcert' && file === 'system')) readable(file, name, refuse)
+    if (file && !(name === 'sslrootcert' && file === 'system')) assertReadable(file, name, refuse)
   }
   const [host, database, user] = [url.hostname, url.pathname.slice(1), url.username].map(decoded)
   const hosts = parameters.get('host') || host || 'localhost'
@@ -84,28 +88,9 @@ export function readServerUrl(setting: string, text: string): ServerUrl {
 }
 
 /** pg takes a % that encodes nothing as it is. */
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
-}
+const decoded = (text: string) => attempt(() => decodeURIComponent(text)) ?? text
 
-function meaning(name: string, value: string): string {
-  if (name === 'host') return `names several hosts (${value}); name one address that leads to the primary`
-  const allowed = HONOURED.get(name) === yesOrNo ? 'true or false' : ALLOWED[name]
-  return `is ${JSON.stringify(value)}; it must be ${allowed}`
-}
-
-const ALLOWED: Record<string, string> = {
-  schema: 'a name of letters, digits and underscores',
-  sslmode: 'verify-full (which require and verify-ca mean too), no-verify or disable',
-  sslnegotiation: 'postgres or direct',
-  port: 'a number from 1 to 65535',
-}
-
-function readable(file: string, name: string, refuse: (reason: string) => StartupError): void {
+function assertReadable(file: string, name: string, refuse: (reason: string) => StartupError): void {
   try {
     readFileSync(file)
   } catch (error) {

@@ -115,7 +115,7 @@ export function createWrites(tables: Tables) {
       }
     }
 
-    const writes: Writes = {
+    return {
       async create(model, values) {
         const given = givenColumns(model, [values])
         const text = prepared(`create ${model} ${namesOf(given)}`, () =>
@@ -184,6 +184,5 @@ export function createWrites(tables: Tables) {
         return row ?? null
       },
     }
-    return writes
   }
 }

@@ -4,7 +4,7 @@ import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import { type GraphQLSchema, printSchema } from 'graphql'
 import { ApiError } from '../../schema/errors.js'
-import { acceptedCoding, type HttpRequest, namesType } from '../http/request.js'
+import { acceptedCoding, type HttpRequest, prefersType } from '../http/request.js'
 import type { HttpResponse } from '../http/response.js'
 import type { Options } from '../openapi/index.js'
 import { projectPath } from '../project.js'
@@ -36,7 +36,8 @@ async function page(text: string | Uint8Array, type: string, headers: Record<str
   ])
   return {
     type,
-    etag: `"${digest(identity)}"`,
+    // Weak: the codings of a page have the same one.
+    etag: `W/"${digest(identity)}"`,
     headers: { 'cache-control': REVALIDATE, 'x-content-type-options': 'nosniff', ...headers },
     bodies: { br, gzip: zipped, identity },
   }
@@ -156,7 +157,7 @@ export function createDocs({ baseUrl, sunset, schema }: DocumentsOptions) {
     const { head, search } = request
     const headers: Record<string, string> = { ...own, etag, vary: 'Accept, Accept-Encoding' }
     // During an upgrade, an old gateway may be asked for assets of a new one. It serves its own, uncached.
-    if (search && etag === `"${search}"`) headers['cache-control'] = FOREVER
+    if (search && etag === `W/"${search}"`) headers['cache-control'] = FOREVER
     if (head.headers['if-none-match']?.includes(etag)) return { status: 304, headers }
     const encoding = acceptedCoding(request, ['br', 'gzip'])
     return {
@@ -187,7 +188,7 @@ export function createDocs({ baseUrl, sunset, schema }: DocumentsOptions) {
         throw new ApiError('not_found', `There is no page at this address. The reference is at ${baseUrl}/docs.`)
       if (method !== 'GET') return
       if (path === '/') return { status: 302, headers: { location: `${baseUrl}/docs` } }
-      if (!create || (path === '/graphql' && !namesType(request, 'text/html'))) return
+      if (!create || (path === '/graphql' && !prefersType(request, 'text/html'))) return
       return createOnce(path, create).then((page) => responseOf(page, request))
     },
   }

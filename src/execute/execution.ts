@@ -34,7 +34,7 @@ export function throwIfCancelled(execution: Execution): void {
 }
 
 /** Counts what was written toward the length of the result. */
-export function take(execution: Execution, length: number): void {
+export function countLength(execution: Execution, length: number): void {
   execution.budget -= length
   if (execution.budget < 0) end(execution, new ResponseTooLong(execution.maxLength))
 }

@@ -15,9 +15,6 @@ import { allOf, collect, isPromise } from './promises.js'
 import { Selections } from './selections.js'
 import { writerOf } from './writers.js'
 
-export { ResponseTooLong } from './execution.js'
-export type { Cancelled } from './plan.js'
-
 /** Each combination of the variables in @skip and @include has a plan; this bounds the memory of a document. */
 export const MAX_PLANS = 4
 

@@ -1,5 +1,5 @@
 import { defaultFieldResolver, type FieldNode, type GraphQLObjectType, getArgumentValues } from 'graphql'
-import { forEach, infoOf, take, throwIfCancelled } from './execution.js'
+import { countLength, forEach, infoOf, throwIfCancelled } from './execution.js'
 import { type Column, createColumn, fail, failedColumn } from './json.js'
 import type { Path, Places } from './places.js'
 import type { Data, Execution, Field, PlannedField } from './plan.js'
@@ -96,19 +96,18 @@ function writeProperties(
   let length = 0
   let isPlain = true
   const write = (i: number) => {
+    if (!isPlain) return
     const source = sources[i] as Data
-    const text = isPlain ? (known?.get(source) ?? propertiesOf(source, fields, execution.omitNulls)) : undefined
-    if (text === undefined) {
-      isPlain = false
-      return
-    }
+    const text = known?.get(source) ?? propertiesOf(source, fields, execution.omitNulls)
+    isPlain = text !== undefined
+    if (text === undefined) return
     known?.set(source, text)
     texts[i] = isWhole ? `{${text}}` : text
     length += text.length
   }
   return after(forEach(execution, sources.length, write), () => {
     if (!isPlain) return
-    take(execution, length)
+    countLength(execution, length)
     return { texts, failed: undefined }
   })
 }
@@ -135,7 +134,7 @@ function propertiesOf(source: Data, fields: readonly PlannedField[], omitNulls: 
 
 /** Resolves a field for all objects, and writes its values. */
 export function writeField(execution: Execution, field: PlannedField, sources: readonly unknown[], places: Places) {
-  take(execution, sources.length * field.label.length)
+  countLength(execution, sources.length * field.label.length)
   const at = places.below(field.key, field.parentType.name)
   const values =
     field.from === 'all'

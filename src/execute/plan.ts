@@ -14,6 +14,7 @@ import {
   TypeNameMetaFieldDef,
 } from 'graphql'
 import { collectSubfields } from 'graphql/execution/collectFields.js'
+import { getOrCreate } from '../../schema/get-or-create.js'
 import { type Column, leafWriterOf } from './json.js'
 import type { Path, Places } from './places.js'
 import type { Selections } from './selections.js'
@@ -82,7 +83,7 @@ interface Selected {
  * first value that it is selected from, once, however many paths lead to it.
  */
 export class Plan {
-  /** By type and, because a fragment is planned once however many aliases spread it, by the selection sets of nodes. */
+  /** By type and, because a fragment is planned once however many aliases spread it, by the nodes that select. */
   readonly #selected = new Map<string, Selected>()
   readonly #known = new Map<readonly unknown[], Map<GraphQLObjectType, Selected>>()
 
@@ -93,14 +94,11 @@ export class Plan {
 
   /** What the selection sets of the nodes, merged, select from the type. */
   below(variables: Data, type: GraphQLObjectType, nodes: readonly (FieldNode | OperationDefinitionNode)[]): Selected {
-    const known = this.#known.get(nodes)
-    const found = known?.get(type)
-    if (found) return found
-    const key = `${type.name}:${this.selections.keyOf(nodes)}`
-    const selected = this.#selected.get(key) ?? this.#select(variables, type, nodes as FieldNode[])
-    this.#selected.set(key, selected)
-    this.#known.set(nodes, (known ?? new Map()).set(type, selected))
-    return selected
+    const ofNodes = getOrCreate(this.#known, nodes, () => new Map())
+    return getOrCreate(ofNodes, type, () => {
+      const key = `${type.name}:${this.selections.keyOf(nodes)}`
+      return getOrCreate(this.#selected, key, () => this.#select(variables, type, nodes as FieldNode[]))
+    })
   }
 
   #select(variables: Data, type: GraphQLObjectType, nodes: readonly FieldNode[]): Selected {

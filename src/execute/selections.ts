@@ -17,6 +17,7 @@ import {
   visit,
 } from 'graphql'
 import { invalidRequest } from '../../schema/errors.js'
+import { getOrCreate } from '../../schema/get-or-create.js'
 
 /** Selections that the merged selection sets of a document may have together. */
 const MAX_EXPANDED = 5_000
@@ -87,9 +88,7 @@ export class Selections {
         if (!includes(node)) continue
         if (node.kind === Kind.FIELD) {
           const key = (node.alias ?? node.name).value
-          const others = fields.get(key)
-          if (others) others.push({ node, parent: type })
-          else fields.set(key, [{ node, parent: type }])
+          getOrCreate(fields, key, (): SelectedField[] => []).push({ node, parent: type })
         } else if (node.kind === Kind.INLINE_FRAGMENT) {
           walk({ set: node.selectionSet, type: node.typeCondition?.name.value ?? type })
         } else if (!spread.has(node.name.value)) {
@@ -124,9 +123,7 @@ export class Selections {
       })
     const of = (selections: Selection[]): Result => {
       const key = this.keyOf(selections.map(({ set }) => set))
-      const result = known.get(key) ?? compute(expand(selections))
-      known.set(key, result)
-      return result
+      return getOrCreate(known, key, () => compute(expand(selections)))
     }
     return { of, expand }
   }
@@ -145,12 +142,6 @@ export class Selections {
 
   /** A text that is the same for the same nodes. */
   keyOf(nodes: readonly object[]): string {
-    return nodes.map((node) => this.#numberOf(node)).join()
-  }
-
-  #numberOf(node: object): number {
-    const number = this.#numbers.get(node) ?? this.#numbers.size
-    this.#numbers.set(node, number)
-    return number
+    return nodes.map((node) => getOrCreate(this.#numbers, node, () => this.#numbers.size)).join()
   }
 }

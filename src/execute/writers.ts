@@ -14,7 +14,8 @@ import {
   isObjectType,
 } from 'graphql'
 import { inspect } from 'graphql/jsutils/inspect.js'
-import { addError, forEach, infoOf, take } from './execution.js'
+import { getOrCreate } from '../../schema/get-or-create.js'
+import { addError, countLength, forEach, infoOf } from './execution.js'
 import { type Column, createColumn, fail, leafWriterOf, put } from './json.js'
 import { writeSelection } from './levels.js'
 import { ErrorAt, Places } from './places.js'
@@ -90,7 +91,7 @@ function leavesWriter(type: GraphQLLeafType): Write {
       }
     })
     return after(done, () => {
-      take(execution, length)
+      countLength(execution, length)
       return column
     })
   }
@@ -166,7 +167,7 @@ function abstractWriter(type: GraphQLAbstractType, field: Field): Write {
         const named = typeof name === 'string' ? schema.getType(name) : undefined
         if (name instanceof Failure) fail(column, i, name.error)
         else if (isObjectType(named) && schema.isSubType(type, named))
-          groups.set(named, [...(groups.get(named) ?? []), i])
+          getOrCreate(groups, named, (): number[] => []).push(i)
         else {
           const message = `Abstract type "${type.name}" was resolved to ${inspect(name)}, which is not one of its types.`
           fail(column, i, new GraphQLError(message, { nodes: field.nodes }))

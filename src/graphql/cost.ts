@@ -232,7 +232,7 @@ export function costOf(
   function baseUnits([field]: SelectedField[]): number {
     const { node } = field as SelectedField
     const batch = selections.definitionOf(field as SelectedField)?.args.find(({ extensions }) => extensions.batch)
-    return batch ? batchUnits(batch, argument(node, batch.name), cap) : 1
+    return batch ? batchUnits(argument(node, batch.name), cap) : 1
   }
 
   const measure = (fields: Iterable<SelectedField[]>) => sum(Array.from(fields, measureField))

@@ -1,14 +1,17 @@
 import {
   type DocumentNode,
+  type FieldNode,
   GraphQLError,
   type GraphQLSchema,
   getOperationAST,
   Kind,
   type OperationDefinitionNode,
   OperationTypeNode,
+  visit,
 } from 'graphql'
 import { LRUCache } from 'lru-cache'
 import { invalidRequest } from '../../schema/errors.js'
+import { getOrCreate } from '../../schema/get-or-create.js'
 import { atomic } from '../../schema/index.js'
 import { anyOf, didYouMean, shownName } from '../../schema/input/problems.js'
 import { operations } from '../../schema/operations.js'
@@ -36,7 +39,7 @@ const NAMED_LIMITS = [90, 80, 70, 60, 50, 40, 30, 20, 10, 5, 2, 1]
 /** Why a document has no operation to execute, or too many. */
 function noOperation({ definitions }: DocumentNode, name: string | undefined): string {
   const operations = definitions.filter((definition) => definition.kind === Kind.OPERATION_DEFINITION)
-  const names = operations.flatMap((operation) => operation.name?.value ?? []).slice(0, MAX_NAMES)
+  const names = [...new Set(operations.flatMap(({ name }) => name?.value ?? []))].slice(0, MAX_NAMES)
   if (operations.length === 0) return 'The document has no operation.'
   if (name === undefined)
     return `The document has ${operations.length} operations; set operationName to ${anyOf(names) || 'the name of one'}.`
@@ -112,13 +115,11 @@ export class KnownDocument {
 
   /** @throws ApiError invalid_request (the name is wrong, or missing among several) */
   operation(name?: string): KnownOperation {
-    const known = this.#operations.get(name)
-    if (known) return known
-    const definition = getOperationAST(this.node, name)
-    if (!definition) throw invalidRequest(noOperation(this.node, name))
-    const operation = new KnownOperation(this, definition)
-    this.#operations.set(name, operation)
-    return operation
+    return getOrCreate(this.#operations, name, () => {
+      const definition = getOperationAST(this.node, name)
+      if (!definition) throw invalidRequest(noOperation(this.node, name))
+      return new KnownOperation(this, definition)
+    })
   }
 }
 
@@ -128,6 +129,8 @@ export class KnownOperation {
   readonly isMutation: boolean
   /** Whether its fields take effect together. */
   readonly isAtomic: boolean
+  /** Whether fields below a root field have arguments, which may be refused after the root field has made its change. */
+  readonly hasArgumentsBelow: boolean
   #cost?: Cost
   #prepared?: ReturnType<typeof prepare>
   #read?: ReturnType<typeof createVariables>
@@ -139,6 +142,10 @@ export class KnownOperation {
     this.name = nameOf(document.selections, definition)
     this.isMutation = definition.operation === OperationTypeNode.MUTATION
     this.isAtomic = definition.directives?.some(({ name }) => name.value === atomic.name) ?? false
+    let fields = 0
+    const count = ({ arguments: given }: FieldNode) => void (given?.length && fields++)
+    if (this.isMutation) visit(document.node, { Field: count })
+    this.hasArgumentsBelow = fields > 1
   }
 
   cost(variables: Variables): Cost {

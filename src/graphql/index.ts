@@ -4,8 +4,9 @@ import { createYoga, type Plugin } from 'graphql-yoga'
 import type { Context } from '../../schema/context.js'
 import { ApiError, invalidRequest } from '../../schema/errors.js'
 import type { Query } from '../database/index.js'
-import { pause } from '../execute/execution.js'
-import { type Cancelled, type Executed, ResponseTooLong } from '../execute/executor.js'
+import { pause, ResponseTooLong } from '../execute/execution.js'
+import type { Executed } from '../execute/executor.js'
+import type { Cancelled } from '../execute/plan.js'
 import type { CreateResolverContext, RequestTransaction } from '../execute/resolver-context.js'
 import type { Body } from '../http/body.js'
 import { unavailable } from '../http/errors.js'
@@ -89,12 +90,12 @@ export function createGraphql(options: GraphqlOptions) {
     logging: false,
   })
 
-  function readCall(request: HttpRequest, body: Body, most: number | undefined): Call {
-    const { query: sent, hash, operationName, variables } = readParameters(request, body, most)
+  function readCall(request: HttpRequest, body: Body, maxBytes: number | undefined): Call {
+    const { query: sent, hash, operationName, variables } = readParameters(request, body, maxBytes)
     const query = sent ?? persisted.get(hash as string)
     if (query === undefined) throw new PersistedQueryNotFound()
-    if (most !== undefined && !isShort(query)) throw unavailable()
-    const maxTokens = most === undefined ? undefined : MAX_FREE_TOKENS
+    if (maxBytes !== undefined && !isShort(query)) throw unavailable()
+    const maxTokens = maxBytes === undefined ? undefined : MAX_FREE_TOKENS
     const document = documents.get(query) ?? new KnownDocument(schema, query, maxTokens)
     const operation = document.operation(operationName)
     return { request, body, query, hash, operationName, variables, document, operation }
@@ -103,18 +104,18 @@ export function createGraphql(options: GraphqlOptions) {
   /**
    * The operation and its cost. One that cannot run costs one unit.
    *
-   * @param most how many bytes are read to find a free operation; undefined if any operation is read
+   * @param maxBytes how many bytes are read to find a free operation; undefined if any operation is read
    */
-  function read(request: HttpRequest, body: Body, most: number | undefined): ReadRequest {
+  function read(request: HttpRequest, body: Body, maxBytes: number | undefined): ReadRequest {
     let operationName: string | undefined
     try {
-      const call = readCall(request, body, most)
+      const call = readCall(request, body, maxBytes)
       const { query, hash, variables, document, operation } = call
       operationName = operation.name
       trace.getActiveSpan()?.setAttribute('graphql.operation.type', operation.definition.operation)
       const cost = operation.cost(variables)
       const isFree = cost.units === 0 && operation.isSmall
-      if (most !== undefined && !isFree) throw unavailable()
+      if (maxBytes !== undefined && !isFree) throw unavailable()
       for (const [figure, max, verb, what] of LIMITS)
         if (cost[figure] > max) {
           const fitting = operation.fittingLimit(variables, (cost) => cost[figure] <= max)
@@ -153,10 +154,11 @@ export function createGraphql(options: GraphqlOptions) {
       throw new ApiError('method_not_allowed', 'A mutation must be sent by POST.', { allow: 'POST' })
     requireWriteAccess(caller)
     const key = readIdempotencyKey(request)
-    const { isAtomic } = operation
+    const { isAtomic, hasArgumentsBelow } = operation
     const { fields } = operation.cost(variables)
+    const isUndone = hasArgumentsBelow && fields === 1
     // Nothing that changes anything is performed once, or undone.
-    const isPlain = document.errors.length > 0 || (isAtomic ? fields === 0 : key === undefined)
+    const isPlain = document.errors.length > 0 || (isAtomic ? fields === 0 : key === undefined && !isUndone)
     if (isPlain) return resultOf(await execute(call, caller, quota), request)
     if (fields !== 1 && !isAtomic)
       throw invalidRequest(
@@ -166,8 +168,8 @@ export function createGraphql(options: GraphqlOptions) {
       const executed = await execute(call, caller, quota, query)
       const { data, errors } = executed
       const isRefused = errors !== undefined && (isAtomic || hasNoValue(executed))
-      const isUndone = isAtomic && errors !== undefined && data !== undefined
-      return { isRefused, ...resultOf(isUndone ? { data: null, errors: errors.slice(0, 1) } : executed, request) }
+      const isWithoutData = isAtomic && errors !== undefined && data !== undefined
+      return { isRefused, ...resultOf(isWithoutData ? { data: null, errors: errors.slice(0, 1) } : executed, request) }
     }
     if (key === undefined) return transaction(caller, (query) => undoing(query, perform))
     const keyed = { request, body: bodyOf(call), caller, operationName: operation.name, row: operation.row(variables) }

@@ -129,8 +129,7 @@ export function measureWithinLimits(selections: Selections): ReadonlyMap<Definit
   }
 
   // Also those that another one of the same name hides: validation walks them, too.
-  const defined = document.definitions.filter((node) => node.kind === Kind.FRAGMENT_DEFINITION)
-  for (const fragment of [...Object.values(fragments), ...defined]) measureFragment(fragment)
+  for (const node of document.definitions) if (node.kind === Kind.FRAGMENT_DEFINITION) measureFragment(node)
   const operations = document.definitions.filter((node) => node.kind === Kind.OPERATION_DEFINITION)
   for (const node of operations) sizes.set(node, measure(node.selectionSet, false))
   assertAtMost(MAX_FIELDS, fields, 'fields')

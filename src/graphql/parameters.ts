@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash as hashOf } from 'node:crypto'
 import { ApiError, invalidRequest } from '../../schema/errors.js'
 import { Problems, shownName, unknownNames, wrongValue } from '../../schema/input/problems.js'
 import type { Values } from '../../schema/input/values.js'
@@ -35,6 +35,8 @@ export class SeveralOperations extends ApiError {
   }
 }
 
+const KNOWN = ['query', 'variables', 'operationName', 'extensions']
+
 const isObject = (value: unknown): value is Values =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
@@ -48,6 +50,8 @@ function fromJson(text: string | undefined, name: string) {
 }
 
 function fromQuery(query: URLSearchParams) {
+  for (const name of KNOWN)
+    if (query.getAll(name).length > 1) throw invalidRequest(`The parameter ${name} is given more than once.`)
   const { variables, extensions, operationName, ...parameters } = Object.fromEntries(query)
   return {
     ...parameters,
@@ -56,8 +60,6 @@ function fromQuery(query: URLSearchParams) {
     extensions: fromJson(extensions, 'extensions'),
   }
 }
-
-const KNOWN = ['query', 'variables', 'operationName', 'extensions']
 
 /** What Apollo's clients send to name a document by its hash, and no other extension. */
 interface PersistedQuery {
@@ -70,15 +72,12 @@ const persistedIn = ({ extensions }: Values) =>
 
 function assertPersisted({ query }: Values, persisted: unknown, problems: Problems): void {
   const name = 'extensions.persistedQuery'
-  if (!isObject(persisted)) {
-    problems.add(wrongValue(name, persisted, 'must be a JSON object'))
-    return
-  }
+  if (!isObject(persisted)) return void problems.add(wrongValue(name, persisted, 'must be a JSON object'))
   const { version, sha256Hash: hash } = persisted
   if (version !== 1) problems.add(wrongValue(`${name}.version`, version, 'must be 1'))
   if (typeof hash !== 'string' || !/^[\da-f]{64}$/.test(hash))
     problems.add(wrongValue(`${name}.sha256Hash`, hash, 'must be a SHA-256 of 64 hexadecimal digits in lower case'))
-  else if (typeof query === 'string' && createHash('sha256').update(query).digest('hex') !== hash)
+  else if (typeof query === 'string' && hashOf('sha256', query, 'hex') !== hash)
     problems.add(wrongValue(`${name}.sha256Hash`, hash, 'must be the SHA-256 of query'))
 }
 
@@ -108,16 +107,16 @@ function parse(request: HttpRequest, body: Body, max: number): unknown {
   const assertShort = ({ length }: string | Buffer) => {
     if (length > max) throw unavailable()
   }
-  switch (request.method) {
-    case 'GET':
-      assertShort(request.search)
-      return fromQuery(request.query)
-    case 'POST':
-      assertJson(request, body, MEDIA_TYPES.POST as string[])
-      assertShort(body)
-      return parseBody(body)
+  if (request.method === 'GET') {
+    assertShort(request.search)
+    request.assertDecodable()
+    return fromQuery(request.query)
   }
-  throw new ApiError('method_not_allowed', 'GraphQL takes GET and POST.', { allow: 'GET, HEAD, POST' })
+  if (request.method !== 'POST')
+    throw new ApiError('method_not_allowed', 'GraphQL takes GET and POST.', { allow: 'GET, HEAD, POST' })
+  assertJson(request, body, MEDIA_TYPES.POST as string[])
+  assertShort(body)
+  return parseBody(body)
 }
 
 /**

@@ -1,7 +1,7 @@
 import { GraphQLError } from 'graphql'
 import { ApiError, InvalidValue } from '../../schema/errors.js'
 import type { Logger } from '../observe/log.js'
-import { type HttpRequest, namesType } from './request.js'
+import { type HttpRequest, prefersType } from './request.js'
 import { type HttpResponse, jsonResponse } from './response.js'
 
 /** Seconds after which a client may try again when the database did not answer. */
@@ -71,9 +71,9 @@ export function toApiError(error: unknown, log: Logger, requestId?: string): Api
 
 const GRAPHQL_TYPE = 'application/graphql-response+json'
 
-/** GraphQL's own media type if Accept names it, otherwise JSON. */
+/** GraphQL's own media type if Accept names it and does not prefer JSON. */
 export const graphqlMediaType = (request: HttpRequest) =>
-  namesType(request, GRAPHQL_TYPE) ? GRAPHQL_TYPE : 'application/json'
+  prefersType(request, GRAPHQL_TYPE) ? GRAPHQL_TYPE : 'application/json'
 
 /** The response to a refused request: GraphQL's shape on /graphql, elsewhere the Error object. */
 export function errorResponse({ code, message, status, headers }: ApiError, request: HttpRequest): HttpResponse {

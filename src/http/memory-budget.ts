@@ -1,3 +1,5 @@
+import { getOrCreate } from '../../schema/get-or-create.js'
+
 /** What a client holds of the budget. */
 export interface Holding {
   /** Who holds it: an address or a key, and what belongs to that, for example a key of this address. */
@@ -46,9 +48,7 @@ export class MemoryBudget {
 function oldestOfLargest(holdings: Holding[], depth = 0): Holding {
   const groups = new Map<string | undefined, { bytes: number; holdings: Holding[] }>()
   for (const holding of holdings) {
-    const holder = holding.holders[depth]
-    const group = groups.get(holder) ?? { bytes: 0, holdings: [] }
-    groups.set(holder, group)
+    const group = getOrCreate(groups, holding.holders[depth], () => ({ bytes: 0, holdings: [] }))
     group.bytes += holding.bytes
     group.holdings.push(holding)
   }

@@ -2,7 +2,9 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import ipaddr from 'ipaddr.js'
 import Negotiator from 'negotiator'
-import { ApiError } from '../../schema/errors.js'
+import { attempt } from '../../schema/attempt.js'
+import { ApiError, invalidRequest } from '../../schema/errors.js'
+import { shownName } from '../../schema/input/problems.js'
 import { openTrace, readTrace, type Trace } from '../observe/tracing.js'
 
 /** The head of a request: as much of Node's IncomingMessage as the steps read. */
@@ -68,11 +70,23 @@ export class HttpRequest {
     return this.#query
   }
 
+  /** Otherwise U+FFFD would replace what was sent, and `%zz` would count as a text. */
+  assertDecodable(): void {
+    if (decoded(this.search) !== undefined) return
+    const pair = this.search.split('&').find((pair) => decoded(pair) === undefined)
+    const [name = ''] = pair?.split('=') ?? []
+    throw invalidRequest(
+      `The query parameter ${shownName(decoded(name) ?? name)} must be percent-encoded UTF-8: %C3%A9 for é, %25 for a percent sign.`,
+    )
+  }
+
   /** The client's address, as far as TRUST_PROXY allows to believe it. */
   get address(): string {
     return clientAddress(this.head, this.trustProxy)
   }
 }
+
+const decoded = (text: string) => attempt(() => decodeURIComponent(text))
 
 /** The address to count: whole for IPv4, by /64 for IPv6, where a client holds at least that much. */
 export function countedAddress(text: string | undefined): string {
@@ -132,10 +146,15 @@ function pathBelow(basePath: string, path: string): string | null {
 export const notHttp = (reason: string) =>
   new ApiError('invalid_request', `The request is not valid HTTP: ${reason}.`, { connection: 'close' })
 
-/** Whether Accept names a media type, and not to exclude it. A client that accepts everything has not asked for it. */
-export const namesType = ({ head }: HttpRequest, type: string): boolean =>
-  head.headers.accept?.includes(type) === true &&
-  new Negotiator(head).mediaType([`${type}; charset=utf-8`]) !== undefined
+/** Whether Accept names a media type, and does not prefer JSON. A client that accepts everything has not asked for it. */
+export function prefersType({ head }: HttpRequest, type: string): boolean {
+  const ranges = head.headers.accept?.toLowerCase().split(',') ?? []
+  if (!ranges.some((range) => range.includes(type))) return false
+  // Of those that a client accepts equally, the first one wins.
+  const accept = ranges.sort((a, b) => Number(b.includes(type)) - Number(a.includes(type))).join()
+  const offered = [type, 'application/json'].map((one) => `${one}; charset=utf-8`)
+  return new Negotiator({ headers: { accept } }).mediaType(offered) === offered[0]
+}
 
 /** The first of the codings that the client accepts. */
 export function acceptedCoding<Coding extends string>({ head }: HttpRequest, codings: Coding[]): Coding | 'identity' {

@@ -29,11 +29,9 @@ export function send(res: ServerResponse, { status, headers, body }: HttpRespons
   const { req } = res
   const isHead = req.method === 'HEAD'
   if (body !== undefined) headers['content-length'] = String(Buffer.byteLength(body))
-  if (req.complete !== false && req.readableLength === 0 && !isFlood(req)) {
-    res.writeHead(status, headers).end(isHead ? undefined : body)
-    return
-  }
-  return sendBeforeEnd(res, { status, headers, body: isHead ? '' : body })
+  if (req.complete === false || req.readableLength > 0 || isFlood(req))
+    return sendBeforeEnd(res, { status, headers, body: isHead ? '' : body })
+  res.writeHead(status, headers).end(isHead ? undefined : body)
 }
 
 /** Writes an answer to a request whose body is not read. */

@@ -47,6 +47,7 @@ const responses = new WeakMap<Socket, [latest: ServerResponse, previous?: Server
 const REASONS: Record<string, string> = {
   HPE_HEADER_OVERFLOW: 'its line and headers have more than 16 KiB',
   ERR_HTTP_REQUEST_TIMEOUT: 'it did not arrive in time',
+  HPE_PAUSED_H2_UPGRADE: 'it is HTTP/2, but this port speaks HTTP/1.1',
 }
 
 /** What is wrong with it, in the words of Node's parser where there are none of our own. */
@@ -108,6 +109,8 @@ export async function listen(
   )
   server.on('connection', app.connected)
   server.maxConnections = MAX_CONNECTIONS
+  // Node would drop those above a number, without a word. The size of a head bounds them.
+  server.maxHeadersCount = 0
   server.on('drop', () => server.closeIdleConnections())
   const refuse = (socket: Socket, reason: string) =>
     void refuseMalformed(app, socket, reason).catch(() => socket.destroy())

@@ -4,6 +4,7 @@ import { crc32 } from 'node:zlib'
 import { LRUCache } from 'lru-cache'
 import type { ApiKey, Prisma, PrismaClient } from '../../prisma/generated/client/client.js'
 import type { Reads } from '../../schema/context.js'
+import { getOrCreate } from '../../schema/get-or-create.js'
 import { plans } from '../../schema/plans.js'
 import type { Logger } from '../observe/log.js'
 import type { Subject } from '../rate-limit/index.js'
@@ -106,7 +107,7 @@ export class ApiKeyCache {
    *
    * @param lookUp may delay or refuse the first read of a secret, and that of one that was not valid within the last hour
    */
-  find(secret: string, lookUp = (_secret: string, read: () => Promise<Found>) => read()): Found | Promise<Found> {
+  find(secret: string, lookUp = (read: () => Promise<Found>) => read()): Found | Promise<Found> {
     const known = this.#rows.get(secret)
     if (!known && (!isSecret(secret) || this.#unknown.has(secret))) return undefined
     const now = Date.now()
@@ -114,7 +115,7 @@ export class ApiKeyCache {
     const row = usable(known?.row)
     if (age <= this.#ttlMs) return row
     const read = () => this.#read(secret).then(usable)
-    if (!row || age > KNOWN_MS) return lookUp(secret, read)
+    if (!row || age > KNOWN_MS) return lookUp(read)
     if (age > STALE_MS) return read()
     if (this.#retryAt === undefined)
       return Promise.race([read().catch(() => row), sleep(PATIENCE_MS, row, { ref: false })])
@@ -127,12 +128,7 @@ export class ApiKeyCache {
 
   /** Reads a row. Requests that ask for the same one at the same time share the read. */
   #read(secret: string): Promise<Found> {
-    let read = this.#reading.get(secret)
-    if (!read) {
-      read = this.#query(secret).finally(() => this.#reading.delete(secret))
-      this.#reading.set(secret, read)
-    }
-    return read
+    return getOrCreate(this.#reading, secret, () => this.#query(secret).finally(() => this.#reading.delete(secret)))
   }
 
   async #query(secret: string): Promise<Found> {

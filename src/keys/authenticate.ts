@@ -52,11 +52,6 @@ function invalidKey(secret: string): string {
     : 'The API key is incomplete or mistyped: a key is "petstore_" and 48 hexadecimal digits.'
 }
 
-/** Who sends a request; or why it has no valid key, and the window of its address. */
-export type Authentication =
-  | { caller: Caller; refusal?: undefined; decision?: undefined }
-  | { caller?: undefined; refusal: ApiError; decision: RateLimitResult }
-
 /**
  * The step that finds the key of a request. A request without a valid one counts against its address.
  *
@@ -83,11 +78,11 @@ export function createAuthentication(
   }
 
   /** @throws ApiError rate_limited (too many look-ups of its address wait), unavailable */
-  return async function authenticate(request: HttpRequest): Promise<Authentication> {
+  return async function authenticate(request: HttpRequest) {
     const secrets = readSecrets(request.head)
     const [secret = ''] = secrets
-    let key =
-      secrets.length === 1 ? apiKeys.find(secret, (hash, read) => throttle.run(request.address, hash, read)) : undefined
+    const lookUp = (read: () => Promise<Found>) => throttle.run(request.address, secret, read)
+    let key = secrets.length === 1 ? apiKeys.find(secret, lookUp) : undefined
     let waitedMs = 0
     if (key instanceof Promise) {
       const startedAt = performance.now()

@@ -9,5 +9,5 @@ export {
   writeKeys,
 } from './api-key.js'
 export { type Caller, createAuthentication, requireWriteAccess } from './authenticate.js'
-export { type Cost, createQuota, type QuotaDecision, readQuota } from './quota.js'
+export { type Cost, createQuota, FREE_PER_MINUTE, type QuotaDecision, readQuota } from './quota.js'
 export { type Figures, KeyUsage, readUsage, USAGE_DAYS } from './usage.js'

@@ -9,11 +9,11 @@ import {
   type WindowName,
   waitMessage,
 } from '../rate-limit/index.js'
-import type { ApiKeyCache } from './api-key.js'
+import { type ApiKeyCache, isOver } from './api-key.js'
 import type { Caller } from './authenticate.js'
 
 /** Requests that cost nothing and that a key may make in a minute, on each gateway. */
-const FREE_PER_MINUTE = 600
+export const FREE_PER_MINUTE = 600
 
 export interface Cost {
   units: number
@@ -70,15 +70,12 @@ export function createQuota({ apiKeys, rateLimiter }: { apiKeys: ApiKeyCache; ra
     return windows.some(({ remaining }) => remaining > 0)
   }
 
-  async function countFree(subject: Subject, decision: RateLimitResult): Promise<ApiError | undefined> {
-    const { outcome, windows, at } = await takeFree(subject, 1)
-    if (outcome === 'allowed') return
-    const wait = Math.ceil(((windows[0]?.resetAt ?? at) - at) / 1000)
-    return new ApiError(
-      'rate_limited',
-      `The limit of ${FREE_PER_MINUTE} free requests per minute is used up. ${waitMessage(decision, wait)}`,
-      { 'retry-after': String(wait) },
-    )
+  /** Takes a request that costs nothing. A refusal shows the window of such requests, because it has refused. */
+  async function countFree(subject: Subject, decision: RateLimitResult): Promise<QuotaDecision> {
+    const free = await takeFree(subject, 1)
+    if (free.outcome === 'allowed') return { decision }
+    const message = `The limit of ${FREE_PER_MINUTE} free requests per minute is used up. ${waitMessage(free)}`
+    return { decision: free, refusal: new ApiError('rate_limited', message) }
   }
 
   /**
@@ -93,7 +90,7 @@ export function createQuota({ apiKeys, rateLimiter }: { apiKeys: ApiKeyCache; ra
     const isTooDear = units > smallest
     const result = await consume(subject, isBanned ? 0 : isTooDear ? 1 : units)
     const decision: RateLimitResult = isBanned ? { ...result, outcome: 'banned', bannedUntil: until } : result
-    if (units === 0) return { decision, refusal: await countFree(subject, decision) }
+    if (units === 0) return countFree(subject, decision)
     if (decision.outcome === 'banned')
       return { decision, refusal: new ApiError('key_banned', refusalMessage(decision)) }
     if (decision.outcome === 'limited') {
@@ -112,13 +109,14 @@ const bannedUntil = (key: Caller['key']) => key.bannedUntil?.getTime() ?? 0
 const smallestWindow = ({ windows }: Subject) => Math.min(...windows.map(({ limit }) => limit))
 
 /** The caller's quota after the decision on this request. */
-export function readQuota({ key }: Caller, { windows }: RateLimitResult): Quota {
+export function readQuota({ key }: Caller, { windows, bannedUntil: decided = 0 }: RateLimitResult): Quota {
   const window = (name: WindowName) => {
     const found = windows.find((candidate) => candidate.name === name)
     if (!found) throw new ApiError('internal')
     return { limit: found.limit, remaining: found.remaining, reset: Math.ceil(found.resetAt / 1000) }
   }
-  // A ban that has ended is not shown.
-  const until = bannedUntil(key) > Date.now() ? key.bannedUntil : null
-  return { plan: key.plan, minute: window('minute'), day: window('day'), key: { ...key, bannedUntil: until } }
+  // The row of the key has a ban a moment later. One that has ended is not shown.
+  const until = new Date(Math.max(bannedUntil(key), decided))
+  const shown = { ...key, bannedUntil: isOver(until) ? null : until }
+  return { plan: key.plan, minute: window('minute'), day: window('day'), key: shown }
 }

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { getOrCreate } from '../../schema/get-or-create.js'
 
 /** The most keys of one address that are looked up together, with one database query. */
 const MAX_TOGETHER = 100
@@ -29,11 +30,9 @@ export class Throttle<T> {
 
   /** Rejects with what `refuse` throws, if too many wait. */
   run(address: string, key: string, lookUp: () => Promise<T>): Promise<T> {
-    const queue = this.#queues.get(address) ?? this.#open(address)
-    const { lookups, waiting, over } = queue
-    let lookup = lookups.get(key)
-    if (!lookup) {
-      lookup = new Promise<T>((resolve) => {
+    const { lookups, waiting, over } = getOrCreate(this.#queues, address, () => this.#open(address))
+    const start = () =>
+      new Promise<T>((resolve) => {
         const start = (admitted: boolean) => {
           const result = admitted ? lookUp() : this.refuse(address)
           resolve(result)
@@ -42,14 +41,11 @@ export class Throttle<T> {
         if (over && waiting.length >= MAX_TOGETHER) void start(false)
         else waiting.push(start)
       }).finally(() => lookups.delete(key))
-      lookups.set(key, lookup)
-    }
-    return lookup
+    return getOrCreate(lookups, key, start)
   }
 
   #open(address: string): Queue<T> {
     const queue: Queue<T> = { lookups: new Map(), waiting: [], over: false }
-    this.#queues.set(address, queue)
     void this.#serve(address, queue)
     return queue
   }

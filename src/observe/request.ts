@@ -1,4 +1,4 @@
-import { type Span, SpanStatusCode } from '@opentelemetry/api'
+import { SpanStatusCode } from '@opentelemetry/api'
 import { Counter, Histogram, type Registry } from 'prom-client'
 import type { HttpRequest } from '../http/request.js'
 import type { Exchange } from '../reply.js'
@@ -72,7 +72,10 @@ export function createRequestObserver(log: Logger, registry: Registry) {
     if (!trace?.span?.isRecording()) return
     const verb = spanMethod(head.method)
     const isFailed = status >= 500
-    endSpan(trace.span, [verb === '_OTHER' ? 'HTTP' : verb, template].filter(Boolean).join(' '), isFailed, {
+    trace.span.updateName([verb === '_OTHER' ? 'HTTP' : verb, template].filter(Boolean).join(' '))
+    if (isFailed) trace.span.setStatus({ code: SpanStatusCode.ERROR })
+    // Those that are undefined are left out.
+    trace.span.setAttributes({
       'http.route': template,
       'http.response.status_code': status,
       'error.type': isFailed ? (refusal ?? String(status)) : undefined,
@@ -83,12 +86,6 @@ export function createRequestObserver(log: Logger, registry: Registry) {
       'petstore.cost': cost,
       'petstore.error_code': refusal,
     })
+    trace.span.end()
   }
-}
-
-function endSpan(span: Span, name: string, isFailed: boolean, attributes: Record<string, string | number | undefined>) {
-  span.updateName(name)
-  for (const [key, value] of Object.entries(attributes)) if (value !== undefined) span.setAttribute(key, value)
-  if (isFailed) span.setStatus({ code: SpanStatusCode.ERROR })
-  span.end()
 }

@@ -2,18 +2,17 @@ import { readFileSync } from 'node:fs'
 import { SourceMap } from 'node:module'
 import { dirname, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { attempt } from '../../schema/attempt.js'
 import { StartupError } from '../startup-error.js'
 
 const maps = new Map<string, SourceMap | undefined>()
 
 function mapOf(file: string): SourceMap | undefined {
-  if (!maps.has(file)) {
-    let map: SourceMap | undefined
-    try {
-      map = new SourceMap(JSON.parse(readFileSync(`${file}.map`, 'utf8')))
-    } catch {}
-    maps.set(file, map)
-  }
+  if (!maps.has(file))
+    maps.set(
+      file,
+      attempt(() => new SourceMap(JSON.parse(readFileSync(`${file}.map`, 'utf8')))),
+    )
   return maps.get(file)
 }
 

@@ -1,12 +1,9 @@
 import type { OpenAPIV3 } from 'openapi-types'
+import type { HeaderOptions } from '../headers.js'
 
 // What the document is made from, and the part of OpenAPI 3.0.3 that it uses.
 
-export interface Options {
-  baseUrl: string
-  /** When deprecated operations end. */
-  sunset: Date
-}
+export type Options = Omit<HeaderOptions, 'origins'>
 
 /** A schema or, with `$ref`, a reference to one. */
 export interface Schema extends Omit<OpenAPIV3.BaseSchemaObject, 'properties' | 'allOf'> {

@@ -4,6 +4,7 @@ import type { OpenAPIV3 } from 'openapi-types'
 import { catalogue, type ErrorCode } from '../../schema/errors.js'
 import { type Operation, operations } from '../../schema/operations.js'
 import { EXAMPLE_TIME, exampleWindows } from '../../schema/quota.js'
+import { FREE_PER_MINUTE } from '../keys/index.js'
 import { type RateLimitResult, refusalMessage } from '../rate-limit/index.js'
 import { type Options, type ResponseObject, schemaRef } from './document.js'
 import { exampleOf, inputOf, resultOf } from './examples.js'
@@ -139,7 +140,7 @@ export function createResponses(
     const added = { ...idempotencyHeaders(operation, status), ...deprecation }
     const completed = { ...response, headers: { ...common, ...response.headers, ...added } }
     if (status === 429 && cost === 0) {
-      completed.description += '\n\nOnly requests without a valid key are limited here, by their address.'
+      completed.description += `\n\nIt costs nothing, so a key may ask ${FREE_PER_MINUTE} times a minute. Requests without a valid key are limited by their address.`
       completed.content = errorContent([{ code: 'rate_limited', status, message: limitedMessage('address') }])
     }
     const name = responseName(status)

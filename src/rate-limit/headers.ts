@@ -29,8 +29,8 @@ const counted = (count: number, unit: string) => `${format(count)} ${unit}${coun
 const lengths: Record<number, string> = { 60: 'minute', 86400: 'day' }
 
 /** What a client that gets a 429 has to do. */
-export const waitMessage = (result: RateLimitResult, atLeast = 0) =>
-  `Wait ${counted(Math.max(secondsToWait(result), atLeast), 'second')} (Retry-After).`
+export const waitMessage = (result: RateLimitResult) =>
+  `Wait ${counted(secondsToWait(result), 'second')} (Retry-After).`
 
 /** Why a request is refused with 429: the window, its limit, and how long to wait. */
 export function refusalMessage(result: RateLimitResult, cost = 1): string {
@@ -41,7 +41,7 @@ export function refusalMessage(result: RateLimitResult, cost = 1): string {
   const window = `${counted(limit, 'request')} per ${lengths[seconds] ?? counted(seconds, 'second')}`
   if (name === 'address') return `The limit of ${window} without a valid key is used up for your address. ${wait}`
   if (remaining > 0)
-    return `The operation costs ${counted(cost, 'request')}, but of ${window} only ${format(remaining)} are left. ${wait}`
+    return `The operation costs ${counted(cost, 'request')}, but of ${window} only ${format(remaining)} ${remaining === 1 ? 'is' : 'are'} left. ${wait}`
   return `The limit of ${window} is used up. ${wait}`
 }
 
@@ -69,7 +69,5 @@ export function setRateLimitHeaders(headers: Record<string, string>, result: Rat
   headers['ratelimit-policy'] = policy
   headers['x-ratelimit-cost'] = String(cost)
   headers.ratelimit = left
-  // The error may have a longer wait.
-  if (refused)
-    headers['retry-after'] = String(Math.max(secondsToWait(result, binding), Number(headers['retry-after'] ?? 0)))
+  if (refused) headers['retry-after'] = String(secondsToWait(result, binding))
 }

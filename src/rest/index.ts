@@ -1,8 +1,10 @@
 import { type DocumentNode, getOperationAST, type OperationDefinitionNode } from 'graphql'
+import { attempt } from '../../schema/attempt.js'
 import type { Context } from '../../schema/context.js'
 import { ApiError } from '../../schema/errors.js'
 import { createEtag, matchesWeakly } from '../../schema/etag.js'
 import { restSchema } from '../../schema/index.js'
+import { ITEMS_PER_UNIT } from '../../schema/input/rules.js'
 import { batchUnits, fill, type Operation } from '../../schema/operations.js'
 import type { Query } from '../database/index.js'
 import { prepare } from '../execute/executor.js'
@@ -29,15 +31,6 @@ export interface RestOptions {
   hasPage(path: string): boolean
 }
 
-/** The items of a batch, which its cost depends on; undefined if they cannot be read, which is refused later. */
-function itemsOf(body: Body): unknown {
-  try {
-    return body instanceof ApiError ? undefined : parseBody(body)
-  } catch {
-    return undefined
-  }
-}
-
 /**
  * Prepares how the requests of an operation are read and run: everything about it that does not depend on a request.
  *
@@ -52,21 +45,21 @@ function prepareOperation(
   const isRead = operation.type === 'Query'
   const batch = argument?.extensions.batch
   /** Arguments that cost more. They count where they are true, whatever else is wrong. */
-  const dear = queryArguments.flatMap((argument) => (argument.extensions.units ? argument.name : []))
+  const surcharged = queryArguments.flatMap((argument) => (argument.extensions.units ? argument.name : []))
   const readInput = createReader(operation)
   const definition = getOperationAST(document) as OperationDefinitionNode
   // Optional fields without a value are absent from a representation, never null.
   const execute = prepare(restSchema, document, definition, { nulls: 'omit' })
 
   function unitsOf({ query }: HttpRequest, items: unknown): number {
-    if (argument && batch) return batchUnits(argument, items)
-    const isDear = (name: string) => query.getAll(name).some((text) => /^true$/i.test(text))
-    return (rest.cost ?? 1) + dear.filter(isDear).length
+    if (batch) return batchUnits(items)
+    const isAsked = (name: string) => query.getAll(name).some((text) => /^true$/i.test(text))
+    return (rest.cost ?? 1) + surcharged.filter(isAsked).length
   }
 
   /** What a request would have to leave out to cost no more than the given units. */
   const advice = (units: number) =>
-    batch ? `It would fit with at most ${units * batch.itemsPerUnit} items.` : `It would fit without ${dear}.`
+    batch ? `It would fit with at most ${units * ITEMS_PER_UNIT} items.` : `It would fit without ${surcharged}.`
 
   function responseOf(request: HttpRequest, body: string, { next, total }: Context): HttpResponse {
     if (rest.status === 204) return { status: 204, headers: {} }
@@ -110,7 +103,8 @@ function prepareOperation(
   }
 
   return (request: HttpRequest, params: Route['params'], body: Body): ReadRequest => {
-    const parsed = batch && itemsOf(body)
+    // The cost of a batch depends on its items. What cannot be read is refused later.
+    const parsed = batch && !(body instanceof ApiError) ? attempt(() => parseBody(body)) : undefined
     return {
       units: unitsOf(request, parsed),
       advice,
@@ -122,7 +116,7 @@ function prepareOperation(
 
 /** The REST surface: an operation's arguments are read, its prepared document is executed, its result is written. */
 export async function createRest({ hasPage, ...options }: RestOptions) {
-  const routes = createRoutes(hasPage)
+  const routes = createRoutes(hasPage, options.baseUrl)
   const prepared = new Map<Operation, ReturnType<typeof prepareOperation>>()
   for (const [operation, document] of await readDocuments())
     prepared.set(operation, prepareOperation(operation, document, options))

@@ -1,6 +1,6 @@
 import { type GraphQLArgument, GraphQLError, getNamedType, getNullableType, isListType } from 'graphql'
 import { ApiError, invalidRequest } from '../../schema/errors.js'
-import { type EntityTags, MALFORMED, parseEntityTags } from '../../schema/etag.js'
+import { MALFORMED, parseEntityTags } from '../../schema/etag.js'
 import { type Path, Problems, pathText, shownName, unknownNames, wrongValue } from '../../schema/input/problems.js'
 import { judge, readValue, type Values } from '../../schema/input/values.js'
 import type { Operation } from '../../schema/operations.js'
@@ -15,16 +15,6 @@ export interface Source extends Pick<Route, 'params'> {
   body: Body
   /** The JSON in the body, if it was parsed already: a large one takes long. */
   parsed?: unknown
-}
-
-/** What an operation takes from a request. */
-export interface Input {
-  /** The arguments of its field, coerced. */
-  args: Values
-  ifNoneMatch: EntityTags | undefined
-  idempotencyKey: string | undefined
-  /** What to throw for an error of the execution: if a rule refuses a value, a refusal that names all wrong values. */
-  refusalOf(error: unknown): unknown
 }
 
 /** How a value stands in a path or a query string, by its type. */
@@ -81,7 +71,7 @@ function readEntityTags(text: string | undefined, name: string, methods: string,
  * Prepares the reading of an operation's requests. The reader that it returns throws one refusal, which names everything
  * that is wrong. The rules of a body are left to Pothos: only if something is refused are they asked here, too.
  */
-export function createReader(operation: Operation): (source: Source) => Input {
+export function createReader(operation: Operation) {
   const { rest, body, isConditional } = operation
   const inPath = createParameters(operation.pathArguments, 'path')
   const inQuery = createParameters(operation.queryArguments, 'query')
@@ -89,11 +79,12 @@ export function createReader(operation: Operation): (source: Source) => Input {
   const mediaTypes = MEDIA_TYPES[rest.method] ?? []
   const known = [...inQuery.keys()]
 
-  function readQuery(query: URLSearchParams, args: Values, problems: Problems): void {
+  function readQuery(request: HttpRequest, args: Values, problems: Problems): void {
+    request.assertDecodable()
     const unknown = unknownNames(known, 'this operation takes none')
-    for (const name of new Set(query.keys())) {
+    for (const name of new Set(request.query.keys())) {
       const read = inQuery.get(name)
-      if (read) args[name] = read(query.getAll(name), problems)
+      if (read) args[name] = read(request.query.getAll(name), problems)
       else problems.add(unknown(`The query parameter ${shownName(name)}`, name))
     }
   }
@@ -107,14 +98,14 @@ export function createReader(operation: Operation): (source: Source) => Input {
     return readValue(argument, json, { problems, nameOf })
   }
 
-  return (source) => {
+  return (source: Source) => {
     const { params, request } = source
     const { 'if-match': ifMatch, 'if-none-match': noneMatch } = request.head.headers
     const args: Values = {}
     const problems = new Problems()
     const part = <T>(read: () => T) => problems.collect(read)
     for (const [name, read] of inPath) args[name] = part(() => read([params[name] ?? ''], problems))
-    part(() => readQuery(request.query, args, problems))
+    part(() => readQuery(request, args, problems))
     if (part(() => readEntityTags(ifMatch, 'If-Match', 'PATCH and DELETE of one resource', isConditional)))
       args.ifMatch = ifMatch
     const ifNoneMatch = part(() => readEntityTags(noneMatch, 'If-None-Match', 'GET', rest.method === 'GET'))
@@ -126,6 +117,7 @@ export function createReader(operation: Operation): (source: Source) => Input {
       return problems.refusal
     }
     if (problems.refusal) throw refusal()
+    /** What to throw for an error of the execution: if a rule refuses a value, a refusal of all wrong values. */
     const refusalOf = (error: unknown) => {
       const cause = error instanceof GraphQLError ? (error.originalError ?? error) : error
       return cause instanceof ApiError && cause.code === 'invalid_request' ? (refusal() ?? error) : error

@@ -9,9 +9,9 @@ import type { World, WorldOptions } from './world.js'
 
 export interface Fault {
   name: string
-  /** Part of the shortened run, or how long it lasts there. */
+  /** Part of the shortened run, or how long it lasts there in milliseconds. */
   quick?: true | number
-  /** How long the fault lasts, where the usual time does not do. */
+  /** How long it lasts, where the usual time does not do. */
   holdMs?: number
   /** What /readyz says while it lasts: 503 some time, or always 200. Undefined: it may have a connection or not. */
   readyz?: 200 | 503
@@ -118,7 +118,7 @@ export const faults: Fault[] = [
   {
     name: 'the only synchronous standby dies',
     world: { standby: true },
-    quick: 12_000,
+    quick: 8_000,
     holdMs: 60_000,
     readyz: 200,
     // Each COMMIT waits for the standby.
@@ -169,7 +169,7 @@ export const faults: Fault[] = [
   },
   {
     name: 'Redis hangs',
-    quick: true,
+    quick: 3_000,
     readyz: 200,
     serves: everything,
     async start({ redis }) {
@@ -201,7 +201,7 @@ export const faults: Fault[] = [
   ),
   {
     name: 'a gateway stops (SIGTERM)',
-    quick: true,
+    quick: 2_000,
     readyz: 200,
     serves: everything,
     async start({ gateways, broken }) {
@@ -212,7 +212,7 @@ export const faults: Fault[] = [
   },
   {
     name: 'a gateway is killed (SIGKILL)',
-    quick: true,
+    quick: 2_000,
     readyz: 200,
     serves: everything,
     async start({ gateways }) {
@@ -222,7 +222,7 @@ export const faults: Fault[] = [
   },
   {
     name: 'a gateway is killed behind HAProxy',
-    quick: true,
+    quick: 2_000,
     world: withProxy,
     readyz: 200,
     // All reads by GET; POST may have changed something.
@@ -283,7 +283,7 @@ export const faults: Fault[] = [
   { name: '2,000 idle connections', readyz: 200, serves: everything, start: clients(2_000, () => () => {}) },
   {
     name: '30 readers that never read',
-    quick: true,
+    quick: 2_000,
     readyz: 200,
     serves: everything,
     start: clients(30, (world) => (socket) => {

@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util'
 import Table from 'cli-table3'
 import { Refusal, runProgram } from '../bench/lifecycle.js'
 import { buildGateway } from '../bench/servers.js'
-import { type Fault, faults } from './faults.js'
+import { faults } from './faults.js'
 import { countFound, type Sample, startLoad } from './load.js'
 import { startOrders } from './orders.js'
 import { createWorld, type World } from './world.js'
@@ -20,9 +20,10 @@ const CALM_MS = 500
 const HOLD_MS = 4_500
 /** How long the load goes on after the repair: longer than a recovery may take, to see that it lasts. */
 const AFTER_MS = RECOVERY_MS + 1_500
+const QUICK_AFTER_MS = RECOVERY_MS + 500
 
 const usage = `npm run test:faults -- [options]
-  --quick        a part of the faults, about three minutes
+  --quick        a part of the faults, about two minutes
   --only NAME    faults whose name contains NAME; may be repeated
 Faults: ${faults.map(({ name }) => name).join(', ')}`
 
@@ -35,7 +36,8 @@ function selectFaults() {
   if (selected.length === 0) throw new Refusal(`No fault has such a name.\n${usage}`)
   return selected.map((fault) => ({
     ...fault,
-    holdMs: quick && typeof fault.quick === 'number' ? fault.quick : fault.holdMs,
+    holdMs: (quick && typeof fault.quick === 'number' ? fault.quick : fault.holdMs) ?? HOLD_MS,
+    afterMs: quick ? QUICK_AFTER_MS : AFTER_MS,
   }))
 }
 
@@ -55,7 +57,7 @@ interface Row {
   broken: string[]
 }
 
-async function measure(fault: Fault, world: World): Promise<Row> {
+async function measure(fault: ReturnType<typeof selectFaults>[number], world: World): Promise<Row> {
   await world.introduceKeys()
   await fault.before?.(world)
   const load = startLoad(world)
@@ -63,11 +65,11 @@ async function measure(fault: Fault, world: World): Promise<Row> {
   await sleep(CALM_MS)
   const began = performance.now()
   const repair = await fault.start(world)
-  await sleep(fault.holdMs ?? HOLD_MS)
+  await sleep(fault.holdMs)
   const repairing = performance.now()
   await repair()
   const repaired = performance.now()
-  await sleep(AFTER_MS)
+  await sleep(fault.afterMs)
   await load.stop()
   const { orders, lost, doubled, wrong } = await repeated.stop()
   const ended = await world.replaceEnded()

@@ -114,12 +114,13 @@ const createContract = (options: { baseUrl: string; sunset: Date }): Contract =>
 
   const find = (method: string, pathname: string) => {
     const segments = pathname.startsWith(`${base}/`) ? segmentsOf(pathname.slice(base.length)) : undefined
-    return routes.find(
+    const matching = routes.filter(
       (route) =>
-        route.method === method &&
         route.segments.length === segments?.length &&
         route.segments.every((segment, i) => (segment === undefined ? segments[i] !== '' : segment === segments[i])),
     )
+    const [first] = matching
+    return matching.find((route) => route.method === method && variable(route) === variable(first ?? route))
   }
 
   return ({ method, url }, { status, headers: sent, text }) => {

@@ -40,9 +40,12 @@ export async function useClient(connectionString: string): Promise<Client> {
 }
 
 /** The number of backends of this database that wait for a lock. */
-export const waitingForLocks = async (client: Client) =>
-  (await client.query(`SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`))
-    .rowCount
+export async function waitingForLocks(client: Client) {
+  // A transaction sees the same statistics until its end.
+  await client.query('SELECT pg_stat_clear_snapshot()')
+  const waiting = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+  return (await client.query(waiting)).rowCount
+}
 
 /** Rows of a query, on a connection of its own. */
 export async function queryOnce(connectionString: string, text: string) {

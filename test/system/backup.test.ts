@@ -188,6 +188,7 @@ describe('a backup', () => {
     const bad = join(folder, 'bad.gz')
     writeFileSync(bad, gzipSync('{}\n'))
     await expect(restore(bad, other)).rejects.toThrow(/bad\.gz is not a backup, or is damaged: it has no header/)
+    await expect(restore(join(folder, 'none.gz'), other)).rejects.toThrow(/none\.gz cannot be read: ENOENT/)
     expect(readdirSync(other)).toEqual(['photo.jpg'])
   })
 

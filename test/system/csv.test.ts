@@ -118,6 +118,12 @@ describe('a wrong line', () => {
     expect(await names()).toEqual([])
   })
 
+  test('that changes the same pet as another one is named, and so is the other', async () => {
+    const { code, stderr } = await run('import', ['stock', write('petId,quantity\n1,1\n1,2\n')])
+    const message = 'line 3: petId is 1; it must not be the same as in line 2.'
+    expect([code, stderr]).toEqual([1, expect.stringContaining(message)])
+  })
+
   test('that changes a pet which does not exist is named', async () => {
     const { code, stderr } = await run('import', ['stock', write('petId,quantity\n999,1\n')])
     expect([code, stderr]).toEqual([

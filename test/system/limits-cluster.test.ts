@@ -102,7 +102,7 @@ describe.runIf(redisBinary || process.env.TEST_REDIS_URL)('quotas in a Redis clu
       expect(states()).toEqual(['degraded', 'degraded'])
       cluster.nodes[0]?.signal('SIGCONT')
       // Nodes reject commands until they have seen that the cluster is complete again.
-      await vi.waitFor(async () => expect(await admitted(key(), 50)).toBe(20), { timeout: 20_000, interval: 100 })
+      await vi.waitFor(async () => expect(await admitted(key(), 50)).toBe(20), { timeout: 60_000, interval: 100 })
       expect(states()).toEqual(['redis', 'redis'])
     })
   })

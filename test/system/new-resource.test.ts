@@ -109,7 +109,7 @@ beforeAll(async () => {
   await promisify(execFile)('npm', ['run', 'build'], { cwd: folder })
   gateway = await startGateway({ DATA_DIR: join(folder, 'data') }, (cleanup) => cleanups.push(cleanup), folder)
   key = /Bearer (\w+)/.exec(gateway.output)?.[1] ?? ''
-}, 120_000)
+})
 afterAll(async () => {
   for (const cleanup of cleanups) await cleanup()
   await rm(folder, { recursive: true, force: true })

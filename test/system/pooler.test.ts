@@ -33,7 +33,7 @@ const migrated = async (name: string) =>
   (await ask(name, `SELECT to_regclass('"ApiKey"') IS NOT NULL AS migrated`))[0].migrated
 
 describe.runIf(testDatabaseUrl && hasPgbouncer).each(MODES)('PgBouncer in %s mode with ?pgbouncer=true', (mode) => {
-  test('has every operation, 200 at a time, keyed requests, If-Match and the commands, without a failure', async () => {
+  test('has every operation, 30 at a time, keyed requests, If-Match and the commands, without a failure', async () => {
     const name = await createDatabase()
     const pooled = await startPgbouncer(mode, testDatabaseUrl as string, ['default_pool_size = 15'])
     const env = { DATABASE_URL: pooled(name, '?pgbouncer=true') }
@@ -42,14 +42,18 @@ describe.runIf(testDatabaseUrl && hasPgbouncer).each(MODES)('PgBouncer in %s mod
     const { id } = (await call('POST', '/categories', { name: 'Many' })).body
     const pet = (await call('POST', '/pets', { name: 'One', categoryId: id })).body
     const paths = [`/pets/${pet.id}`, '/pets?limit=20', `/inventory/${pet.id}`, '/store/orders?complete=false']
-    const together = await Promise.all(
-      Array.from({ length: 200 }, (_, i) =>
-        i % 5
-          ? call('GET', paths[i % 4] as string)
-          : call('POST', '/store/orders', { petId: pet.id }, i % 2 ? {} : { 'idempotency-key': `order ${i}` }),
-      ),
-    )
-    expect(together.filter(({ status }) => status > 201).map(({ body }) => body)).toEqual([])
+    const order = (headers = {}) => call('POST', '/store/orders', { petId: pet.id }, headers)
+    // A key may have 32 at work. Others would wait, and on a slow machine be refused.
+    for (let round = 0; round < 7; round++) {
+      const together = await Promise.all(
+        Array.from({ length: 30 }, (_, i) =>
+          i % 5
+            ? call('GET', paths[i % 4] as string)
+            : order(i % 2 ? {} : { 'idempotency-key': `order ${round} ${i}` }),
+        ),
+      )
+      expect(together.filter(({ status }) => status > 201).map(({ body }) => body)).toEqual([])
+    }
     expect(await keys(env, 'list')).toContainEqual(expect.objectContaining({ name: 'test' }))
     expect(await readiness()).toEqual(READY)
     expect(errors()).toBe('')
@@ -126,11 +130,13 @@ describe.runIf(testDatabaseUrl && hasPgbouncer)('behind a pooler', () => {
     const { id } = (await call('POST', '/categories', { name: 'Dogs' })).body
     let stopped = false
     const statuses: number[] = []
+    // A request with a key has a transaction, and so a connection, of its own. Others may share one.
     const load = Array.from({ length: 60 }, async (_, i) => {
       while (!stopped) {
-        const path = ['/categories', '/pets', '/inventory', '/store/orders'][i % 4] as string
+        const path = ['/categories', '/pets', '/inventory', '/store/orders'][(i >> 1) % 4] as string
         const body = { name: `Pet ${i}`, categoryId: id }
-        statuses.push((await (i % 6 ? call('GET', path) : call('POST', '/pets', body))).status)
+        const write = () => call('POST', '/pets', body, { 'idempotency-key': randomUUID() })
+        statuses.push((await (i % 2 ? call('GET', path) : write())).status)
       }
     })
     const used = async () => (await ask(name, `SELECT FROM pg_stat_activity WHERE datname = '${name}'`)).length

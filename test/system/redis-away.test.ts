@@ -74,7 +74,6 @@ describe.runIf(redisBinary)('a Redis that', () => {
 
   test.concurrent.each(faults)(
     '$fault: no request fails, no key gets more than its plan per gateway, bans stay',
-    { timeout: 180_000 },
     async ({ before, begin, end }) => {
       const server = await RedisServer.reserve()
       await before?.(server)

@@ -76,16 +76,18 @@ describe.runIf(redisBinary)('an unreachable Redis', () => {
 
   it.concurrent('does not end a ban early; the ban is carried no longer than before', async () => {
     const server = await serve()
-    const { limits } = await watched(server, { banAfter: 1, banCarrySeconds: 3 })
+    const { limits } = await watched(server, { banAfter: 1, banCarrySeconds: 5 })
     const subject = key(1)
     for (let i = 0; i < 2; i++) await limits.consume(subject, 1)
     await wait(1050)
     const { bannedUntil, at } = await limits.consume(subject, 1)
     expect(bannedUntil).toBe(at + 300_000)
     await server.kill()
-    expect(await limits.consume(subject, 1)).toMatchObject({ outcome: 'banned', bannedUntil })
-    await wait(at + 3100 - Date.now())
-    expect((await limits.consume(subject, 1)).outcome).toBe('limited')
+    const alone = await limits.consume(subject, 1)
+    expect(alone).toMatchObject({ outcome: 'banned', bannedUntil })
+    expect(alone.banCarriedMs).toBeLessThanOrEqual(5_000)
+    const limited = async () => expect((await limits.consume(subject, 1)).outcome).toBe('limited')
+    await vi.waitFor(limited, { timeout: 60_000, interval: 200 })
   })
 
   it.concurrent('is noticed by an idle gateway too, and a read-only replica counts as unreachable', async () => {
@@ -141,7 +143,7 @@ describe.runIf(redisBinary)('an unreachable Redis', () => {
         await limits.close()
         console.log((await limits.consume({ id: 'x', windows: [], bannable: true }, 1)).outcome)`
       const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script], {
-        timeout: 20_000,
+        timeout: 60_000,
       })
       let out = ''
       child.stdout.on('data', (data) => {

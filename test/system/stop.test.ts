@@ -84,8 +84,7 @@ describe('SIGTERM at any moment of the first start ends it with 0, and the next 
         .sort(),
     ).toEqual(['db', 'demo-keys.json'])
     expect(await stop()).toBe(0)
-    // Five starts in a row.
-  }, 300_000)
+  })
 })
 
 describe('SIGTERM ends the process with 0 although the database hangs:', () => {

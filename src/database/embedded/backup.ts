@@ -171,7 +171,9 @@ export async function openBackup(file: string) {
   const lines = linesOf(file)
   const refusing = (error: unknown): never => {
     if (error instanceof StartupError) throw error
-    throw new StartupError(`${source} is not a backup, or is damaged: ${(error as Error).message}`, { cause: error })
+    const { code, message } = error as NodeJS.ErrnoException
+    const reason = /^E[A-Z]+$/.test(code ?? '') ? 'cannot be read' : 'is not a backup, or is damaged'
+    throw new StartupError(`${source} ${reason}: ${message}`, { cause: error })
   }
   const readHeader = async () => parseHeader((await lines.next()).value, source)
   async function readRows(onRow: (table: string, row: string) => unknown): Promise<Footer> {

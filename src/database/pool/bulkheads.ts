@@ -1,3 +1,5 @@
+import { getOrCreate } from '../../../schema/get-or-create.js'
+
 /** The most connections in use. Those of stalled bulkheads come on top, up to twice as many in all. */
 const MAX_CONNECTIONS = 10
 export const MAX_WITH_STALLED = 2 * MAX_CONNECTIONS
@@ -88,12 +90,7 @@ export class Bulkheads {
   }
 
   get(name: string): Bulkhead {
-    let bulkhead = this.#bulkheads.get(name)
-    if (!bulkhead) {
-      bulkhead = new Bulkhead(name, this.onChange)
-      this.#bulkheads.set(name, bulkhead)
-    }
-    return bulkhead
+    return getOrCreate(this.#bulkheads, name, () => new Bulkhead(name, this.onChange))
   }
 
   /** Calls `start` as soon as the bulkhead may have another connection. */

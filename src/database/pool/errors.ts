@@ -7,9 +7,11 @@ import pg from 'pg'
 export const isRefusal = (error: unknown): error is pg.DatabaseError =>
   error instanceof pg.DatabaseError && error.severity !== 'FATAL'
 
-/** A prepared statement that is gone, or that reads a table whose columns a migration has changed. */
-const OUTDATED = ['26000', '0A000']
-export const isOutdated = ({ code = '' }: pg.DatabaseError) => OUTDATED.includes(code)
+/** PostgreSQL does not have a prepared statement of this name. */
+export const isMissing = ({ code }: pg.DatabaseError) => code === '26000'
+
+/** A prepared statement that is missing, or that reads a table whose columns a migration has changed. */
+export const isOutdated = (error: pg.DatabaseError) => isMissing(error) || error.code === '0A000'
 
 /** A deadlock, a serialization failure, or a statement that has to be prepared again. */
 export const isConflict = (error: unknown) =>
@@ -32,8 +34,6 @@ export class MustRepeat extends Error {
   readonly code = '40001'
 }
 
-const isRolledBack = (error: unknown) => error instanceof MustRepeat || isConflict(error)
-
 /** Whether a row is there already. */
 export const isDuplicate = (error: unknown) => isRefusal(error) && error.code === '23505'
 
@@ -53,16 +53,15 @@ export const isFull = ({ code, message }: { code?: string; message?: string }) =
 
 /** What can go wrong with a statement, for metrics: few kinds, whatever PostgreSQL says. */
 export const ERROR_KINDS = ['unreachable', 'full', 'timeout', 'conflict', 'constraint', 'read_only', 'other'] as const
-export type ErrorKind = (typeof ERROR_KINDS)[number]
 
-export function errorKind(error: unknown): ErrorKind {
+export function errorKind(error: unknown): (typeof ERROR_KINDS)[number] {
   if (isFull(error as Error)) return 'full'
   if (error instanceof OutOfTime) return 'timeout'
   // 08 and 57P: a connection that ends, also if PostgreSQL says why.
   if (!(error instanceof pg.DatabaseError) || /^(08|57P)/.test(error.code ?? '')) return 'unreachable'
   if (isCanceled(error)) return 'timeout'
   if (isConflict(error)) return 'conflict'
-  if (error.code === '25006') return 'read_only'
+  if (isStale(error)) return 'read_only'
   return error.code?.startsWith('23') ? 'constraint' : 'other'
 }
 
@@ -85,7 +84,8 @@ export async function repeating<T>(attempt: () => Promise<T>, endsAt: number, re
   try {
     return await attempt()
   } catch (error) {
-    if (!isRolledBack(error) || repeats === MAX_REPEATS || performance.now() > endsAt) throw error
+    const isRolledBack = error instanceof MustRepeat || isConflict(error)
+    if (!isRolledBack || repeats === MAX_REPEATS || performance.now() > endsAt) throw error
     await sleep(conflictDelay(repeats + 1))
     return repeating(attempt, endsAt, repeats + 1)
   }

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import type pg from 'pg'
 import type { Bulkhead, Bulkheads, Waiting } from './bulkheads.js'
-import { isCanceled, isOutdated, isRefusal, isStale, OutOfTime } from './errors.js'
+import { isCanceled, isMissing, isOutdated, isRefusal, isStale, OutOfTime } from './errors.js'
 import type { OrphanedBackends } from './orphans.js'
 import type { Shapes } from './shapes.js'
 
@@ -9,6 +9,11 @@ import type { Shapes } from './shapes.js'
 export const MARGIN_MS = 400
 /** Timeouts are multiples of this, so that the statements of a batch have the same one. */
 const STEP_MS = 50
+/**
+ * The shortest timeout of a connection. `SET`, which replaces it for the next statement, runs within it: a busy server would
+ * cancel that after less. Behind a pooler, a timeout ends with its transaction, and may be as short as needed.
+ */
+const SHORTEST_MS = 200
 
 /** Called for each statement when it ends, and for each connection that could not be had. */
 export type OnStatement = (operation: 'read' | 'write' | 'commit' | 'connect', seconds: number, error?: unknown) => void
@@ -132,13 +137,14 @@ export class Lease {
     this.hasSharedTimeout = takesSharedTimeout === 'always' || (takesSharedTimeout === 'ifSet' && current === shared)
     const most = this.hasSharedTimeout ? shared : usual
     const left = endsAt - performance.now() - MARGIN_MS
-    const timeout = left > most - STEP_MS ? most : Math.max(1, left - (left % STEP_MS))
+    const least = isPooler ? 1 : SHORTEST_MS
+    const timeout = left > most - STEP_MS ? most : Math.max(least, left - (left % STEP_MS))
     if (timeout === current) return
     timeouts.set(owner, timeout)
     const set = isPooler
       ? `SET LOCAL idle_in_transaction_session_timeout = ${usual + MARGIN_MS}; SET LOCAL statement_timeout = ${timeout}`
       : `SET statement_timeout = ${timeout}`
-    client.query(set).catch(() => {})
+    client.query(set).catch(() => timeouts.set(owner, Number.NaN))
   }
 
   /**
@@ -179,7 +185,7 @@ export class Lease {
         const reason = this.#late ? new OutOfTime() : error
         onStatement?.(operation, (performance.now() - sentAt) / 1000, reason)
         if (isRefusal(error)) bulkheads.answeredAt = performance.now()
-        if (isRefusal(error) && isOutdated(error)) shapes.renew(name)
+        if (name && isRefusal(error) && isOutdated(error)) shapes.renew(client, name, isMissing(error))
         if (!isRefusal(error) || isStale(error)) this.#onError(error as Error)
         else if (isCanceled(error)) this.#fail(error)
         else bulkhead.answered()

@@ -178,10 +178,8 @@ export class ConnectionPool extends pg.Pool {
       return void this.#send([pending])
     const [group, most] = isRead ? [bulkhead, MAX_SHARED_READS] : [statement.text, MAX_SHARED_WRITES]
     const open = this.#open.get(group)
-    if (open && open.length < most && !open.some((other) => row !== undefined && other.row === row)) {
-      open.push(pending)
-      return
-    }
+    if (open && open.length < most && !open.some((other) => row !== undefined && other.row === row))
+      return void open.push(pending)
     const batch = [pending]
     this.#open.set(group, batch)
     // Reads were gathered before (../reads.ts): all of them are there when this callback ends. Further writes may arrive until

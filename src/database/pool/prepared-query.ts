@@ -76,10 +76,7 @@ export class PreparedQuery extends PgQuery {
   override prepare(connection: Connection): void {
     const { name, values } = this
     this.#read = this.#description.read
-    if (!this.#read || connection.parsedStatements[name] === undefined) {
-      super.prepare(connection)
-      return
-    }
+    if (!this.#read || connection.parsedStatements[name] === undefined) return void super.prepare(connection)
     connection.bind({ statement: name, values, valueMapper: prepareValue })
     connection.execute({})
     connection.sync()

@@ -1,6 +1,7 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type pg from 'pg'
+import { getOrCreate } from '../../../schema/get-or-create.js'
 import { describeStatement, inSpan } from '../../observe/tracing.js'
 import type { Bulkhead, Bulkheads } from './bulkheads.js'
 import { type Description, PreparedQuery, valuesOfPrisma } from './prepared-query.js'
@@ -93,20 +94,14 @@ export class Shapes {
   ) {}
 
   of(sql: string): Shape {
-    let shape = this.#kept.get(sql)
-    if (!shape) {
-      const hash = this.areNamed ? createHash('sha256').update(sql).digest('hex').slice(0, 32) : undefined
-      shape = {
-        text: this.textOf(sql),
-        hash,
-        bulkhead: this.bulkheads.get(bulkheadOf(sql)),
-        isRead: isRead(sql),
-        rowIndex: rowIndexOf(sql),
-        description: {},
-      }
-      this.#kept.set(sql, shape)
-    }
-    return shape
+    return getOrCreate<string, Shape>(this.#kept, sql, () => ({
+      text: this.textOf(sql),
+      hash: this.areNamed ? hash('sha256', sql, 'hex').slice(0, 32) : undefined,
+      bulkhead: this.bulkheads.get(bulkheadOf(sql)),
+      isRead: isRead(sql),
+      rowIndex: rowIndexOf(sql),
+      description: {},
+    }))
   }
 
   /** Sends a statement. BEGIN and the like have no shape. */
@@ -126,8 +121,13 @@ export class Shapes {
     return hash && `${hash}.${this.#generation}`
   }
 
-  /** Called if a statement cannot be used anymore: every connection prepares its statements again, under new names. */
-  renew(outdated: string | undefined): void {
-    if (outdated?.endsWith(`.${this.#generation}`)) this.#generation++
+  /**
+   * Called if a prepared statement cannot be used. If PostgreSQL does not have it, this connection prepares it again: it may
+   * never have been prepared, because PostgreSQL canceled that while its table was locked. If its table has changed, every
+   * connection prepares all of its statements again, under new names.
+   */
+  renew(client: pg.PoolClient, name: string, isMissing: boolean): void {
+    if (isMissing) delete (client.connection as Connection).parsedStatements[name]
+    else if (name.endsWith(`.${this.#generation}`)) this.#generation++
   }
 }
