@@ -95,6 +95,13 @@ describe('the cost of a document', () => {
       3,
     ],
 
+    ['keys of 262,144 letters', `{ pets(limit: 10) { ${'x'.repeat(26_214)}: id } }`, 1],
+    ['keys of 262,145 letters', `{ pets1: pets(limit: 10) { ${'x'.repeat(26_214)}: id } }`, 2],
+    [
+      'keys of what is free otherwise',
+      `{ quota { ${repeat(10, (i) => `a${i}: minute { ...F }`)} } } fragment F on QuotaWindow { ${'x'.repeat(60_000)}: limit }`,
+      3,
+    ],
     ['99 aliased lists of one', `{ pet(petId: 1) { ${repeat(99, (i) => `a${i}: orders(limit: 1) { id }`)} } }`, 1],
     [
       '100 aliased lists of one and their parent',
@@ -114,6 +121,55 @@ describe('the cost of a document', () => {
     ['a document beyond a limit', `{ a: pets { id } ${nest(11, 'id', 'pets', 'category')} }`, 1],
   ])('%s: %s costs %i', async (_, query, expected) => {
     expect(await cost(query)).toBe(expected)
+  })
+
+  // At run time an object has one type, of which nothing is known before: the type that costs the most counts.
+  const nodes = (selection: string) => `{ nodes(nodeIds: [${repeat(10, (i) => `"${i}"`)}]) { ${selection} } }`
+  test.each([
+    [
+      'lists of one key',
+      nodes('... on Pet { x: orders(limit: 1) { id } } ... on Category { x: pets(limit: 100) { id } }'),
+    ],
+    [
+      'in the other order',
+      nodes('... on Category { x: pets(limit: 100) { id } } ... on Pet { x: orders(limit: 1) { id } }'),
+    ],
+    [
+      'connections of one key',
+      nodes(`... on Pet { x: ordersConnection(first: 1) { nodes { id } } }
+        ... on Category { x: petsConnection(first: 100) { nodes { id } } }`),
+    ],
+    [
+      'named fragments',
+      `${nodes('...P ...C')} fragment P on Pet { x: orders(limit: 1) { id } } fragment C on Category { x: pets(limit: 100) { id } }`,
+    ],
+    [
+      'fragments on an interface',
+      nodes('... on Node { ... on Pet { x: orders(limit: 1) { id } } ...C }') +
+        ' fragment C on Node { ... on Category { x: pets(limit: 100) { id } } }',
+    ],
+    [
+      'lists of several keys',
+      nodes('... on Pet { orders(limit: 60) { id } } ... on Category { pets(limit: 100) { id } }'),
+    ],
+    [
+      'fields of every type',
+      `{ nodes(nodeIds: [${repeat(100, () => '"x"')}]) { ...N ...P ... on Category { pets(limit: 10) { id } } } }
+        fragment N on Node { nodeId } fragment P on Pet { ${repeat(10, (i) => `a${i}: id`)} }`,
+    ],
+    [
+      'what no object can have beside what it has',
+      `{ pets(limit: 11) { ... on Node { ... on Category { pets(limit: 100) { id } } ... on Pet { orders(limit: 99) { id } } } } }`,
+    ],
+  ])('below an interface is that of the type that costs the most: %s', async (_, query) => {
+    expect(await cost(query)).toBe(11)
+  })
+
+  test('below an interface is refused with more than 10,000 objects of one type', async () => {
+    const query = (limit: number) => `{ nodes(nodeIds: [${repeat(100, (i) => `"${i}"`)}]) {
+      ... on Pet { x: orders(limit: 1) { id } } ... on Category { x: pets(limit: ${limit}) { id } } } }`
+    expect(await cost(query(99))).toBe(100)
+    expect((await gateway.graphql(query(100))).body.errors[0].message).toContain('could return 10100 objects')
   })
 
   test.each([

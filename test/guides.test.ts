@@ -5,6 +5,7 @@ import { DEFAULT_LIMIT, MAX_BATCH, MAX_LIMIT, MAX_TOTAL } from '../schema/input/
 import { plans } from '../schema/plans.js'
 import { EXAMPLE_TIME, exampleWindows } from '../schema/quota.js'
 import { ADMISSION_LIMITS, LARGE_SHARE } from '../src/admission/index.js'
+import { LETTERS_PER_UNIT } from '../src/graphql/cost.js'
 import { MAX_FREE_BYTES, MAX_FREE_REQUEST, MAX_FREE_TOKENS } from '../src/graphql/limits.js'
 import { STALL_MS } from '../src/http/response.js'
 import { MAX_ANSWER, MAX_KEY } from '../src/idempotency/index.js'
@@ -129,6 +130,7 @@ describe('the figures in the guides match the code', () => {
       'rest-and-graphql': [
         'and at least 1:',
         'divided by 100.',
+        `divided by ${figure(LETTERS_PER_UNIT)}.`,
         'costs 1, costs 5, and costs 3.',
         'counts 1 per ten items',
         'exceeds a limit costs 1.',

@@ -120,15 +120,20 @@ export class Plan {
     const { name, type, args, resolve, extensions } = definition
     const constant = definition === TypeNameMetaFieldDef ? JSON.stringify(parentType.name) : undefined
     const isProperty = constant !== undefined || (!resolve && args.length === 0 && isLeafType(getNullableType(type)))
-    const field = { key, name, type, nodes, parentType, definition }
     return {
-      ...field,
       from: extensions.resolvesAll ? 'all' : isProperty ? 'property' : 'each',
-      write: this.writerOf(type, field),
+      write: this.writerOf(type, { key, name, type, nodes, parentType, definition }),
       leaf: leafWriterOf(getNamedType(type) as GraphQLLeafType),
       isNonNull: isNonNullType(type),
-      label: `${JSON.stringify(key)}:`,
+      // A name of GraphQL has nothing to escape.
+      label: `"${key}":`,
       constant,
+      key,
+      name,
+      type,
+      nodes,
+      parentType,
+      definition,
     }
   }
 }

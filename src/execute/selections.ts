@@ -3,8 +3,11 @@ import {
   type FieldNode,
   type FragmentDefinitionNode,
   type GraphQLField,
+  type GraphQLObjectType,
   type GraphQLSchema,
   getNamedType,
+  type InlineFragmentNode,
+  isAbstractType,
   isInterfaceType,
   isObjectType,
   Kind,
@@ -33,6 +36,14 @@ export interface SelectedField {
   /** The name of the type that it is selected from. */
   parent: string | undefined
 }
+
+interface Expansion {
+  /** The object type that they select from. Without it, fragments on every type count. */
+  type?: string
+  includes?: (node: SelectionNode) => boolean
+}
+
+type Fragment = Pick<FragmentDefinitionNode | InlineFragmentNode, 'selectionSet' | 'typeCondition'>
 
 /** Fields by response key. */
 export type Fields = Map<string, SelectedField[]>
@@ -80,7 +91,7 @@ export class Selections {
   }
 
   /** The fields of merged selection sets. Each fragment is expanded once. */
-  expand(selections: Selection[], includes = (_: SelectionNode) => true): Fields {
+  expand(selections: Selection[], { type: object, includes = () => true }: Expansion = {}): Fields {
     const fields: Fields = new Map()
     const spread = new Set<string>()
     const walk = ({ set, type }: Selection) => {
@@ -88,18 +99,36 @@ export class Selections {
         if (!includes(node)) continue
         if (node.kind === Kind.FIELD) {
           const key = (node.alias ?? node.name).value
-          getOrCreate(fields, key, (): SelectedField[] => []).push({ node, parent: type })
+          getOrCreate(fields, key, (): SelectedField[] => []).push({ node, parent: object ?? type })
         } else if (node.kind === Kind.INLINE_FRAGMENT) {
-          walk({ set: node.selectionSet, type: node.typeCondition?.name.value ?? type })
+          walkFragment(node, type)
         } else if (!spread.has(node.name.value)) {
           spread.add(node.name.value)
           const fragment = this.fragments[node.name.value]
-          if (fragment) walk({ set: fragment.selectionSet, type: fragment.typeCondition.name.value })
+          if (fragment) walkFragment(fragment)
         }
       }
     }
+    const walkFragment = ({ selectionSet: set, typeCondition }: Fragment, around?: string) => {
+      const type = typeCondition?.name.value ?? around
+      if (!object || !typeCondition || this.#isOf(object, typeCondition.name.value)) walk({ set, type })
+    }
     for (const selection of selections) walk(selection)
     return fields
+  }
+
+  /** Whether objects of the first type are of the second one. */
+  #isOf(object: string, name: string): boolean {
+    const type = this.schema.getType(name)
+    if (!isAbstractType(type)) return object === name
+    return this.schema.isSubType(type, this.schema.getType(object) as GraphQLObjectType)
+  }
+
+  /** The types that objects of the type may have: of an interface or a union, those of its members. */
+  #objectTypesOf(name: string | undefined): (string | undefined)[] {
+    const type = name === undefined ? undefined : this.schema.getType(name)
+    if (isAbstractType(type)) return this.schema.getPossibleTypes(type).map((possible) => possible.name)
+    return [isObjectType(type) ? type.name : undefined]
   }
 
   /** What an operation selects from. */
@@ -108,22 +137,28 @@ export class Selections {
   }
 
   /**
-   * Computes something of merged selection sets, of each once, however often it is selected. Fragments can make
-   * exponentially many different ones, so their selections are limited.
+   * Computes something of merged selection sets, once for each type that the objects may have, as each type has fields of
+   * its own: of each once, however often it is selected. Fragments can make exponentially many different ones, so their
+   * selections are limited.
    */
   fold<Result>(compute: (fields: Fields) => Result, includes = (_: SelectionNode) => true) {
     const known = new Map<string, Result>()
     let expanded = 0
-    const expand = (selections: Selection[]) =>
-      this.expand(selections, (node) => {
-        if (++expanded <= MAX_EXPANDED) return includes(node)
-        throw invalidRequest(
-          `The fragments of the document expand to more than ${MAX_EXPANDED} selections, which is the most allowed. Spread fewer fragments in each other.`,
-        )
+    const expand = (selections: Selection[], type: string | undefined) =>
+      this.expand(selections, {
+        type,
+        includes: (node) => {
+          if (++expanded <= MAX_EXPANDED) return includes(node)
+          throw invalidRequest(
+            `The fragments of the document expand to more than ${MAX_EXPANDED} selections, which is the most allowed. Spread fewer fragments in each other.`,
+          )
+        },
       })
-    const of = (selections: Selection[]): Result => {
+    const of = (selections: Selection[]): Result[] => {
       const key = this.keyOf(selections.map(({ set }) => set))
-      return getOrCreate(known, key, () => compute(expand(selections)))
+      return this.#objectTypesOf(selections[0]?.type).map((type) =>
+        getOrCreate(known, `${type}:${key}`, () => compute(expand(selections, type))),
+      )
     }
     return { of, expand }
   }

@@ -22,6 +22,8 @@ export const LIMITS = [
 /** The weight of objects that a unit of the quota buys. */
 const OBJECTS_PER_UNIT = 100
 const SCALARS_PER_WEIGHT = 10
+/** The characters of response keys that a unit buys: writing them takes time, too. Only very long aliases need more. */
+export const LETTERS_PER_UNIT = 262_144
 
 const isFree = (field: string) =>
   field === '__typename' || operations.find(({ name }) => name === field)?.rest.cost === 0
@@ -82,27 +84,49 @@ function ownOf(selected: SelectedField[]): Measured {
   return { ...NOTHING, completed: 1, letters: (node.alias ?? node.name).value.length }
 }
 
-const sum = (parts: Measured[]): Measured =>
-  parts.reduce(
-    (all, part) => ({
-      scalars: all.scalars + part.scalars,
-      computed: part.computed.size > 0 ? new Map([...all.computed, ...part.computed]) : all.computed,
-      objects: all.objects + part.objects,
-      weight: all.weight + part.weight,
-      totals: all.totals + part.totals,
-      completed: all.completed + part.completed,
-      letters: all.letters + part.letters,
-    }),
-    NOTHING,
-  )
+function sum(parts: Measured[]): Measured {
+  const all = { ...NOTHING }
+  const computed = new Map<string, number>()
+  for (const part of parts) {
+    all.scalars += part.scalars
+    all.objects += part.objects
+    all.weight += part.weight
+    all.totals += part.totals
+    all.completed += part.completed
+    all.letters += part.letters
+    for (const [name, more] of part.computed) computed.set(name, more)
+  }
+  if (computed.size > 0) all.computed = computed
+  return all
+}
+
+/** Of several types that an object may have: each figure is that of the type for which it is the largest. */
+function dearest(parts: Measured[]): Measured {
+  const [first = NOTHING] = parts
+  if (parts.length < 2) return first
+  const most = (figure: (part: Measured) => number) => Math.max(...parts.map(figure))
+  return {
+    scalars: most(allScalars),
+    computed: NOTHING.computed,
+    objects: most(({ objects }) => objects),
+    weight: most(({ weight }) => weight),
+    totals: most(({ totals }) => totals),
+    completed: most(({ completed }) => completed),
+    letters: most(({ letters }) => letters),
+  }
+}
+
+/** What the scalar fields of an object weigh, in scalar fields. */
+const allScalars = ({ scalars, computed }: Measured) =>
+  [...computed.values()].reduce((sum, more) => sum + more, scalars)
 
 /** Objects of which each is measured. */
-function times(size: number, { scalars, computed, objects, weight, totals, completed, letters }: Measured): Measured {
-  const all = [...computed.values()].reduce((sum, more) => sum + more, scalars)
+function times(size: number, each: Measured): Measured {
+  const { objects, weight, totals, completed, letters } = each
   return {
     ...NOTHING,
     objects: size * (1 + objects),
-    weight: size * (Math.max(1, Math.ceil(all / SCALARS_PER_WEIGHT)) + weight),
+    weight: size * (Math.max(1, Math.ceil(allScalars(each) / SCALARS_PER_WEIGHT)) + weight),
     totals: size * totals,
     completed: size * completed,
     letters: size * letters,
@@ -110,8 +134,8 @@ function times(size: number, { scalars, computed, objects, weight, totals, compl
 }
 
 /**
- * What an operation costs: its distinct root response keys (a batch counts by its items), or a hundredth of the weight of
- * the objects that it may return, whichever is more.
+ * What an operation costs: its distinct root response keys (a batch counts by its items), a hundredth of the weight of the
+ * objects that it may return, or the length of its response keys, whichever is the most.
  *
  * The document need not be valid, but within the limits (see limits.ts). Of the variables only those count that skip
  * fields or size lists. They are read as their types would coerce them; what is wrong with them shows at execution.
@@ -180,7 +204,7 @@ export function costOf(
   /** A field of an edge counts as one of its node. */
   const measureInEdge = (selected: SelectedField[]): Measured =>
     selected[0]?.node.name.value === 'node'
-      ? sum([ownOf(selected), objects.of(selections.below(selected))])
+      ? sum([ownOf(selected), dearest(objects.of(selections.below(selected)))])
       : measureField(selected)
 
   /**
@@ -194,9 +218,9 @@ export function costOf(
       const name = definition?.name
       isRead ||= name === 'edges' || name === 'nodes' || name === 'pageInfo'
       own = sum([own, ownOf(field)])
-      if (name === 'edges') items = sum([items, edges.of(selections.below(field))])
-      else if (name === 'nodes') items = sum([items, objects.of(selections.below(field))])
-      else if (name === 'pageInfo') own = sum([own, objects.of(selections.below(field))])
+      if (name === 'edges') items = sum([items, dearest(edges.of(selections.below(field)))])
+      else if (name === 'nodes') items = sum([items, dearest(objects.of(selections.below(field)))])
+      else if (name === 'pageInfo') own = sum([own, dearest(objects.of(selections.below(field)))])
       else if (name === 'totalCount') {
         const weight = (definition?.extensions.weight ?? 1) / SCALARS_PER_WEIGHT
         own = sum([own, { ...NOTHING, weight, totals: 1 }])
@@ -208,8 +232,11 @@ export function costOf(
   }
 
   function measureConnection(selected: SelectedField[], size: number): Measured {
-    const { items, isRead, own } = connections.of(selections.below(selected))
-    return sum([own, isRead ? times(size, items) : own.weight === 0 ? times(1, NOTHING) : NOTHING])
+    const measured = connections.of(selections.below(selected)).map(({ items, isRead, own }) => {
+      const read = isRead ? times(size, items) : own.weight === 0 ? times(1, NOTHING) : NOTHING
+      return sum([own, read])
+    })
+    return dearest(measured)
   }
 
   function measureField(selected: SelectedField[]): Measured {
@@ -225,7 +252,8 @@ export function costOf(
     const { list } = definition.extensions
     const size = list ? pageSize(field.node, list) : 1
     if (list?.isConnection) return sum([ownOf(selected), measureConnection(selected, size)])
-    return sum([ownOf(selected), times(size, objects.of(selections.below(selected)))])
+    const measured = objects.of(selections.below(selected)).map((each) => times(size, each))
+    return sum([ownOf(selected), dearest(measured)])
   }
 
   /** What a root field costs, whatever it returns. */
@@ -237,12 +265,20 @@ export function costOf(
 
   const measure = (fields: Iterable<SelectedField[]>) => sum(Array.from(fields, measureField))
 
-  const fields = [...objects.expand([root]).values()]
-  const paid = fields.filter(([field]) => !isFree((field as SelectedField).node.name.value))
-  const { weight, totals, completed, letters, objects: size } = measure(paid)
-  const base = paid.reduce((sum, field) => sum + baseUnits(field), 0)
-  const units = Math.max(base, Math.ceil(weight / OBJECTS_PER_UNIT))
-  // An empty selection is not free: it costs as much as a selection of one field.
-  const least = paid.length === 0 && fields.length > 0 ? 0 : 1
-  return { units: Math.max(least, units), fields: paid.length, objects: size, totals, completed, letters, isConstant }
+  const fields = Array.from(objects.expand([root], root.type).values(), (selected) => ({
+    selected,
+    measured: measureField(selected),
+    isPaid: !isFree((selected[0] as SelectedField).node.name.value),
+  }))
+  const paid = fields.filter(({ isPaid }) => isPaid)
+  const { weight, totals, objects: size } = sum(paid.map(({ measured }) => measured))
+  const { completed, letters } = sum(fields.map(({ measured }) => measured))
+  const units = Math.max(
+    // An empty selection is not free: it costs as much as a selection of one field.
+    paid.length === 0 && fields.length > 0 ? 0 : 1,
+    paid.reduce((sum, { selected }) => sum + baseUnits(selected), 0),
+    Math.ceil(weight / OBJECTS_PER_UNIT),
+    letters > LETTERS_PER_UNIT ? Math.ceil(letters / LETTERS_PER_UNIT) : 0,
+  )
+  return { units, fields: paid.length, objects: size, totals, completed, letters, isConstant }
 }

@@ -128,19 +128,29 @@ function print(schema: GraphQLSchema, kind: 'query' | 'mutation', choices: Choic
   function selections(type: Selectable, chosen: Choice[]): string {
     return `{ ${chosen.map((choice) => selection(type, choice)).join(' ') || '__typename'} }`
   }
+  /** Itself, and those that some of its objects have: fragments on them may be selected. */
+  const related = (type: Selectable): readonly Selectable[] =>
+    isInterfaceType(type) ? [...schema.getPossibleTypes(type), type] : [type, ...type.getInterfaces()]
+
   function selection(type: Selectable, choice: Choice): string {
     const { field, key, children } = choice
     const marks = directives(choice)
-    if (field % 16 === 0) return `...${key % 2 ? ` on ${type.name}` : ''}${marks} ${selections(type, children)}`
-    if (field % 16 === 1) {
-      const known = fragments.filter(({ on }) => on === type.name)
-      if (known.length > 0 && key % 2) return `...${at(known, key).name}${marks}`
-      const text = selections(type, children)
+    const on = at(related(type), key >> 1)
+    // An interface has few fields of its own.
+    const most = isInterfaceType(type) ? 6 : 1
+    if (field % 16 < most) {
+      const isNamed = on !== type || key % 2
+      return `...${isNamed ? ` on ${on.name}` : ''}${marks} ${selections(on, children)}`
+    }
+    if (field % 16 < 2 * most) {
+      const known = fragments.filter((fragment) => fragment.on === on.name)
+      if (known.length > 0 && key % 2) return `...${at(known, key >> 3).name}${marks}`
+      const text = selections(on, children)
       const name = `F${fragments.length}`
-      fragments.push({ on: type.name, name, text })
+      fragments.push({ on: on.name, name, text })
       return `...${name}${marks}`
     }
-    if (field % 16 === 2) return `__typename${marks}`
+    if (field % 16 === 15) return `__typename${marks}`
     const fields = Object.values(type.getFields())
     const composite = fields.filter((each) => isSelectable(getNamedType(each.type)))
     const chosen = at(children.length > 0 && composite.length > 0 ? composite : fields, field >> 4)

@@ -2,10 +2,12 @@ import fc from 'fast-check'
 import {
   type GraphQLArgument,
   type GraphQLField,
+  type GraphQLNamedType,
   type GraphQLObjectType,
   type GraphQLSchema,
   getNamedType,
   getNullableType,
+  isAbstractType,
   isCompositeType,
   isEnumType,
   isInputObjectType,
@@ -101,6 +103,8 @@ type Field = GraphQLField<unknown, unknown, { resolve?: unknown }>
 
 const at = <T>(values: readonly T[], index: number) => values[index % values.length] as T
 const isList = ({ type, extensions }: Field) => isListType(getNullableType(type)) || extensions.list !== undefined
+/** Fields of one key must have it in common. */
+const shapeOf = ({ type }: Field) => String(type).replace(/\w+/, isCompositeType(getNamedType(type)) ? 'object' : '$&')
 const isComposite = ({ type }: Field) => isCompositeType(getNamedType(type))
 
 /** Repeats what is more likely to be dear: lists, and fields that are computed. */
@@ -129,6 +133,12 @@ interface Options {
   limit: number
   /** Of the aliases that were chosen, this part is written. */
   share: number
+}
+
+/** A field, and the keys under which it is selected. */
+interface WrittenField {
+  field: Field
+  keys: string[]
 }
 
 interface Written extends LargeDocument {
@@ -164,7 +174,7 @@ function write(
   }
 
   /** The argument that sizes a list, and seldom others. */
-  function argument(field: Field, arg: GraphQLArgument, choice: number): string[] {
+  function argument(field: Field, named: GraphQLObjectType, arg: GraphQLArgument, choice: number): string[] {
     const type = getNullableType(arg.type)
     const { list } = field.extensions
     const number = choice >> 8
@@ -174,7 +184,7 @@ function write(
       const size = at([limit, limit, limit, 1], choice >> 6)
       if (arg.name === list.ids) {
         const isNode = getNamedType(arg.type).name === 'ID'
-        const ids = Array.from({ length: size }, (_, i) => (isNode ? nodeIdOf('Pet', i + 1) : i + 1))
+        const ids = Array.from({ length: size }, (_, i) => (isNode ? nodeIdOf(named.name, i + 1) : i + 1))
         return isNode || byIds ? [given(arg, ids, number)] : []
       }
       const sizes = list.isConnection ? at(['first', 'first', 'last'], choice >> 4) : (list.limit?.argument ?? 'limit')
@@ -188,13 +198,13 @@ function write(
     if (type.toString() === 'Boolean') return [given(arg, number % 3 > 0, number)]
     if (isOptional) return []
     if (isInputObjectType(type)) return [given(arg, {}, number)]
-    if (type.toString() === 'ID') return [given(arg, nodeIdOf('Pet', 1 + (number % limit)), number)]
+    if (type.toString() === 'ID') return [given(arg, nodeIdOf(named.name, 1 + (number % limit)), number)]
     return [given(arg, type.toString() === 'String' ? at(typeNames, number) : 1 + (number % limit), number)]
   }
-  const argumentsOf = (field: Field, choice: number) =>
-    field.args.flatMap((arg, i) => argument(field, arg, (choice >> (i % 3)) + i))
+  const argumentsOf = (field: Field, named: GraphQLObjectType, choice: number) =>
+    field.args.flatMap((arg, i) => argument(field, named, arg, (choice >> (i % 3)) + i))
 
-  function fragment(type: GraphQLObjectType, text: string): string {
+  function fragment(type: GraphQLNamedType, text: string): string {
     const name = `F${fragments.length}`
     fragments.push(`fragment ${name} on ${type.name} { ${text} }`)
     return `...${name}`
@@ -235,6 +245,7 @@ function write(
     const used = new Set<string>()
     const texts: string[] = []
     const outlines: string[] = []
+    const all: WrittenField[] = []
     let expanded = 0
     for (const choice of chosen.length > 0 ? chosen : [{ field: 0, copies: 1, wrap: 7, args: 0, children: [] }]) {
       const left = fieldsOf(type).filter((field) => !used.has(field.name) && allowed(field))
@@ -246,9 +257,26 @@ function write(
       const written = selection(field, choice, place)
       texts.push(written.text)
       outlines.push(written.outline)
+      all.push({ field, keys: written.keys })
       expanded += written.expanded
     }
-    return { body: texts.join(' '), outline: outlines.join(' '), expanded }
+    return { body: texts.join(' '), outline: outlines.join(' '), expanded, written: all }
+  }
+
+  /** Of another type, cheaper fields with the same keys: objects of that type have them instead. */
+  function decoy(type: GraphQLObjectType, written: WrittenField[]): string {
+    const texts = written.flatMap(({ field, keys }) => {
+      const other = Object.values(type.getFields()).find(
+        (each) => isComposite(each) && shapeOf(each) === shapeOf(field) && !each.args.some(isRequiredArgument),
+      )
+      if (!other) return []
+      const size = other.extensions.list?.isConnection ? 'first' : 'limit'
+      const args = other.extensions.list ? `(${size}: 1)` : ''
+      counts.fields += keys.length
+      counts.aliases += keys.length
+      return keys.map((key) => `${key}: ${other.name}${args} { __typename }`)
+    })
+    return texts.length > 0 ? `... on ${type.name} { ${texts.join(' ')} }` : ''
   }
 
   function selection(field: Field, choice: Choice, { depth, deep }: Place) {
@@ -256,13 +284,14 @@ function write(
     const wanted = choice.copies === 1 ? 1 : Math.max(1, Math.round(choice.copies * share))
     const copies = inIntrospection ? Math.max(1, Math.min(wanted, introspectionAliases)) : wanted
     if (inIntrospection && copies > 1) introspectionAliases -= copies
-    const given = argumentsOf(field, choice.args)
+    const type = getNamedType(field.type)
+    const possible = isAbstractType(type) ? schema.getPossibleTypes(type) : [type as GraphQLObjectType]
+    const named = at(possible, choice.args)
+    const given = argumentsOf(field, named, choice.args)
     const args = given.length > 0 ? `(${given.join(', ')})` : ''
-    const named = getNamedType(field.type) as GraphQLObjectType
     let below = ''
     let expanded = copies
     let outline = `${copies > 1 ? `${copies} × ` : ''}${field.name}${args}`
-    // There are no unions, so it has fields.
     if (isComposite(field)) {
       const levels = (deep ?? 0) + (DEEP_INTROSPECTION.includes(field.name) ? 1 : 0)
       const isIntrospection = inIntrospection || field.name.startsWith('__')
@@ -270,8 +299,13 @@ function write(
         depth: depth + 1,
         deep: isIntrospection ? levels : undefined,
       })
-      const body = wrapped(named, inside.body, choice.wrap)
-      below = ` { ${copies > 1 ? fragment(named, body) : body} }`
+      let body = wrapped(named, inside.body, choice.wrap)
+      if (named !== type) {
+        const others = possible.map((other) => (other === named ? '' : decoy(other, inside.written)))
+        const parts = [`... on ${named.name} { ${body} }`, ...others].filter(Boolean)
+        body = (choice.wrap % 16 < 8 ? parts.reverse() : parts).join(' ')
+      }
+      below = ` { ${copies > 1 ? fragment(type, body) : body} }`
       outline += ` { ${inside.outline} }`
       // With the spreads of its fragments.
       expanded = copies * (inside.expanded + 4)
@@ -281,12 +315,14 @@ function write(
     const isLong = (choice.wrap >> 12) % 8 === 7 && (copies > 1 || !inIntrospection || introspectionAliases-- > 0)
     const length = isLong ? Math.floor(letters / 2 / copies) : 0
     letters -= length * copies
-    if (copies === 1 && length === 0) return { text: `${field.name}${args}${below}`, outline, expanded }
+    if (copies === 1 && length === 0)
+      return { text: `${field.name}${args}${below}`, outline, expanded, keys: [field.name] }
     counts.aliases += copies
     if (length > 0) outline = `${length} letters: ${outline}`
     const prefix = `a${names++}_`.padEnd(length, 'x')
-    const text = Array.from({ length: copies }, (_, i) => `${prefix}${i}: ${field.name}${args}${below}`).join(' ')
-    return { text, outline, expanded }
+    const keys = Array.from({ length: copies }, (_, i) => `${prefix}${i}`)
+    const text = keys.map((key) => `${key}: ${field.name}${args}${below}`).join(' ')
+    return { text, outline, expanded, keys }
   }
 
   const { body, outline, expanded } = selections(root, choices, { depth: 1 })
