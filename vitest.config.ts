@@ -22,6 +22,7 @@ export default defineConfig({
   test: {
     include: ['test/*.test.ts'],
     globalSetup: 'test/support/setup.ts',
+    setupFiles: 'test/support/seed.ts',
     // Only a test that hangs may exceed these, on a busy machine too: it goes on in the store that the next file uses.
     testTimeout: 600_000,
     hookTimeout: 600_000,
