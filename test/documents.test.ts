@@ -295,6 +295,7 @@ describe('the limits of a document', () => {
 
   test.each<[most: number, what: string, make: (count: number) => string, message: string]>([
     [65_536, 'bytes', padded, 'has 65537 bytes; at most 65536'],
+    [10_000, 'lines', (lines) => `{ quota { plan }${'\r\n'.repeat(lines - 1)}}`, 'has 10001 lines; at most 10000'],
     [500, 'fields', fields, 'has 501 fields; at most 500'],
     [10, 'levels', (levels) => `{ ${around(levels)} }`, 'has 11 levels of fields; at most 10'],
     [20, 'levels of introspection', introspection, 'has 21 levels of fields in introspection; at most 20'],

@@ -18,6 +18,7 @@ import type { Selections } from '../execute/selections.js'
 // alone, in time linear in its size.
 
 const MAX_BYTES = 65_536
+const MAX_LINES = 10_000
 export const MAX_TOKENS = 2_000
 const MAX_FIELDS = 500
 const MAX_ALIASES = 100
@@ -42,7 +43,8 @@ const MAX_LOCATED_LINES = 1_000
 export function parseWithinLimits(source: string, maxTokens: number): DocumentNode {
   const bytes = Buffer.byteLength(source)
   if (bytes > MAX_BYTES) throw invalidRequest(`The document has ${bytes} bytes; at most ${MAX_BYTES} are allowed.`)
-  const lines = source.match(/[\n\r]/g)?.length ?? 0
+  const lines = countLines(source)
+  assertAtMost(MAX_LINES, lines, 'lines')
   try {
     return parse(source, { maxTokens, noLocation: lines > MAX_LOCATED_LINES })
   } catch (error) {
@@ -51,6 +53,12 @@ export function parseWithinLimits(source: string, maxTokens: number): DocumentNo
       throw invalidRequest(`The document has more than ${maxTokens} tokens, which is the most allowed.`)
     throw error
   }
+}
+
+function countLines(text: string): number {
+  let lines = 1
+  for (let i = 0; i < text.length; i++) if (text[i] === '\n' || (text[i] === '\r' && text[i + 1] !== '\n')) lines++
+  return lines
 }
 
 /** Whether the text of a document is short enough to be free. */

@@ -3,9 +3,12 @@ import {
   type DocumentNode,
   GraphQLError,
   type GraphQLSchema,
+  getNamedType,
+  isEnumType,
   KnownArgumentNamesRule,
   specifiedRules,
   type ValidationContext,
+  ValuesOfCorrectTypeRule,
   validate,
 } from 'graphql'
 import { didYouMean } from 'graphql/jsutils/didYouMean.js'
@@ -27,7 +30,29 @@ const knownArgumentNames = (context: ValidationContext): ASTVisitor => ({
   },
 })
 
-const rules = specifiedRules.map((rule) => (rule === KnownArgumentNamesRule ? knownArgumentNames : rule))
+/** Longer than the values of all enumerations: what follows says nothing about which one was meant. */
+const MAX_SEARCHED = 100
+
+/** The rule of graphql-js, which searches for the values that a text is like, however long that is. */
+function valuesOfCorrectType(context: ValidationContext): ASTVisitor {
+  const { StringValue, EnumValue, ...rule } = ValuesOfCorrectTypeRule(context) as Record<
+    string,
+    (node: unknown) => void
+  >
+  const shorten = <Node extends { value: string }>(node: Node) =>
+    isEnumType(getNamedType(context.getInputType())) ? { ...node, value: node.value.slice(0, MAX_SEARCHED) } : node
+  return {
+    ...rule,
+    StringValue: (node) => StringValue?.(shorten(node)),
+    EnumValue: (node) => EnumValue?.(shorten(node)),
+  }
+}
+
+const own = new Map([
+  [KnownArgumentNamesRule, knownArgumentNames],
+  [ValuesOfCorrectTypeRule, valuesOfCorrectType],
+])
+const rules = specifiedRules.map((rule) => own.get(rule) ?? rule)
 
 /** The errors of a document that is within the limits. */
 export const validateDocument = (schema: GraphQLSchema, document: DocumentNode) =>
