@@ -1,5 +1,6 @@
 import { inject } from 'light-my-request'
 import { assertHealthy, type FuzzRequest, messagesOf } from '../fuzz/fuzz.js'
+import { slowness } from '../fuzz/work.js'
 import { type Gateway, openGateway } from './gateway.js'
 
 // The largest input of every kind that the gateway accepts, filled with repetitions of what readers stumble over.
@@ -213,26 +214,10 @@ export async function openTarget(): Promise<Gateway> {
   return gateway
 }
 
-/** Milliseconds of processor time that a unit of the quota may buy, on the machine that `LOOP_MS` is from. */
+/** Milliseconds of processor time that a unit of the quota may buy, on a quiet machine. */
 const MOST_MS = 20
-const LOOP_MS = 5
 /** As many as a busy machine needs to let one of them run undisturbed. */
 const ROUNDS = 30
-
-function processorTime(work: () => void): number {
-  const before = process.cpuUsage()
-  work()
-  const { user, system } = process.cpuUsage(before)
-  return (user + system) / 1000
-}
-
-/** How much slower this machine is now. */
-function slowness(): number {
-  const loop = () => {
-    for (let i = 0, hash = 0; i < 4_000_000; i++) hash = Math.imul(hash ^ i, 0x9e3779b1)
-  }
-  return Math.max(1, Math.min(...[0, 1, 2].map(() => processorTime(loop))) / LOOP_MS)
-}
 
 /** Sends a request as a client may send it, and fails if the gateway does. Returns what it costs and its processor time. */
 async function send(gateway: Gateway, { method, target, headers, body }: FuzzRequest) {

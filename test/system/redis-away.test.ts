@@ -104,7 +104,7 @@ describe.runIf(redisBinary)('a Redis that', () => {
           vi.waitFor(() => both((gateway) => tells(gateway, status, degraded)), { timeout: 60_000, interval: 50 })
 
         // A ban that both gateways know.
-        const abuser = (await one.createKey({ plan: 'Enterprise', minuteLimit: 1, dayLimit: 9 })).key
+        const { key: abuser, row } = await one.createKey({ plan: 'Enterprise', minuteLimit: 1, dayLimit: 9 })
         const abuse = (gateway: Gateway) => gateway.get('/inventory', { key: abuser })
         const known = before !== undefined
         for (let i = 0; i < 2; i++) await abuse(one)
@@ -112,6 +112,9 @@ describe.runIf(redisBinary)('a Redis that', () => {
         await abuse(one)
         const [ban] = await both(async (gateway) => (known ? abuse(gateway) : abuse(one)))
         expect(ban?.body.code).toBe('key_banned')
+        // Without Redis, the row is all that carries it.
+        const stored = () => database.prisma.apiKey.findUnique({ where: { id: row.id } })
+        await vi.waitUntil(async () => (await stored())?.bannedUntil, 60_000)
 
         expect(await spend(one, 80, quiet)).toBe(60)
         const spent = before ? (await spend(one, 10)) + (await spend(two, 10)) : 0
