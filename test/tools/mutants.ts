@@ -54,6 +54,7 @@ const COVERED: Record<string, string[]> = {
   'src/rate-limit/redis.ts': ['limits', 'system/redis-unreachable', 'system/redis-away', 'system/limits-cluster'],
   'src/rate-limit/result.ts': ['limits', 'quota'],
   'src/graphql/cost.ts': ['documents'],
+  'src/graphql/weight.ts': ['documents'],
   'src/graphql/limits.ts': ['documents'],
   'src/graphql/validate.ts': ['documents', 'hostile-documents'],
   'src/execute/selections.ts': ['documents', 'hostile-documents', 'executor'],
