@@ -129,11 +129,11 @@ export function costOf(
   const edges = selections.fold((fields) => sum(Array.from(fields.values(), measureInEdge)), includes)
   const connections = selections.fold((fields) => measureOfConnection([...fields.values()]), includes)
 
+  const objectBelow = (selected: SelectedField[]) => dearest(objects.of(selections.below(selected)))
+
   /** A field of an edge counts as one of its node. */
   const measureInEdge = (selected: SelectedField[]): Measured =>
-    selected[0]?.node.name.value === 'node'
-      ? sum([ownOf(selected), dearest(objects.of(selections.below(selected)))])
-      : measureField(selected)
+    selected[0]?.node.name.value === 'node' ? sum([ownOf(selected), objectBelow(selected)]) : measureField(selected)
 
   /**
    * A connection counts as its list: its items once, weighed by what is selected of them, however many ways lead to them;
@@ -147,8 +147,8 @@ export function costOf(
       isRead ||= name === 'edges' || name === 'nodes' || name === 'pageInfo'
       own = sum([own, ownOf(field)])
       if (name === 'edges') items = sum([items, dearest(edges.of(selections.below(field)))])
-      else if (name === 'nodes') items = sum([items, dearest(objects.of(selections.below(field)))])
-      else if (name === 'pageInfo') own = sum([own, dearest(objects.of(selections.below(field)))])
+      else if (name === 'nodes') items = sum([items, objectBelow(field)])
+      else if (name === 'pageInfo') own = sum([own, objectBelow(field)])
       else if (name === 'totalCount') {
         const weight = (definition?.extensions.weight ?? 1) / SCALARS_PER_WEIGHT
         own = sum([own, { ...NOTHING, weight, totals: 1 }])
