@@ -391,7 +391,8 @@ describe.skipIf(!testDatabaseUrl)('PostgreSQL', () => {
     ['a transaction', (to: Gateway, id: number) => to.graphql(query, { id })],
     ['a request with an Idempotency-Key', (to: Gateway, id: number) => to.graphql(query, { id }, idempotent)],
   ])('that ends %s because of a deadlock: it is repeated', async (_, request) => {
-    const { gateway, admin, pet } = await useGateway()
+    // PostgreSQL looks for a deadlock after a second.
+    const { gateway, admin, pet } = await useGateway({ timeoutMs: 30_000 })
     await gateway.post('/categories', { name: 'Cats' })
     await admin.query('BEGIN')
     await admin.query('SELECT 1 FROM "Category" WHERE "id" = 2 FOR UPDATE')
