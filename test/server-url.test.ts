@@ -55,7 +55,14 @@ describe('a parameter of DATABASE_URL', () => {
   test('that decides neither is named, and does not reach the server', () => {
     const { ignored, connectionString } = read('?connect_timeout=5&schema=x&constructor=1&statement_timeout=0')
     expect(ignored).toEqual(['connect_timeout', 'constructor', 'statement_timeout'])
-    expect(connectionString).toBe('postgresql://ann:secret@db.example.com/shop')
+    expect([...new URL(connectionString).searchParams.keys()]).toEqual(['options'])
+  })
+
+  test('cannot take effect instead of what every session is set to', () => {
+    const { connectionString } = read('?options=-c%20timezone%3DEurope/Berlin%20-c%20work_mem%3D8MB')
+    expect(new pg.Client(connectionString)).toMatchObject({
+      connectionParameters: { options: '-c timezone=Europe/Berlin -c work_mem=8MB -c TimeZone=UTC' },
+    })
   })
 
   test('cannot be a startup parameter behind a pooler', () => {

@@ -102,7 +102,7 @@ async function openServer(url: string, directUrl: string | undefined, options: D
   } catch (error) {
     throw databaseError(error, directUrl ? 'DIRECT_URL' : 'DATABASE_URL', name)
   }
-  const database = connect({ ...server, url: directUrl ?? url }, options)
+  const database = connect({ ...server, url: direct.url }, options)
   try {
     const { isShared } = await database.open()
     if (isShared && server.isPooled === undefined) throw new Error(SHARED)

@@ -1,11 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { attempt } from '../../schema/attempt.js'
 import { StartupError } from '../startup-error.js'
+import { SESSION, SESSION_OPTIONS } from './session.js'
 
 /** What a URL of a PostgreSQL server says. */
 export interface ServerUrl {
-  /** For pg: with the parameters that it honours, and no others. */
+  /** For pg: with the parameters that it honours, and no others. Unless a pooler is between, its sessions have ours. */
   connectionString: string
+  /** For Prisma Studio, which sends what it does not know to the server. */
+  url: string
   /** Names the database in messages; without the password. */
   name: string
   schema: string
@@ -80,11 +83,14 @@ export function readServerUrl(setting: string, text: string): ServerUrl {
   const schema = parameters.get('schema') ?? 'public'
   const port = parameters.get('port') || url.port || '5432'
   const ignored = names.filter((name) => !HONOURED.has(name))
+  if (!isPooled) parameters.set('options', `${parameters.get('options') ?? ''} ${SESSION_OPTIONS}`.trim())
+  const forStudio = new URL(url)
+  if (isPooled) for (const [name, value] of Object.entries(SESSION)) forStudio.searchParams.set(name, value)
   normalizeTls(parameters)
   for (const name of [...ignored, 'schema', 'pgbouncer']) parameters.delete(name)
   const where = schema === 'public' ? '' : ` (schema ${schema})`
   const name = `${JSON.stringify(database || parameters.get('user') || user)}${where} at ${hosts}:${port}`
-  return { connectionString: url.href, name, schema, isPooled, ignored }
+  return { connectionString: url.href, url: forStudio.href, name, schema, isPooled, ignored }
 }
 
 /** pg takes a % that encodes nothing as it is. */

@@ -56,11 +56,22 @@ export function runNode(args: string[], cwd?: string, env: Environment = {}) {
   })
 }
 
-/** Starts a program that ends with the test. */
-export function spawnNode(args: string[], env: Environment) {
+/** Prisma Studio, until the test ends, and what asks it as its page does: it answers with an error and rows. */
+export async function startStudio(env: Environment) {
+  const port = await freePort()
+  const args = ['dist/src/admin/studio.js', '--port', String(port), '--browser', 'none']
   const child = spawn(process.execPath, args, { env: clean(env), stdio: 'ignore' })
   onTestFinished(() => void child.kill())
-  return child
+  const ask = (sql: string, parameters: unknown[] = []) =>
+    fetch(`http://localhost:${port}/bff`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ procedure: 'query', query: { sql, parameters } }),
+    }).then(
+      (response) => response.json(),
+      () => 'not started',
+    )
+  return { child, port, ask }
 }
 
 /** Starts a script of package.json. `output` returns what it has printed so far. */

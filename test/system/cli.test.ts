@@ -5,7 +5,7 @@ import { chromiumPath } from '../support/chromium.js'
 import { openTestDatabase, type TestDatabase } from '../support/database.js'
 import { freePort } from '../support/ports.js'
 import { scratchDatabase, testDatabaseUrl } from '../support/postgres.js'
-import { dataFolder, runCommand, spawnNode, temporaryFolder } from '../support/process.js'
+import { dataFolder, runCommand, startStudio, temporaryFolder } from '../support/process.js'
 import { keys, runKeys } from '../support/remote.js'
 import { launch } from './browser.js'
 
@@ -57,22 +57,10 @@ describe('the database that a command works on', () => {
 })
 
 test('Prisma Studio gets the reason when the database refuses an edit, and opens on pets without the table of migrations', async () => {
-  const port = await freePort()
-  const studio = spawnNode(['dist/src/admin/studio.js', '--port', String(port), '--browser', 'none'], database.env)
-  const ask = () =>
-    fetch(`http://localhost:${port}/bff`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({
-        procedure: 'query',
-        query: { sql: `INSERT INTO "Category" (name) VALUES ($1)`, parameters: [' x '] },
-      }),
-    }).then(
-      (response) => response.json(),
-      () => 'not started',
-    )
+  const { child: studio, port, ask } = await startStudio(database.env)
+  const insert = () => ask(`INSERT INTO "Category" (name) VALUES ($1)`, [' x '])
   await expect
-    .poll(ask, { interval: 200 })
+    .poll(insert, { interval: 200 })
     .toMatchObject([
       { message: expect.stringContaining('violates check constraint "name must not begin or end with white space"') },
     ])

@@ -8,7 +8,7 @@ import { everyOperation } from '../support/every-operation.js'
 import { hasPgbouncer, startPgbouncer } from '../support/pgbouncer.js'
 import { freePort } from '../support/ports.js'
 import { asAdmin, databaseUrl, queryOnce, scratchDatabase, testDatabaseUrl } from '../support/postgres.js'
-import { spawnGateway, spawnNode } from '../support/process.js'
+import { spawnGateway, startStudio } from '../support/process.js'
 import { keys, openLocal } from '../support/remote.js'
 
 const READY = [200, { status: 'ok', database: 'ok', limits: 'memory' }]
@@ -85,25 +85,20 @@ describe.runIf(testDatabaseUrl && hasPgbouncer)('behind a pooler', () => {
     'Prisma Studio works %s DIRECT_URL, and leaves the pooler out only if it is set',
     async (direct) => {
       const name = await createDatabase()
+      await asAdmin(`ALTER DATABASE ${name} SET timezone = 'America/New_York'`)
       const pooled = await startPgbouncer('transaction', testDatabaseUrl as string)
       const env = {
         DATABASE_URL: pooled(name, '?pgbouncer=true'),
         ...(direct === 'with' && { DIRECT_URL: databaseUrl(name) }),
       }
       await keys(env, 'create', '--name', 'test', '--plan', 'Free')
-      const port = await freePort()
-      const studio = spawnNode(['dist/src/admin/studio.js', '--port', String(port), '--browser', 'none'], env)
-      const query = { sql: `SELECT name FROM "ApiKey" WHERE plan::text = $1`, parameters: ['Free'] }
-      const headers = { 'content-type': 'application/json' }
-      const body = JSON.stringify({ procedure: 'query', query })
-      const ask = () =>
-        fetch(`http://localhost:${port}/bff`, { method: 'POST', headers, body }).then(
-          (response) => response.text(),
-          () => 'not started',
-        )
-      await expect.poll(ask, { interval: 200 }).toContain('"name":"test"')
+      const { child: studio, ask } = await startStudio(env)
+      const named = () => ask(`SELECT name FROM "ApiKey" WHERE plan::text = $1`, ['Free'])
+      await expect.poll(named, { interval: 200 }).toEqual([null, [{ name: 'test' }]])
+      // What it shows and writes has no offset.
+      expect(await ask('SHOW timezone')).toEqual([null, [{ TimeZone: 'UTC' }]])
       await pooled.kill()
-      const answer = await ask()
+      const answer = JSON.stringify(await named())
       expect(answer.includes('"name":"test"')).toBe(direct === 'with')
       // It would leave Studio behind.
       expect(studio.exitCode).toBeNull()

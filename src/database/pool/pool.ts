@@ -159,8 +159,11 @@ export class ConnectionPool extends pg.Pool {
     })
   }
 
-  override query(statement: pg.QueryConfig | string, values?: unknown) {
-    return this.send(typeof statement === 'string' ? { text: statement, values: values as unknown[] } : statement)
+  /** For Prisma, whose moments depend on the session: through a pooler, its reads also need a transaction that sets it. */
+  override query(given: pg.QueryConfig | string, values?: unknown): Promise<pg.QueryResult> {
+    const statement = typeof given === 'string' ? { text: given, values: values as unknown[] } : given
+    if (this.#leases.kind !== 'pooler' || !isRead(statement.text)) return this.send(statement)
+    return this.transaction((client) => client.query(statement))
   }
 
   /** A statement that is a transaction of its own. */
