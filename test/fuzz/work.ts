@@ -22,7 +22,8 @@ export interface Work {
 setFlagsFromString('--expose-gc')
 const collectGarbage = runInNewContext('gc') as () => void
 
-const processorTime = () => {
+/** Of this process so far, in ms. */
+export const processorTime = () => {
   const { user, system } = process.cpuUsage()
   return (user + system) / 1000
 }

@@ -68,7 +68,8 @@ async function makeTestDatabase(): Promise<TestDatabase> {
     const name = `${inject('template')}_${randomBytes(4).toString('hex')}`
     await asAdmin(`CREATE DATABASE ${name} TEMPLATE ${inject('template')}`)
     const database = await openDatabase({ DATABASE_URL: databaseUrl(name), DATA_DIR: '', EMBEDDED_DB_PORT: 0 }, patient)
-    return { ...database, env: { DATABASE_URL: databaseUrl(name) } }
+    // A URL for clients of tests, without what the service sets in its sessions.
+    return { ...database, url: databaseUrl(name), env: { DATABASE_URL: databaseUrl(name) } }
   }
   const template = inject('folder')
   const folder = await mkdtemp(join(dirname(template), 'database-'))
