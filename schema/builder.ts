@@ -65,6 +65,6 @@ export const restOnly = { subGraphs: ['rest' as const] }
 
 builder.queryType({
   description:
-    'What can be read. A root field that fails is null; the others keep their data. An operation costs the number of its root fields or, if that is more, the number of objects that it may return divided by 100, rounded up.',
+    'What can be read. A root field that fails is null; the others keep their data. An operation costs the number of its root fields, the number of objects that it may return divided by 100, or the number of characters in its response keys divided by 262,144, whichever is the most, rounded up.',
 })
 builder.mutationType({ description: 'What can be changed. Root fields run one after the other.' })

@@ -5,9 +5,9 @@ import { SESSION, SESSION_OPTIONS } from './session.js'
 
 /** What a URL of a PostgreSQL server says. */
 export interface ServerUrl {
-  /** For pg: with the parameters that it honours, and no others. Unless a pooler is between, its sessions have ours. */
+  /** For pg: with the parameters that it honours, and no others. Unless a pooler is between, it sets sessions (session.ts). */
   connectionString: string
-  /** For Prisma Studio, which sends what it does not know to the server. */
+  /** The same for Prisma Studio, which takes more parameters, and sends those that it does not know to the server. */
   url: string
   /** Names the database in messages; without the password. */
   name: string

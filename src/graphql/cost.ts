@@ -206,6 +206,7 @@ export function costOf(
     paid.length === 0 && fields.length > 0 ? 0 : 1,
     paid.reduce((sum, { selected }) => sum + baseUnits(selected), 0),
     Math.ceil(weight / OBJECTS_PER_UNIT),
+    // What is free has keys too, so only a length that a unit does not buy counts.
     letters > LETTERS_PER_UNIT ? Math.ceil(letters / LETTERS_PER_UNIT) : 0,
   )
   return { units, fields: paid.length, objects: size, totals, completed, letters, isConstant }

@@ -33,14 +33,13 @@ async function ask(gateway: Gateway, { key }: { key: string }) {
  */
 export async function expectMomentsToHold(env: Env, url: string): Promise<void> {
   const gateway = await openGatewayOn(env)
-  const create = (name: string, ...options: string[]) =>
-    keys(env, 'create', '--name', name, '--plan', options.includes('--day-limit') ? 'Enterprise' : 'Free', ...options)
-  const good = await create('good')
-  const expiring = await create('expiring', '--expires', fromNow(30))
-  const expired = await create('expired', '--expires', fromNow(30))
-  const revoked = await create('revoked')
-  const banned = await create('banned')
-  const abusing = await create('abusing', '--minute-limit', '1', '--day-limit', '100')
+  const create = (name: string, ...options: string[]) => keys(env, 'create', '--name', name, '--plan', ...options)
+  const good = await create('good', 'Free')
+  const expiring = await create('expiring', 'Free', '--expires', fromNow(30))
+  const expired = await create('expired', 'Free', '--expires', fromNow(30))
+  const revoked = await create('revoked', 'Free')
+  const banned = await create('banned', 'Free')
+  const abusing = await create('abusing', 'Enterprise', '--minute-limit', '1', '--day-limit', '100')
   const secondsUntil = async (column: string, { id }: { id: number }) =>
     (
       await queryOnce(url, `SELECT extract(epoch FROM "${column}" - now())::float AS s FROM "ApiKey" WHERE id = ${id}`)

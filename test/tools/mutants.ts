@@ -24,6 +24,8 @@ import { asAdmin, testDatabaseUrl } from '../support/postgres.js'
 /** The tests of each file, the fastest first. */
 const COVERED: Record<string, string[]> = {
   'src/idempotency/index.ts': ['idempotency', 'access'],
+  'src/database/session.ts': ['sessions'],
+  'src/database/server-url.ts': ['server-url', 'sessions'],
   'src/database/purge.ts': ['idempotency', 'key-usage'],
   'src/database/pool/pool.ts': ['pool', 'write-order', 'database-faults'],
   'src/database/pool/lease.ts': ['pool', 'write-order', 'database-faults'],
