@@ -61,7 +61,11 @@ describe('a parameter of DATABASE_URL', () => {
   test('cannot take effect instead of what every session is set to', () => {
     const { connectionString } = read('?options=-c%20timezone%3DEurope/Berlin%20-c%20work_mem%3D8MB')
     expect(new pg.Client(connectionString)).toMatchObject({
-      connectionParameters: { options: '-c timezone=Europe/Berlin -c work_mem=8MB -c TimeZone=UTC' },
+      connectionParameters: {
+        options: expect.stringMatching(
+          /^-c timezone=Europe\/Berlin -c work_mem=8MB -c TimeZone=UTC -c DateStyle=ISO,\\ MDY /,
+        ),
+      },
     })
   })
 

@@ -1,28 +1,103 @@
-import { describe, inject, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { useGateway } from './support/gateway.js'
 import { hasPgbouncer, startPgbouncer } from './support/pgbouncer.js'
-import { asAdmin, scratchDatabase, testDatabaseUrl } from './support/postgres.js'
+import { asAdmin, databaseUrl, scratchDatabase, testDatabaseUrl } from './support/postgres.js'
 import { expectMomentsToHold } from './support/sessions.js'
 
-// A server has the time zone of the machine on which it was made, and a database or a role may have others.
+// A server has the time zone of the machine on which it was made, and a server, a database or a role may set anything else.
 
-const ZONES = ['America/New_York', 'Europe/Berlin', 'Asia/Kathmandu', 'Pacific/Kiritimati', 'Australia/Lord_Howe']
+const SESSIONS: Record<string, string>[] = [
+  { timezone: 'America/New_York', datestyle: 'German' },
+  { timezone: 'Europe/Berlin', datestyle: 'SQL, DMY', default_transaction_isolation: 'serializable' },
+  { timezone: 'Asia/Kathmandu', datestyle: 'SQL, MDY', default_transaction_isolation: 'repeatable read' },
+  {
+    timezone: 'Pacific/Kiritimati',
+    datestyle: 'Postgres, DMY',
+    search_path: '',
+    lock_timeout: '1',
+    standard_conforming_strings: 'off',
+    bytea_output: 'escape',
+    intervalstyle: 'sql_standard',
+    extra_float_digits: '0',
+    client_encoding: 'LATIN1',
+  },
+  { timezone: 'Australia/Lord_Howe', datestyle: 'ISO, YMD' },
+]
+const inWords = (settings: object) =>
+  Object.entries(settings)
+    .map((setting) => setting.join(' = '))
+    .join('; ')
 
-/** A migrated database whose sessions begin with a setting. */
-async function databaseWith(name: string, value: string) {
-  const url = new URL(await scratchDatabase(`TEMPLATE ${inject('template')}`))
-  await asAdmin(`ALTER DATABASE ${url.pathname.slice(1)} SET ${name} = '${value}'`)
-  return { database: url.pathname.slice(1), url: url.href }
+/** A database without tables whose sessions begin with these settings. */
+async function databaseWith(settings: Record<string, string>) {
+  const { pathname } = new URL(await scratchDatabase())
+  const database = pathname.slice(1)
+  for (const [name, value] of Object.entries(settings))
+    await asAdmin(`ALTER DATABASE ${database} SET ${name} = '${value}'`)
+  return { database, url: databaseUrl(database), admin: `${databaseUrl(database)}?options=-c%20statement_timeout%3D0` }
 }
 
-describe.runIf(testDatabaseUrl).each(ZONES)('in a database with the time zone %s', (zone) => {
-  test('keys, bans, dates and usage are what they are in UTC', async () => {
-    const { url } = await databaseWith('timezone', zone)
-    await expectMomentsToHold({ DATABASE_URL: url }, url)
+describe.runIf(testDatabaseUrl)('in a database that sets', () => {
+  test.each([...SESSIONS, { statement_timeout: '1' }].map((settings) => [inWords(settings), settings] as const))(
+    '%s: keys, bans, dates and usage are what they are elsewhere',
+    async (_, settings) => {
+      const { url, admin } = await databaseWith(settings)
+      await expectMomentsToHold({ DATABASE_URL: url }, admin)
+    },
+  )
+
+  test.runIf(hasPgbouncer).each(SESSIONS.map((settings) => [inWords(settings), settings] as const))(
+    '%s: so they are through PgBouncer in transaction mode',
+    async (_, settings) => {
+      const { admin, database } = await databaseWith(settings)
+      const pooled = await startPgbouncer('transaction', testDatabaseUrl as string)
+      await expectMomentsToHold({ DATABASE_URL: pooled(database, '?pgbouncer=true') }, admin)
+    },
+  )
+})
+
+describe('a fact about a key that cannot be read', () => {
+  test.each(['revokedAt', 'expiresAt', 'bannedUntil'])('is not taken for "no": %s', async (column) => {
+    const gateway = await useGateway({ keyTtlMs: 1 })
+    const { prisma } = gateway
+    const { key, row } = await gateway.createLimitedKey(1_000)
+    const [constraint] = await prisma.$queryRaw<{ name: string; definition: string }[]>`
+      SELECT conname AS name, pg_get_constraintdef(oid) AS definition FROM pg_constraint
+      WHERE conrelid = '"ApiKey"'::regclass AND pg_get_constraintdef(oid) LIKE ${`%"${column}" >= %`}`
+    const set = (value: string) =>
+      prisma.$executeRawUnsafe(`UPDATE "ApiKey" SET "${column}" = ${value} WHERE id = ${row.id}`)
+    await prisma.$executeRawUnsafe(`ALTER TABLE "ApiKey" DROP CONSTRAINT "${constraint?.name}"`)
+    onTestFinished(async () => {
+      await set('NULL')
+      await prisma.$executeRawUnsafe(
+        `ALTER TABLE "ApiKey" ADD CONSTRAINT "${constraint?.name}" ${constraint?.definition}`,
+      )
+    })
+    expect((await gateway.get('/categories', { key })).status).toBe(200)
+    await set(`'infinity'`)
+    await expect.poll(async () => (await gateway.get('/categories', { key })).status).toBe(503)
+    expect((await gateway.get('/categories')).status).toBe(200)
+    await set('NULL')
+    await expect.poll(async () => (await gateway.get('/categories', { key })).status).toBe(200)
   })
 
-  test.runIf(hasPgbouncer)('so they are through PgBouncer in transaction mode', async () => {
-    const { url, database } = await databaseWith('timezone', zone)
-    const pooled = await startPgbouncer('transaction', testDatabaseUrl as string)
-    await expectMomentsToHold({ DATABASE_URL: pooled(database, '?pgbouncer=true') }, url)
+  test('is not taken for "may write": an access of a later version', async () => {
+    const gateway = await useGateway({ keyTtlMs: 1 })
+    const { key, row } = await gateway.createKey()
+    await gateway.prisma.$executeRawUnsafe(`ALTER TYPE "Access" ADD VALUE 'later'`)
+    await gateway.prisma.$executeRawUnsafe(`UPDATE "ApiKey" SET access = 'later' WHERE id = ${row.id}`)
+    expect((await gateway.get('/categories', { key })).status).toBe(200)
+    expect((await gateway.post('/categories', { name: 'Fish' }, { key })).status).toBe(403)
   })
+
+  test.runIf(testDatabaseUrl)(
+    'is read over another connection, if somebody has changed the settings of one',
+    async () => {
+      const gateway = await useGateway({ keyTtlMs: 1 })
+      const revoked = await gateway.createLimitedKey(1_000, 1_000, { revokedAt: new Date() })
+      await gateway.prisma.$executeRawUnsafe(`SET DateStyle = 'German'`)
+      expect((await gateway.get('/categories', revoked)).status).toBe(401)
+      expect((await gateway.get('/categories')).status).toBe(200)
+    },
+  )
 })

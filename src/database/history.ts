@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { projectPath } from '../project.js'
 import { StartupError } from '../startup-error.js'
-import { SET_LOCAL_SESSION } from './session.js'
+import { SET_TRANSACTION } from './session.js'
 
 /** How long a server may take to say which migrations it has. */
 const READ_TIMEOUT = 10_000
@@ -63,7 +63,7 @@ export async function useSchema(client: pg.Client, schema: string): Promise<void
   const name = pg.escapeIdentifier(schema)
   const { rowCount } = await client.query('SELECT FROM pg_namespace WHERE nspname = $1', [schema])
   if (!rowCount) await client.query(`CREATE SCHEMA ${name}`)
-  await client.query(`SET LOCAL search_path = ${name}; ${SET_LOCAL_SESSION};
+  await client.query(`SET LOCAL search_path = ${name}; ${SET_TRANSACTION};
     SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0; ${TABLE}`)
 }
 

@@ -17,7 +17,7 @@ import type { Query } from './statements.js'
 
 export { backUp, restore, STREAM, type Summary } from './embedded/backup.js'
 export { createTables } from './model.js'
-export { ERROR_KINDS, errorKind, isDuplicate, MustRepeat, messageOf, repeating } from './pool/errors.js'
+export { ERROR_KINDS, errorKind, isDuplicate, MustRepeat, messageOf, repeating, Unreadable } from './pool/errors.js'
 export { bulkheadComment, LAST_COMMENT } from './pool/shapes.js'
 export { purgeRegularly } from './purge.js'
 export { createReads } from './reads.js'

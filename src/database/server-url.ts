@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { attempt } from '../../schema/attempt.js'
 import { StartupError } from '../startup-error.js'
-import { SESSION, SESSION_OPTIONS } from './session.js'
+import { SESSION_OPTIONS, SESSION_PARAMETERS } from './session.js'
 
 /** What a URL of a PostgreSQL server says. */
 export interface ServerUrl {
@@ -85,7 +85,7 @@ export function readServerUrl(setting: string, text: string): ServerUrl {
   const ignored = names.filter((name) => !HONOURED.has(name))
   if (!isPooled) parameters.set('options', `${parameters.get('options') ?? ''} ${SESSION_OPTIONS}`.trim())
   const forStudio = new URL(url)
-  if (isPooled) for (const [name, value] of Object.entries(SESSION)) forStudio.searchParams.set(name, value)
+  if (isPooled) for (const [name, value] of Object.entries(SESSION_PARAMETERS)) forStudio.searchParams.set(name, value)
   normalizeTls(parameters)
   for (const name of [...ignored, 'schema', 'pgbouncer']) parameters.delete(name)
   const where = schema === 'public' ? '' : ` (schema ${schema})`
@@ -155,13 +155,18 @@ const ADVICE: [RegExp, string][] = [
   [/no pg_hba\.conf entry/, 'allow this user, database and address in pg_hba.conf of the server'],
   [/^3D000 /, 'create it, or correct the URL'],
   [/role ".*" does not exist/, 'create it, or correct the user in the URL'],
+  [
+    /^57014 /,
+    'a statement_timeout of the role or the database ends what a start asks: ALTER ROLE … RESET statement_timeout',
+  ],
   [/permission denied/, 'see “Rights of the role” in docs/operators.md'],
 ]
 
 /** The error as one line that names the database and what to do, but never the password. */
 export function databaseError(error: unknown, setting: string, name: string): StartupError {
   const { code = '', message } = error as NodeJS.ErrnoException
-  const line = REASONS[code] ?? (/timeout/i.test(message) ? REASONS.ETIMEDOUT : message.replaceAll(/\s+/g, ' '))
+  const isLate = code === '' && /timeout/i.test(message)
+  const line = REASONS[isLate ? 'ETIMEDOUT' : code] ?? message.replaceAll(/\s+/g, ' ')
   const advice = ADVICE.find(([pattern]) => pattern.test(`${code} ${message}`))?.[1]
   const reason = advice ? `${line}; ${advice}` : line
   return new StartupError(`${setting}: the database ${name} cannot be used: ${reason}`, { cause: error })

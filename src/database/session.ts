@@ -1,13 +1,41 @@
 // A server, a database and a role have settings with which sessions begin: a server's time zone, for example, is that of the
-// machine on which it was made.
+// machine on which it was made. What is relied on is set here.
 
-/** What is relied on in every session. Prisma writes a moment without its offset, as the session's time zone has it. */
-export const SESSION: Record<string, string> = { TimeZone: 'UTC' }
+/** A pooler such as PgBouncer keeps these for each of its clients. */
+const KEPT = {
+  // Prisma writes a moment without its offset, as the session's time zone has it.
+  TimeZone: 'UTC',
+  // What PostgreSQL sends in another style cannot be read.
+  DateStyle: 'ISO, MDY',
+  standard_conforming_strings: 'on',
+}
 
-const all = Object.entries(SESSION)
+const SETTINGS = {
+  ...KEPT,
+  IntervalStyle: 'postgres',
+  bytea_output: 'hex',
+  default_transaction_isolation: 'read committed',
+  // The pool sets its own. Without it, a start waits as long as it must.
+  statement_timeout: '0',
+  lock_timeout: '0',
+}
+
+const assignments = (settings: Record<string, string>, prefix: string) =>
+  Object.entries(settings).map(([name, value]) => `${prefix} ${name} = '${value}'`)
 
 /** For the startup parameter `options`, where the last one counts. Spaces in it are escaped. */
-export const SESSION_OPTIONS = all.map(([name, value]) => `-c ${name}=${value.replaceAll(' ', '\\ ')}`).join(' ')
+export const SESSION_OPTIONS = Object.entries(SETTINGS)
+  .map(([name, value]) => `-c ${name}=${value.replaceAll(' ', '\\ ')}`)
+  .join(' ')
 
-/** For a transaction: a pooler, whose sessions are shared, takes no options. */
-export const SET_LOCAL_SESSION = all.map(([name, value]) => `SET LOCAL ${name} = '${value}'`).join('; ')
+/** Startup parameters that a pooler takes. */
+export const SESSION_PARAMETERS: Record<string, string> = KEPT
+
+/** For a session through a pooler. */
+export const SET_SESSION = assignments(KEPT, 'SET').join('; ')
+
+/** For a transaction through a pooler, whose sessions are shared. */
+export const SET_TRANSACTION = [
+  'SET TRANSACTION ISOLATION LEVEL READ COMMITTED',
+  ...assignments({ ...KEPT, lock_timeout: SETTINGS.lock_timeout }, 'SET LOCAL'),
+].join('; ')

@@ -6,6 +6,7 @@ import type { ApiKey, Prisma, PrismaClient } from '../../prisma/generated/client
 import type { Reads } from '../../schema/context.js'
 import { getOrCreate } from '../../schema/get-or-create.js'
 import { plans } from '../../schema/plans.js'
+import { Unreadable } from '../database/index.js'
 import type { Logger } from '../observe/log.js'
 import type { Subject } from '../rate-limit/index.js'
 
@@ -36,7 +37,7 @@ export const hasForm = (text: string) => /^petstore_[0-9a-f]{48}$/.test(text)
 export const isSecret = (text: string) => hasForm(text) && checksum(text.slice(0, -8)) === text.slice(-8)
 
 /** Whether the moment of a key's row has come: its revocation, or the end of the key or of its ban. */
-export const isOver = (end: Date | null) => end !== null && end.getTime() <= Date.now()
+export const isOver = (end: Date | null) => end !== null && !(end.getTime() > Date.now())
 
 /** The subject and windows of a key's requests. */
 export function keySubject({ id, plan, minuteLimit, dayLimit }: ApiKey, seconds = windowSeconds): Subject {
@@ -86,6 +87,12 @@ interface Known {
 /** The row, if its key may be used now. */
 const usable = (row: Found): Found => (row && !isOver(row.revokedAt) && !isOver(row.expiresAt) ? row : undefined)
 
+/** A row that is trusted while the database is away, not while it cannot be understood. */
+const unlessUnreadable = (row: ApiKey) => (error: unknown) => {
+  if (error instanceof Unreadable) throw error
+  return row
+}
+
 /** The keys that this gateway has seen recently, by their secrets: at most one database read per key in `ttlMs`. */
 export class ApiKeyCache {
   readonly #ttlMs: number
@@ -118,7 +125,7 @@ export class ApiKeyCache {
     if (!row || age > KNOWN_MS) return lookUp(read)
     if (age > STALE_MS) return read()
     if (this.#retryAt === undefined)
-      return Promise.race([read().catch(() => row), sleep(PATIENCE_MS, row, { ref: false })])
+      return Promise.race([read().catch(unlessUnreadable(row)), sleep(PATIENCE_MS, row, { ref: false })])
     if (now >= this.#retryAt) {
       this.#retryAt = now + RETRY_MS
       read().catch(() => {})
@@ -145,6 +152,8 @@ export class ApiKeyCache {
       }
       return this.#rows.peek(secret)?.row
     } catch (error) {
+      // The row is there, and may say that the key is over.
+      if (error instanceof Unreadable) this.#rows.delete(secret)
       this.#unreadable()
       throw error
     } finally {

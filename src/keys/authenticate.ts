@@ -25,7 +25,7 @@ export interface Caller {
 
 /** @throws ApiError forbidden, if the key may only read */
 export function requireWriteAccess({ key }: Caller): void {
-  if (key.access === 'read') throw new ApiError('forbidden')
+  if (key.access !== 'write') throw new ApiError('forbidden')
 }
 
 const bearer = /^Bearer +(\S.*)$/i

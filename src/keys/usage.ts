@@ -115,7 +115,7 @@ export class KeyUsage {
 }
 
 /** An Int of GraphQL has 32 bits: a greater figure is shown as the greatest Int. */
-const USED = `SELECT day::text AS date, least(requests, $3)::integer AS requests, least(refusals, $3)::integer AS refused,
+const USED = `SELECT to_char(day, 'YYYY-MM-DD') AS date, least(requests, $3)::integer AS requests, least(refusals, $3)::integer AS refused,
   least(cost, $3)::integer AS cost FROM "public"."ApiKeyUsage" WHERE "keyId" = $1 AND day >= $2::date`
 
 const dateOf = (day: number) => new Date(day * DAY_MS).toISOString().slice(0, 10)

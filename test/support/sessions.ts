@@ -42,10 +42,13 @@ export async function expectMomentsToHold(env: Env, url: string): Promise<void> 
   const abusing = await create('abusing', 'Enterprise', '--minute-limit', '1', '--day-limit', '100')
   const secondsUntil = async (column: string, { id }: { id: number }) =>
     (
-      await queryOnce(url, `SELECT extract(epoch FROM "${column}" - now())::float AS s FROM "ApiKey" WHERE id = ${id}`)
+      await queryOnce(
+        url,
+        `SELECT extract(epoch FROM "${column}" - now())::float AS s FROM "public"."ApiKey" WHERE id = ${id}`,
+      )
     )[0].s
   expect(Math.round((await secondsUntil('expiresAt', expiring)) / 600)).toBe(3)
-  await queryOnce(url, `UPDATE "ApiKey" SET "expiresAt" = '${fromNow(-1)}' WHERE id = ${expired.id}`)
+  await queryOnce(url, `UPDATE "public"."ApiKey" SET "expiresAt" = '${fromNow(-1)}' WHERE id = ${expired.id}`)
   await keys(env, 'revoke', String(revoked.id))
   await keys(env, 'ban', String(banned.id), '--for', '600')
   expect(await ask(gateway, good)).toEqual([200, 0])

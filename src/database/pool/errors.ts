@@ -65,6 +65,11 @@ export function errorKind(error: unknown): (typeof ERROR_KINDS)[number] {
   return error.code?.startsWith('23') ? 'constraint' : 'other'
 }
 
+/** A value that PostgreSQL has sent in another form than sessions are set to (../session.ts). */
+export class Unreadable extends Error {
+  readonly code = 'EBADMSG'
+}
+
 /** In the form of a socket's error, which Prisma knows. */
 export class OutOfTime extends Error {
   readonly code = 'ETIMEDOUT'

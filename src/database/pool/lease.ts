@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import type pg from 'pg'
-import { SET_LOCAL_SESSION } from '../session.js'
+import { SET_TRANSACTION } from '../session.js'
 import type { Bulkhead, Bulkheads, Waiting } from './bulkheads.js'
 import { isCanceled, isMissing, isOutdated, isRefusal, isStale, OutOfTime } from './errors.js'
 import type { OrphanedBackends } from './orphans.js'
@@ -143,7 +143,7 @@ export class Lease {
     if (timeout === current) return
     timeouts.set(owner, timeout)
     const set = isPooler
-      ? `${SET_LOCAL_SESSION}; SET LOCAL idle_in_transaction_session_timeout = ${usual + MARGIN_MS}; SET LOCAL statement_timeout = ${timeout}`
+      ? `${SET_TRANSACTION}; SET LOCAL idle_in_transaction_session_timeout = ${usual + MARGIN_MS}; SET LOCAL statement_timeout = ${timeout}`
       : `SET statement_timeout = ${timeout}`
     client.query(set).catch(() => timeouts.set(owner, Number.NaN))
   }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
+import { SET_SESSION } from '../session.js'
 import { type Bulkhead, Bulkheads, MAX_WITH_STALLED, type OnBulkheadChange } from './bulkheads.js'
 import { conflictDelay, isCanceled, isConflict, isRefusal, MAX_REPEATS, OutOfTime } from './errors.js'
 import { GatheringSocket } from './gathering-socket.js'
@@ -80,6 +81,7 @@ export class ConnectionPool extends pg.Pool {
     } as pg.PoolConfig)
     // A connection that breaks while nobody has it must not end the process.
     this.on('error', () => {}).on('connect', (client) => client.on('error', () => {}))
+    if (kind === 'pooler') this.on('connect', (client) => void client.query(SET_SESSION).catch(() => {}))
     this.#timeoutMs = timeoutMs
     const bulkheads = new Bulkheads(onBulkheadChange)
     // How connections that are given up are followed. Those of the embedded database end with its one session.

@@ -1,14 +1,25 @@
 import pg from 'pg'
+import { Unreadable } from './errors.js'
 
 const { builtins, getTypeParser } = pg.types
 
 /** A moment without a time zone is in UTC, for Prisma. */
 const utc = (text: string) => new Date(text.length > 10 ? `${text}Z` : text)
 
+/** Years of four digits or more come first in no other style. */
+const ISO = /^\d{4,}-\d\d-\d\d(?: |$)/
+
+/** Refuses what `pg` takes for null: a moment in another style than sessions are set to. */
+const moment = (parse: (text: string) => unknown) => (text: string) => {
+  if (!ISO.test(text)) throw new Unreadable(`PostgreSQL has sent a moment that is not in the DateStyle ISO: ${text}`)
+  return parse(text)
+}
+
 const parsers: { [oid: number]: (text: string) => unknown } = {
   [builtins.INT8]: BigInt,
-  [builtins.DATE]: utc,
-  [builtins.TIMESTAMP]: utc,
+  [builtins.DATE]: moment(utc),
+  [builtins.TIMESTAMP]: moment(utc),
+  [builtins.TIMESTAMPTZ]: moment(getTypeParser(builtins.TIMESTAMPTZ, 'text')),
 }
 
 const parserOf = (oid: number) => parsers[oid] ?? getTypeParser(oid, 'text')
@@ -56,6 +67,8 @@ interface Connection {
 }
 interface PgQuery extends Required<pg.QueryConfig> {
   _result: pg.QueryResult
+  /** With this error the query ends, when the connection is ready for the next one. */
+  _canceledDueToError: unknown
   prepare(connection: Connection): void
 }
 const { prepareValue } = (pg as unknown as { utils: { prepareValue(value: unknown): unknown } }).utils
@@ -88,6 +101,11 @@ export class PreparedQuery extends PgQuery {
   }
 
   handleDataRow({ fields }: { fields: Texts }): void {
-    this._result.rows.push((this.#read as ReadRow)(fields))
+    if (this._canceledDueToError) return
+    try {
+      this._result.rows.push((this.#read as ReadRow)(fields))
+    } catch (error) {
+      this._canceledDueToError = error
+    }
   }
 }
