@@ -64,6 +64,11 @@ export const settings = z.object({
     })
     .optional()
     .describe(REDIS_URL_FORMS),
+  INSTALLATION_ID: z
+    .string()
+    .regex(/^[\w-]{1,64}$/)
+    .optional()
+    .describe('1 to 64 letters, digits, hyphens and underscores'),
   DATA_DIR: z.string().min(1).default('.petstore').describe('a writable folder'),
   EMBEDDED_DB_PORT: number(0, 65535, 5433),
   LOG_LEVEL: z.enum(LEVELS).default('info').describe(anyOf(LEVELS)),

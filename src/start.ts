@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type DemoKeys, demoKeys } from './admin/demo-keys.js'
 import { createApp } from './app.js'
-import { openDatabase } from './database/index.js'
+import { installationId, openDatabase } from './database/index.js'
 import { listen } from './http/server.js'
 import { createLog } from './observe/log.js'
 import { reasonOf } from './observe/stack.js'
@@ -14,9 +14,9 @@ import { collectorOf, misspeltSettings, readSettings } from './settings.js'
 const CLOSE_MS = 1_700
 
 /** Where the counters are, without passwords. */
-function countersName(redisUrl: string | undefined): string {
+function countersName(redisUrl: string | undefined, prefix: string | undefined): string {
   if (!redisUrl) return 'in memory: they start at zero with each process (set REDIS_URL to keep and share them)'
-  return `in Redis at ${redisAddress(parseRedisUrl(redisUrl))}`
+  return `in Redis at ${redisAddress(parseRedisUrl(redisUrl))}, as ${prefix}:…`
 }
 
 /**
@@ -63,8 +63,11 @@ export function start(): (reason: string) => void {
       },
     })
     closers.push(() => database.close())
+    const { REDIS_URL: redisUrl } = settings
+    const keyPrefix = redisUrl && `petstore:${await installationId(settings, database.prisma)}`
     const rateLimiter = await openRateLimiter({
-      redisUrl: settings.REDIS_URL,
+      redisUrl,
+      keyPrefix,
       banAfter: settings.BAN_AFTER,
       banSeconds: settings.BAN_SECONDS,
       log,
@@ -88,7 +91,7 @@ export function start(): (reason: string) => void {
 
     const base = settings.BASE_URL
     const lines = [`Pet Store ${version} at ${base}`, `  reference  ${base}/docs`, `  GraphiQL   ${base}/graphql`]
-    lines.push(`  database   ${database.name}`, `  counters   ${countersName(settings.REDIS_URL)}`)
+    lines.push(`  database   ${database.name}`, `  counters   ${countersName(redisUrl, keyPrefix)}`)
     if (collector) lines.push(`  spans      to ${new URL(collector).host}`)
     if (demo) lines.push('', 'Try it:', '', `curl -H "Authorization: Bearer ${demo.Free}" "${base}/pets?limit=3"`)
     else if ((await database.prisma.apiKey.count()) === 0)

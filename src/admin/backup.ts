@@ -18,7 +18,7 @@ function dataDirectory(): string {
 /** With a backup on standard output, nothing else may be on it. */
 const sayFor = (file: string) => (message: string) =>
   void (file === STREAM ? process.stderr : process.stdout).write(`${message}\n`)
-const rows = ({ rows: { _prisma_migrations, ...tables } }: Summary) =>
+const rows = ({ rows: { _prisma_migrations, Installation, ...tables } }: Summary) =>
   Object.entries(tables)
     .map(([table, count]) => `${table}: ${count}`)
     .join(', ')
@@ -37,9 +37,10 @@ program
 program
   .command('restore <file>')
   .description('restore a backup, from standard input with -, into DATA_DIR, which must be empty or not exist')
-  .action(async (file: string) => {
+  .option('--same-installation', 'go on with the quotas and bans that Redis has of the installation that was backed up')
+  .action(async (file: string, { sameInstallation }: { sameInstallation?: boolean }) => {
     const dataDir = dataDirectory()
-    const summary = await restore(file, dataDir)
+    const summary = await restore(file, dataDir, sameInstallation)
     sayFor(file)(
       `Restored what was backed up at ${summary.createdAt} (${rows(summary)}). Start the service with DATA_DIR=${dataDir}.`,
     )

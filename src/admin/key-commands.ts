@@ -22,7 +22,7 @@ export interface Options extends Pick<ApiKey, 'name' | 'plan' | 'access'> {
 
 export interface Call {
   database: Database
-  settings: Pick<Settings, 'REDIS_URL'>
+  settings: Pick<Settings, 'REDIS_URL' | 'INSTALLATION_ID'>
   options: Options
   /** Writes a line to standard error. */
   warn: (message: string) => void

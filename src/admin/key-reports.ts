@@ -1,5 +1,5 @@
 import type { ApiKey, ApiKeyEvent } from '../../prisma/generated/client/client.js'
-import type { Database } from '../database/index.js'
+import { type Database, installationId } from '../database/index.js'
 import { type Figures, keySubject } from '../keys/index.js'
 import { createLog } from '../observe/log.js'
 import { DAY_MS, openRateLimiter } from '../rate-limit/index.js'
@@ -19,7 +19,13 @@ const FIGURES = ['requests', 'refused', 'cost']
 async function renderWindows({ database, settings, options: { json }, warn }: Call, of?: ApiKey) {
   const { REDIS_URL: redisUrl } = settings
   const limiter = redisUrl
-    ? await openRateLimiter({ redisUrl, banAfter: 1, banSeconds: 1, log: createLog('silent') })
+    ? await openRateLimiter({
+        redisUrl,
+        keyPrefix: `petstore:${await installationId(settings, database.prisma)}`,
+        banAfter: 1,
+        banSeconds: 1,
+        log: createLog('silent'),
+      })
     : undefined
   const counted = limiter?.state === 'redis' ? limiter : undefined
   const used = await readUsage(database, Math.floor(Date.now() / DAY_MS) * DAY_MS, of)

@@ -16,6 +16,7 @@ import { databaseError, readServerUrl, type ServerUrl, SHARED } from './server-u
 import type { Query } from './statements.js'
 
 export { backUp, restore, STREAM, type Summary } from './embedded/backup.js'
+export { installationId } from './installation.js'
 export { createTables } from './model.js'
 export { ERROR_KINDS, errorKind, isDuplicate, MustRepeat, messageOf, repeating, Unreadable } from './pool/errors.js'
 export { bulkheadComment, LAST_COMMENT } from './pool/shapes.js'

@@ -202,9 +202,10 @@ export async function openBackup(file: string) {
 /**
  * Restores a backup into a data directory that is empty or does not exist, and applies the migrations that it lacks.
  *
+ * @param sameInstallation keeps the id by which quotas in Redis are those of the installation that was backed up
  * @throws StartupError; the data directory is as it was then
  */
-export async function restore(file: string, dataDir: string): Promise<Summary> {
+export async function restore(file: string, dataDir: string, sameInstallation = false): Promise<Summary> {
   const { header, rows, close } = await openBackup(file)
   let footer!: Footer
   optimizeWasmLater()
@@ -232,6 +233,7 @@ export async function restore(file: string, dataDir: string): Promise<Summary> {
         await client.query('SELECT setval(quote_ident($1)::regclass, $2::bigint, $3)', sequence)
       await client.query('COMMIT')
       await migrate(url, { isEmbedded: true })
+      if (!sameInstallation) await client.query('DELETE FROM "Installation"')
       if (header.demoKeys) writeFileSync(join(dataDir, 'demo-keys.json'), header.demoKeys, { mode: 0o600 })
     })
   try {
