@@ -308,4 +308,41 @@ describe.runIf(testRedis)('gateways that share a Redis', () => {
     })
     redis.disconnect()
   })
+  it.each<[string, (name: (kind: string) => string) => (string | number)[]]>([
+    ['a text instead of its windows', (name) => ['set', name(''), 'x']],
+    ['a window that is no number', (name) => ['hset', name(''), 'minute', 'many', 'minuteEnd', Date.now() + 60_000]],
+    ['a list instead of the mark of its ban', (name) => ['rpush', name('ban:'), 'x']],
+    ['a set instead of its number of bans', (name) => ['sadd', name('bans:'), 'x']],
+    ['a list instead of its strikes', (name) => ['rpush', name('strikes:').concat(':0'), 'x']],
+    ['a text instead of its strikes', (name) => ['set', name('strikes:').concat(':0'), 'x']],
+  ])('a key for which another program has written %s is counted alone, and no other key is', async (_, write) => {
+    const keyPrefix = `${prefix}-${randomUUID()}`
+    const redis = new Redis(testRedis ?? '')
+    const [one, two] = await Promise.all([1, 2].map(() => openLimits({ redisUrl: testRedis, keyPrefix, banAfter: 1 })))
+    const others = Array.from({ length: 20 }, () => key(1))
+    const wrong = key(2)
+    const [command, ...args] = write((kind) => `${keyPrefix}:${kind}{${wrong.id}}`)
+    await redis.call(command as string, args)
+    const ask = (limits = one, cost = 1) =>
+      Promise.all([...others.slice(0, 10), wrong, ...others.slice(10)].map((subject) => limits?.consume(subject, cost)))
+    const counts: number[] = []
+    for (const limits of [one, two, one, two]) {
+      const results = (await ask(limits)).flatMap((result) => result ?? [])
+      results.splice(10, 1)
+      counts.push(admitted(results))
+    }
+    expect(counts).toEqual([20, 0, 0, 0])
+    await wait(1_100)
+    // A refusal that comes late is a strike, and starts a ban.
+    for (const limits of [one, two]) {
+      const results = await ask(limits)
+      for (const result of [...results.slice(0, 10), ...results.slice(11)])
+        expect(result).toMatchObject(
+          limits === one ? { outcome: 'limited', bannedUntil: expect.any(Number) } : { outcome: 'banned' },
+        )
+      expect(results[10]?.outcome).not.toBe('allowed')
+    }
+    expect([one?.state, two?.state]).toEqual(['redis', 'redis'])
+    redis.disconnect()
+  })
 })

@@ -46,6 +46,9 @@ export function createBans(
       return count && count.msBeforeNext > 0 ? count.consumedPoints : 0
     },
 
+    /** Fails where a strike would. */
+    probe: (id: string) => Promise.all([strikes.penalty(id), counts.set(id, 0, 1), marks.set(id, 0, 1)]),
+
     /**
      * Counts a strike that came at `at` after `previousBans`; returns the ban that it starts, if it starts one.
      * Each ban begins a new count of strikes, so that one still on its way when a ban starts cannot start another.

@@ -61,12 +61,15 @@ export function explain(error: unknown, target: RedisTarget, wasReached: boolean
     command?: { name: string }
     lastNodeError?: Error
   }
-  const reason = lastNodeError?.message ?? message.replace(/^All sentinels are unreachable\..*Last error: /, '')
+  const all = lastNodeError?.message ?? message.replace(/^All sentinels are unreachable\..*Last error: /, '')
+  // Redis repeats what it does not know, such as a whole script.
+  const reason = all.replace(/, with args beginning with: .*/s, '')
   let fix = ''
-  if (/cluster mode/.test(reason)) fix = '; a cluster has only database 0'
+  if (/^NOPERM|can't run this command/.test(reason)) fix = '; see “Rights of the Redis user” in docs/operators.md'
+  else if (/cluster mode/.test(reason)) fix = '; a cluster has only database 0'
   else if (isSelect(command)) fix = `; name a database below "databases" of this Redis, by default 0 to 15`
   else if (/cluster support disabled/.test(reason)) fix = '; these servers are no cluster: name one of them'
-  else if (/unknown command '(set|cluster)'/i.test(reason)) fix = '; a Sentinel needs redis+sentinel://host,host/name'
+  else if (/unknown command '(eval|cluster)'/i.test(reason)) fix = '; a Sentinel needs redis+sentinel://host,host/name'
   else if (/unknown command 'sentinel'/.test(reason)) fix = '; this is no Sentinel: use redis://'
   else if (!wasReached && target.tls && code === 'ETIMEDOUT') fix = '; if its port does not speak TLS, use redis://'
   else if (!wasReached && !target.tls && /ECONNRESET|EPIPE/.test(code ?? ''))

@@ -10,18 +10,19 @@
 -- ARGV[2]: a refusal is late when it comes more than this many milliseconds after the first one in its window.
 -- Returns the time in epoch milliseconds, and for each decision 0 (allowed), 1 (limited), 2 (limited, and late) with the
 -- number of bans, or 3 (banned) with the end of the ban and how much longer it is carried; then the use and the end of each
--- window.
+-- window. Only 4 for a decision without an answer, because its keys hold something else.
 --
 -- What runs in every decision is written for speed: `+ 0` makes a number of a text, and tables have counters of their own.
 
-local ALLOWED, LIMITED, LATE, BANNED = 0, 1, 2, 3
+local ALLOWED, LIMITED, LATE, BANNED, FOREIGN = 0, 1, 2, 3, 4
 local call = redis.call
 local asked = cjson.decode(ARGV[1])
 local time = call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local replies, r, a = {now}, 1, 1
 
-for k = 1, #KEYS, 3 do
+-- Makes the decision whose keys begin at k.
+local function decide(k)
   local key, mark = KEYS[k], KEYS[k + 1]
   local cost, first, last = asked[a], a + 2, a + 1 + 5 * asked[a + 1]
   local fields, n = {}, 1
@@ -80,6 +81,18 @@ for k = 1, #KEYS, 3 do
   end
   if changed then call('HSET', key, unpack(changes)) end
   if begun and now + call('PTTL', key) < lastEnd then call('PEXPIREAT', key, lastEnd) end
-  a = last + 1
+end
+
+for k = 1, #KEYS, 3 do
+  local before, next = r, a + 2 + 5 * asked[a + 1]
+  local decided, problem = pcall(decide, k)
+  if not decided then
+    -- Another type, or a text that is no number. All else, such as a missing right, concerns every decision.
+    local text = problem.err or problem
+    if not (string.find(text, 'WRONGTYPE', 1, true) or string.find(text, 'arithmetic', 1, true)) then error(problem) end
+    r = before + 1
+    replies[r] = FOREIGN
+  end
+  a = next
 end
 return replies

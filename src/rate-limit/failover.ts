@@ -2,8 +2,8 @@ import { type Cluster, Redis } from 'ioredis'
 import type { Logger } from '../observe/log.js'
 import { explain, isSelect } from './client.js'
 import type { MemoryStore } from './memory.js'
-import type { RedisStore } from './redis.js'
-import type { ObserveCommand, RateLimiter } from './result.js'
+import { isForeign, type RedisStore } from './redis.js'
+import type { ObserveCommand, RateLimiter, Subject } from './result.js'
 import type { RedisTarget } from './url.js'
 
 const HEARTBEAT_MS = 500
@@ -11,9 +11,21 @@ const HEARTBEAT_MS = 500
 const MOVING_MS = 1_000
 const QUIET_MS = 60_000
 
+/** Keys of a slot that is half on another node are refused until all of them have moved. Other keys are not affected. */
+const isMoving = (error: unknown) => /^Too many Cluster redirections/.test((error as Error).message)
+
+/** What a heartbeat counts. */
+const pulse = (id: string): Subject => ({
+  id,
+  windows: [{ name: 'minute', limit: 1_000_000, seconds: 1 }],
+  bannable: true,
+})
+
 interface Connection {
   client: Redis | Cluster
   store: RedisStore
+  /** With names of its own. */
+  probe: RedisStore
 }
 
 /**
@@ -27,7 +39,7 @@ export async function openFailover(
   memory: MemoryStore,
   log: Logger,
 ): Promise<RateLimiter> {
-  let { client, store } = watch(connect())
+  let { client, store, probe } = watch(connect())
   let heartbeat: NodeJS.Timeout | undefined
   let closed = false
   /** Once Redis has failed, no request touches it until the heartbeat has reached it again. */
@@ -35,11 +47,12 @@ export async function openFailover(
   let wasReached = false
   /** Why the connection must not be used although it works: it leads to another database. */
   let misled: unknown
-  /** In the slot that failed last: a part of a cluster may be unreachable. */
-  let probe = store.key('probe')
+  /** Whose slot is probed: that which failed last, because a part of a cluster may be unreachable. */
+  let probed = 'probe'
   let observe: ObserveCommand | undefined
   let movingUntil = 0
   let quietUntil = 0
+  let foreignQuietUntil = 0
 
   function watch(connection: Connection): Connection {
     const { client: own } = connection
@@ -52,23 +65,33 @@ export async function openFailover(
       if (isSelect(error.command)) misled = error
       lose(error)
     })
-    connection.store.observe = (...told) => observe?.(...told)
+    for (const store of [connection.store, connection.probe]) store.observe = (...told) => observe?.(...told)
     return connection
   }
 
-  function lose(error: unknown, failed = probe): void {
+  function lose(error: unknown, failed = probed): void {
     if (away) return
     away = true
-    probe = failed
+    probed = failed
     log.warn({ err: explain(error, target, wasReached) }, 'Redis is unreachable: this gateway counts alone')
   }
 
-  /** Keys of a slot that is half on another node are refused until all of them have moved. Other keys are not affected. */
   function tellMoving(): void {
     const now = Date.now()
     if (now > quietUntil) log.warn('Redis moves a slot: this gateway counts the keys in it alone until it has moved')
     movingUntil = now + MOVING_MS
     quietUntil = now + QUIET_MS
+  }
+
+  /** What another program has written there may stay for good. Other keys are not affected. */
+  function tellForeign(name: string): void {
+    const now = Date.now()
+    if (now > foreignQuietUntil)
+      log.warn(
+        { name },
+        'Redis holds something else under a name with these braces: this gateway counts the key alone until it is gone',
+      )
+    foreignQuietUntil = now + QUIET_MS
   }
 
   /** One URL may lead to any node of a cluster, such as its configuration endpoint: only the server knows. */
@@ -78,23 +101,30 @@ export async function openFailover(
     const info = await store.inTime(client.info('server')).catch(() => '')
     if (closed || !info.includes('redis_mode:cluster')) return
     client.disconnect()
-    ;({ client, store } = watch(connect('cluster')))
+    ;({ client, store, probe } = watch(connect('cluster')))
     await client.connect().catch(() => {})
   }
 
-  /** A write, because a replica, a full or a half-loaded Redis still answers a ping. Also notices a loss when idle. */
+  /**
+   * A decision, because a replica, a full or a half-loaded Redis, and one that refuses scripts, still answer a ping. Also notices a
+   * loss when idle.
+   */
   async function beat(): Promise<void> {
     try {
       if (misled) throw misled
-      if (away || !wasReached) await recognize()
-      await store.inTime(client.set(probe, '', 'PX', HEARTBEAT_MS))
+      const isNew = away || !wasReached
+      if (isNew) await recognize()
+      await probe.consume(pulse(probed), 1, undefined).catch((error) => {
+        if (!isMoving(error)) throw error
+      })
+      if (isNew) await probe.probeBans(probed)
       if (away && !closed) log.info('Redis is back: counting in it again')
       away = closed
       wasReached = true
     } catch (error) {
       lose(error)
       // After a failover the old address may lead to the new master. Once a beat, not once for each request in flight.
-      if (client instanceof Redis && /^READONLY/.test((error as Error).message)) client.disconnect(true)
+      if (client instanceof Redis && /READONLY/.test((error as Error).message)) client.disconnect(true)
     }
     if (!closed) heartbeat = setTimeout(beat, HEARTBEAT_MS).unref()
   }
@@ -116,8 +146,9 @@ export async function openFailover(
         memory.adopt(subject, result)
         return result
       } catch (error) {
-        if (/^Too many Cluster redirections/.test((error as Error).message)) tellMoving()
-        else lose(error, `${store.key(subject.id)}:probe`)
+        if (isMoving(error)) tellMoving()
+        else if (isForeign(error)) tellForeign(store.key(subject.id))
+        else lose(error, subject.id)
         return memory.consume(subject, cost)
       }
     },

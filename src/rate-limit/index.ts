@@ -26,7 +26,8 @@ export const openRateLimiter = async (options: RateLimiterOptions): Promise<Rate
   ])
   const connect = (kind = target.kind) => {
     const client = createClient(target, kind)
-    return { client, store: new RedisStore(client, rule, keyPrefix, redisTimeoutMs) }
+    const storeFor = (prefix: string) => new RedisStore(client, rule, prefix, redisTimeoutMs)
+    return { client, store: storeFor(keyPrefix), probe: storeFor(`${keyPrefix}:probe`) }
   }
   return openFailover(target, connect, memory, log)
 }

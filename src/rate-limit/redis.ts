@@ -16,7 +16,10 @@ declare module 'ioredis' {
 
 /** As the script numbers them; the third is a refusal that comes late. */
 const OUTCOMES = ['allowed', 'limited', 'limited', 'banned'] as const
-const [LATE, BANNED] = [2, 3]
+const [LATE, BANNED, FOREIGN] = [2, 3, 4]
+
+/** Whether Redis holds something else under a name of ours, which concerns no other subject. */
+export const isForeign = (error: unknown) => /^WRONGTYPE|is not an integer/.test((error as Error).message)
 
 interface Question {
   subject: Subject
@@ -56,6 +59,9 @@ export class RedisStore {
     })
   }
 
+  /** Fails where a strike would. */
+  probeBans = (id: string) => this.inTime(this.#bans.probe(`{${id}}`))
+
   #send(): void {
     const questions = this.#questions.splice(0)
     // In a cluster the keys of two subjects may live on two nodes.
@@ -93,6 +99,10 @@ export class RedisStore {
     const at = next()
     for (const { subject, cost, resolve, reject } of batch) {
       const code = next()
+      if (code === FOREIGN) {
+        reject(new Error('WRONGTYPE'))
+        continue
+      }
       const outcome = OUTCOMES[code] as RateLimitResult['outcome']
       const previousBans = code === LATE ? next() : undefined
       const ban = code === BANNED && { bannedUntil: next(), banCarriedMs: next() }
