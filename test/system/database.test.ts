@@ -1,6 +1,7 @@
 import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import {
+  chownSync,
   cpSync,
   linkSync,
   mkdirSync,
@@ -123,6 +124,66 @@ describe('the embedded database', () => {
     writeFileSync(join(corrupted, 'db/global/pg_control'), 'nonsense')
     expect(await refusal(open(corrupted))).toContain(`the database in ${join(corrupted, 'db')} cannot be opened`)
     expect(readdirSync(corrupted)).toEqual(['db'])
+  })
+})
+
+const NOBODY = 65_534
+const isRoot = process.getuid?.() === 0
+
+/** Starts a gateway as another user. */
+const startAsNobody = (DATA_DIR: string) =>
+  spawnSync(process.execPath, ['--liftoff-only', 'dist/src/main.js'], {
+    encoding: 'utf8',
+    uid: NOBODY,
+    timeout: 60_000,
+    env: { PATH: process.env.PATH, DATA_DIR, EMBEDDED_DB_PORT: '0' },
+  }).stderr
+const mayRead = isRoot && spawnSync('ls', [join(process.cwd(), 'dist/src')], { uid: NOBODY }).status === 0
+
+describe('a data directory that cannot be opened is refused with one line that names the reason', () => {
+  /** A data directory that others may look into. */
+  async function givenAway() {
+    const folder = mkdtempSync(join(tmpdir(), 'petstore-nobody-'))
+    onTestFinished(() => rmSync(folder, { recursive: true }))
+    cpSync(inject('folder'), folder, { recursive: true })
+    const files = () =>
+      ['.', ...(readdirSync(folder, { recursive: true }) as string[])].map((name) => join(folder, name))
+    for (const file of files()) chownSync(file, NOBODY, NOBODY)
+    return { folder, files }
+  }
+
+  test.runIf(isRoot)('root, for files of another user, before root has written any as another user', async () => {
+    const { folder, files } = await givenAway()
+    const line = `DATA_DIR ${folder} belongs to the user with the id ${NOBODY}, who could not open what root writes into it; run this as that user: sudo -u '#${NOBODY}' …`
+    expect(await refusal(open(folder))).toBe(line)
+    expect(await refusal(open(folder, { join: true }))).toBe(line)
+    expect(files().filter((file) => statSync(file).uid !== NOBODY)).toEqual([])
+  })
+
+  test.runIf(mayRead)('a file that root has written, for a service that runs as another user', async () => {
+    const { folder } = await givenAway()
+    const file = join(folder, 'db/pg_logical/replorigin_checkpoint')
+    writeFileSync(file, 'x', { mode: 0o600 })
+    chownSync(file, 0, 0)
+    expect(startAsNobody(folder)).toBe(
+      `DATA_DIR: the database in ${folder}/db cannot be opened: ${file} belongs to the user with the id 0, and this runs as ${NOBODY}; give all of it to one user: sudo chown -R ${NOBODY} ${folder}/db\n`,
+    )
+  })
+
+  test('a database of another version of PostgreSQL', async () => {
+    const folder = dataFolder()
+    const file = join(folder, 'db/PG_VERSION')
+    const version = readFileSync(file, 'utf8').trim()
+    writeFileSync(file, '16\n')
+    expect(await refusal(open(folder))).toBe(
+      `DATA_DIR: the database in ${folder}/db cannot be opened: it is of PostgreSQL 16, and this version of the service has ${version}; make a backup with the version that wrote it, and restore that`,
+    )
+  })
+
+  test('a file that is gone', async () => {
+    const folder = dataFolder()
+    rmSync(join(folder, 'db/global/pg_control'))
+    expect(await refusal(open(folder))).toMatch(/ cannot be opened: .*; restore a backup, or move the folder to start/)
   })
 })
 

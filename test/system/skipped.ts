@@ -1,7 +1,7 @@
 import type { Reporter, TestModule } from 'vitest/node'
 
-/** A container may forbid namespaces, and no package changes that. */
-const MAY_BE_SKIPPED = /in other PID and network namespaces/
+/** A container may forbid namespaces, and other users may not read a checkout: no package changes that. */
+const MAY_BE_SKIPPED = /in other PID and network namespaces|as another user/
 
 /** Says how many tests of which file were skipped. With CI set, the run then fails. */
 export default class Skipped implements Reporter {

@@ -1,5 +1,16 @@
 import { once } from 'node:events'
-import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  accessSync,
+  chmodSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
@@ -119,6 +130,7 @@ async function fillNew(folder: string, options: EmbeddedOptions): Promise<Embedd
  */
 function prepare(folder: string, mustBeEmpty: boolean): () => void {
   const directory = join(folder, 'db')
+  assertNotOfAnother(folder, join(directory, 'PG_VERSION'))
   const marker = join(folder, 'db.incomplete')
   if (existsSync(marker)) for (const name of RESTORED) rmSync(join(folder, name), { recursive: true, force: true })
   const names = readdirSync(folder).filter((name) => !name.startsWith('lock-'))
@@ -137,6 +149,40 @@ function prepare(folder: string, mustBeEmpty: boolean): () => void {
   }
   chmodSync(directory, 0o700)
   return () => rmSync(marker, { force: true })
+}
+
+/** What root writes, the user to whom the database belongs could not open. */
+function assertNotOfAnother(folder: string, file: string): void {
+  const owner = statSync(file, { throwIfNoEntry: false })?.uid
+  if (process.getuid?.() !== 0 || !owner) return
+  throw new StartupError(
+    `DATA_DIR ${folder} belongs to the user with the id ${owner}, who could not open what root writes into it; run this as that user: sudo -u '#${owner}' …`,
+  )
+}
+
+/** The major version of PostgreSQL that PGlite is. */
+const POSTGRES = '18'
+const START_EMPTY = 'restore a backup, or move the folder to start with an empty database'
+
+/** Why PGlite, which does not say, cannot open a database, and what to do. */
+function whyUnopenable(directory: string, reason: string): string {
+  let path = join(directory, 'PG_VERSION')
+  try {
+    const version = readFileSync(path, 'utf8').trim()
+    if (version !== POSTGRES)
+      return `it is of PostgreSQL ${version}, and this version of the service has ${POSTGRES}; make a backup with the version that wrote it, and restore that`
+    for (const name of readdirSync(directory, { recursive: true }) as string[]) {
+      path = join(directory, name)
+      accessSync(path, constants.R_OK | constants.W_OK)
+    }
+    return `${reason}; ${START_EMPTY}`
+  } catch (error) {
+    const { code, path: failed = path } = error as NodeJS.ErrnoException
+    const owner = statSync(failed, { throwIfNoEntry: false })?.uid
+    return code === 'EACCES' || code === 'EPERM'
+      ? `${failed} belongs to the user with the id ${owner}, and this runs as ${process.getuid?.()}; give all of it to one user: sudo chown -R ${process.getuid?.()} ${directory}`
+      : `${failed}: ${code}; ${START_EMPTY}`
+  }
 }
 
 async function unlessUnusable<T>(folder: string, action: () => T | Promise<T>): Promise<T> {
@@ -173,9 +219,9 @@ async function start(directory: string, { port, onLost }: EmbeddedOptions): Prom
       throw new StartupError(
         `EMBEDDED_DB_PORT ${port} is in use; set EMBEDDED_DB_PORT to a free port, or to 0 for any free port`,
       )
-    const reason = stderr.match(/(?:PANIC|FATAL): +(.*)/)?.[1] ?? started.message.split('\n')[0]
+    const reason = stderr.match(/(?:PANIC|FATAL): +(.*)/)?.[1] ?? started.message.replace(/\n.*/s, '')
     throw new StartupError(
-      `DATA_DIR: the database in ${directory} cannot be opened (${reason}); restore a backup, or move the folder to start with an empty database`,
+      `DATA_DIR: the database in ${directory} cannot be opened: ${whyUnopenable(directory, reason)}`,
     )
   }
   let closing: Promise<unknown> | undefined
