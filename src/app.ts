@@ -66,7 +66,7 @@ export async function createApp(dependencies: Dependencies) {
   const basePath = new URL(baseUrl).pathname.replace(/\/$/, '')
   const headerOptions = { baseUrl, sunset, origins: settings.CORS_ORIGINS }
   const state = { draining: false }
-  const { reads, createContext, transaction } = createAccess(database)
+  const { reads, createContext, createTransact } = createAccess(database)
 
   const apiKeys = new ApiKeyCache({ prisma: database.prisma, reads, log, ttlMs: keyTtlMs })
   const usage = new KeyUsage({ prisma: database.prisma, log })
@@ -79,10 +79,10 @@ export async function createApp(dependencies: Dependencies) {
   const docs = createDocs({ baseUrl, sunset, schema })
   const authenticate = createAuthentication(apiKeys, rateLimiter, database.requestTimeoutMs, seconds)
   const quota = createQuota({ apiKeys, rateLimiter })
-  const idempotency = createIdempotency(database, transaction, log)
+  const idempotency = createIdempotency(database, createTransact, log)
   const surface = { createContext, idempotency }
   const rest = await createRest({ ...surface, baseUrl, sunset, hasPage: docs.has })
-  const graphql = createGraphql({ ...surface, transaction, schema, log, deadlineMs })
+  const graphql = createGraphql({ ...surface, createTransact, schema, log, deadlineMs })
 
   async function respond(request: HttpRequest, found: Findings): Promise<Reply> {
     if (request.malformed) throw notHttp(request.malformed)

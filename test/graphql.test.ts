@@ -127,22 +127,52 @@ describe('errors', () => {
     ])
   })
 
-  test.each([0, 3])(
-    'a mutation with a nested list of the limit %i makes its change only if the list is not refused',
-    async (limit) => {
-      const { id } = await createCategory()
-      const create = `mutation ($limit: Int) {
-      createPet(input: { name: "Nested", categoryId: ${id} }) { id category { pets(limit: $limit) { id } } }
-    }`
-      const { body } = await gateway.graphql(create, { limit })
-      const isRefused = limit === 0
-      expect([body.data.createPet === null, body.errors?.[0].path]).toEqual([
-        isRefused,
-        isRefused ? ['createPet', 'category', 'pets'] : undefined,
+  describe('a field of a mutation that is null because of something below it', () => {
+    const REFUSED: [string, string, string][] = [
+      ['a limit of a list', 'id category { pets(limit: 0) { id } }', 'pets'],
+      ['a limit in a variable', 'id category { pets(limit: $limit) { id } }', 'pets'],
+      ['a limit in a fragment', '...OfPet', 'orders'],
+      ['an argument of a connection', 'id ordersConnection(first: 101) { totalCount }', 'ordersConnection'],
+      ['a cursor', 'ordersConnection(after: "x") { totalCount }', 'ordersConnection'],
+      ['nothing', 'id', ''],
+    ]
+    const fragments = 'fragment OfPet on Pet { id orders(limit: 0) { id } }'
+    const withFragments = (operation: string, selection: string) =>
+      selection.includes('...') ? `${operation} ${fragments}` : operation
+
+    test.each(REFUSED)('has changed nothing, and other fields have: %s', async (_, selection, last) => {
+      const { id } = (await gateway.post('/categories', { name: 'Cats' })).body
+      const { body: pet } = await gateway.post('/pets', { name: 'Old', categoryId: id })
+      const operation = `mutation ${selection.includes('$') ? '($limit: Int)' : ''} {
+        before: createPet(input: { name: "Before", categoryId: ${id} }) { name }
+        one: updatePet(petId: ${pet.id}, input: { name: "New" }) { ${selection} }
+        two: createPet(input: { name: "Two", categoryId: ${id} }) { ${selection} }
+        after: createPet(input: { name: "After", categoryId: ${id} }) { name category { id } }
+      }`
+      const { body } = await gateway.graphql(withFragments(operation, selection), { limit: 0 })
+      const { pets } = (await gateway.graphql(`{ pets(categoryId: ${id}, limit: 10) { name } }`)).body.data
+      const names = pets.map(({ name }: { name: string }) => name)
+      expect(body.data).toMatchObject({ before: { name: 'Before' }, after: { name: 'After', category: { id } } })
+      if (last === '') return expect(names).toEqual(['New', 'Before', 'Two', 'After'])
+      expect([body.data.one, body.data.two]).toEqual([null, null])
+      expect(body.errors.map(({ path }: { path: string[] }) => [path[0], path.at(-1)])).toEqual([
+        ['one', last],
+        ['two', last],
       ])
-      expect(await gateway.prisma.pet.count({ where: { categoryId: id } })).toBe(isRefused ? 1 : 2)
-    },
-  )
+      for (const { extensions } of body.errors) expect(extensions).toEqual({ code: 'invalid_request', status: 400 })
+      expect(names).toEqual(['Old', 'Before', 'After'])
+    })
+
+    test.each(REFUSED)('has changed nothing if it is the only one: %s', async (_, selection, last) => {
+      const { id } = (await gateway.post('/categories', { name: 'Cats' })).body
+      const operation = `mutation ${selection.includes('$') ? '($limit: Int)' : ''} {
+        createPet(input: { name: "One", categoryId: ${id} }) { ${selection} }
+      }`
+      const { body } = await gateway.graphql(withFragments(operation, selection), { limit: 0 })
+      expect([body.data.createPet === null, body.errors?.[0].path.at(-1)]).toEqual([last !== '', last || undefined])
+      expect(await gateway.prisma.pet.count({ where: { categoryId: id } })).toBe(last === '' ? 1 : 0)
+    })
+  })
 
   test('a syntax error names the problem and its position', async () => {
     const { body } = await gateway.graphql('{ pets { tokens')

@@ -11,7 +11,7 @@ import type { Column } from './json.js'
 import { writeField } from './levels.js'
 import { ErrorAt, Places } from './places.js'
 import { type Cancelled, type Data, type Execution, Plan, type PlannedField } from './plan.js'
-import { allOf, collect, isPromise } from './promises.js'
+import { allOf, collect, Failure, isPromise } from './promises.js'
 import { Selections } from './selections.js'
 import { writerOf } from './writers.js'
 
@@ -23,12 +23,25 @@ export interface ExecutionRequest {
   variables?: Data
   contextValue?: unknown
   rootValue?: unknown
+  /** Gives each root field of a mutation a transaction of its own. */
+  apart?: Apart
   /** Ends the execution from outside: then no further resolver is called. */
   cancelled?: Cancelled
   /** Asked now and then: if it returns a promise, the execution waits for it. */
   pause?: Execution['pause']
   /** The most characters of the keys and leaves of the result. More of them end the execution. */
   maxLength?: number
+}
+
+/**
+ * Calls `work` with the context of a transaction, again if that must be repeated, and undoes what it has changed if the field is
+ * refused.
+ */
+export type Apart = (work: (contextValue: unknown) => Promise<Written>) => Promise<Written>
+
+interface Written {
+  column: Column
+  isRefused: boolean
 }
 
 /** The data are the root fields as JSON, in their order; null because of an error. */
@@ -73,7 +86,7 @@ export function prepare(
 
   return (request) => {
     const { variables: variableValues = {}, contextValue, rootValue, cancelled } = request
-    const { pause = () => undefined, maxLength = Number.MAX_SAFE_INTEGER } = request
+    const { apart, pause = () => undefined, maxLength = Number.MAX_SAFE_INTEGER } = request
     // Spelled out: V8 is a hundred times slower in adding properties after a spread.
     const execution: Execution = {
       plan: planFor(variableValues),
@@ -95,7 +108,7 @@ export function prepare(
     try {
       const { fields } = execution.plan.below(variableValues, rootType, nodes)
       const written = isSerial
-        ? writeSerially(execution, fields)
+        ? writeSerially(execution, fields, apart ? writeApart(apart) : writeRoot)
         : collect(fields, (field) => writeRoot(execution, field))
       if (!isPromise(written) && !written.some(isPromise)) return resultOf(execution, fields, written as Column[])
       return new Promise((resolve, reject) => {
@@ -118,15 +131,35 @@ const root = new Places(() => undefined)
 const writeRoot = (execution: Execution, field: PlannedField) =>
   writeField(execution, field, [execution.rootValue], root)
 
+/** A root field of a mutation and what is selected below it. If an error makes it null, it has changed nothing. */
+const writeApart = (apart: Apart) => async (execution: Execution, field: PlannedField) => {
+  const { errors, contextValue } = execution
+  // A repetition begins without the errors of the attempt before.
+  const restart = () => Object.assign(execution, { errors: errors && new Map(errors), contextValue })
+  try {
+    const { column } = await apart(async (contextValue) => {
+      Object.assign(restart(), { contextValue })
+      const column = await writeRoot(execution, field)
+      return { column, isRefused: column.texts[0] === 'null' && execution.errors?.size !== errors?.size }
+    })
+    return column
+  } catch (error) {
+    if (execution.ended) throw execution.ended
+    restart()
+    return field.write(execution, [new Failure(error)], root.below(field.key, field.parentType.name))
+  }
+}
+
 /** Resolves and writes the fields of a mutation one after another. A non-null one that fails is the last one. */
 function writeSerially(
   execution: Execution,
   fields: readonly PlannedField[],
+  write: typeof writeRoot,
   columns: Column[] = [],
 ): Column[] | Promise<Column[]> {
   while (columns.length < fields.length && !columns.at(-1)?.failed) {
-    const column = writeRoot(execution, fields[columns.length] as PlannedField)
-    if (isPromise(column)) return column.then((done) => writeSerially(execution, fields, [...columns, done]))
+    const column = write(execution, fields[columns.length] as PlannedField)
+    if (isPromise(column)) return column.then((done) => writeSerially(execution, fields, write, [...columns, done]))
     columns.push(column)
   }
   return columns

@@ -27,8 +27,11 @@ export function createDeadline(ms: number) {
 /** Creates what the resolvers of one request share; with `query`, all they do is part of one transaction. */
 export type CreateResolverContext = (caller: Caller, quota: Promise<QuotaDecision>, query?: Query) => Context
 
-/** Runs the work of a request in one transaction, which is repeated if another one is in its way. */
-export type RequestTransaction = <T>(caller: Caller, work: (query: Query) => Promise<T>) => Promise<T>
+/** Runs work of a request in a transaction, which is repeated if another one is in its way. */
+type Transact = <T>(work: (query: Query) => Promise<T>) => Promise<T>
+
+/** For all transactions of a request, whose time begins now. */
+export type CreateTransact = (caller: Caller) => Transact
 
 type Inside = Pick<Context, 'reads' | 'writes'>
 
@@ -73,10 +76,10 @@ export function createAccess(database: Pick<Database, 'prisma' | 'query' | 'tran
     })
   }
 
-  const transaction: RequestTransaction = (caller, work) => {
+  const createTransact: CreateTransact = (caller) => {
     const { endsAt, runTransaction } = createDeadline(database.requestTimeoutMs - caller.waitedMs)
-    return runTransaction(() => database.transaction(work, endsAt))
+    return (work) => runTransaction(() => database.transaction(work, endsAt))
   }
 
-  return { reads, createContext, transaction }
+  return { reads, createContext, createTransact }
 }

@@ -1,6 +1,6 @@
 import {
+  type ASTNode,
   type DocumentNode,
-  type FieldNode,
   GraphQLError,
   type GraphQLSchema,
   getOperationAST,
@@ -123,14 +123,30 @@ export class KnownDocument {
   }
 }
 
+/** Whether a field of a document has a selection or arguments, and is not a field of the root of mutations. */
+function readsBelow(document: DocumentNode, root: string | undefined): boolean {
+  let found = false
+  const isAbove = (node: ASTNode | readonly ASTNode[]) =>
+    'kind' in node &&
+    (node.kind === Kind.FIELD ||
+      ((node.kind === Kind.FRAGMENT_DEFINITION || node.kind === Kind.INLINE_FRAGMENT) &&
+        (node.typeCondition?.name.value ?? root) !== root))
+  visit(document, {
+    Field({ selectionSet, arguments: given }, _key, _parent, _path, ancestors) {
+      if (selectionSet || given?.length) found ||= ancestors.some(isAbove)
+    },
+  })
+  return found
+}
+
 export class KnownOperation {
   /** For logs and metrics. */
   readonly name: string | undefined
   readonly isMutation: boolean
   /** Whether its fields take effect together. */
   readonly isAtomic: boolean
-  /** Whether fields below a root field have arguments, which may be refused after the root field has made its change. */
-  readonly hasArgumentsBelow: boolean
+  /** Whether it reads below a root field, which can fail after that has made its change. */
+  readonly readsBelow: boolean
   #cost?: Cost
   #prepared?: ReturnType<typeof prepare>
   #read?: ReturnType<typeof createVariables>
@@ -142,10 +158,7 @@ export class KnownOperation {
     this.name = nameOf(document.selections, definition)
     this.isMutation = definition.operation === OperationTypeNode.MUTATION
     this.isAtomic = definition.directives?.some(({ name }) => name.value === atomic.name) ?? false
-    let fields = 0
-    const count = ({ arguments: given }: FieldNode) => void (given?.length && fields++)
-    if (this.isMutation) visit(document.node, { Field: count })
-    this.hasArgumentsBelow = fields > 1
+    this.readsBelow = this.isMutation && readsBelow(document.node, document.selections.schema.getMutationType()?.name)
   }
 
   cost(variables: Variables): Cost {

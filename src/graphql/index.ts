@@ -5,9 +5,9 @@ import type { Context } from '../../schema/context.js'
 import { ApiError, invalidRequest } from '../../schema/errors.js'
 import type { Query } from '../database/index.js'
 import { pause, ResponseTooLong } from '../execute/execution.js'
-import type { Executed } from '../execute/executor.js'
+import type { Apart, Executed } from '../execute/executor.js'
 import type { Cancelled } from '../execute/plan.js'
-import type { CreateResolverContext, RequestTransaction } from '../execute/resolver-context.js'
+import type { CreateResolverContext, CreateTransact } from '../execute/resolver-context.js'
 import type { Body } from '../http/body.js'
 import { unavailable } from '../http/errors.js'
 import type { HttpRequest } from '../http/request.js'
@@ -33,7 +33,7 @@ export { MAX_FREE_REQUEST } from './limits.js'
 export interface GraphqlOptions {
   schema: GraphQLSchema
   createContext: CreateResolverContext
-  transaction: RequestTransaction
+  createTransact: CreateTransact
   idempotency: Idempotency
   log: Logger
   deadlineMs?: number
@@ -54,14 +54,15 @@ interface Call extends GraphqlParameters {
 const isBeforeQuota = (error: unknown) => error instanceof ApiError && [405, 413, 415].includes(error.status)
 
 /** Replaces Yoga's parsing, validation and execution by what is known of the document. */
-const useKnownDocuments: Plugin<Context & { call: Call; cancelled: Cancelled }> = {
+const useKnownDocuments: Plugin<Context & { call: Call; cancelled: Cancelled; apart?: Apart }> = {
   onParse: ({ context: { call }, setParseFn }) => setParseFn(() => call.document.node),
   onValidate: ({ context: { call }, setResult }) => setResult(call.document.errors),
-  onExecute: ({ context: { call, cancelled }, setExecuteFn }) =>
+  onExecute: ({ context: { call, cancelled, apart }, setExecuteFn }) =>
     setExecuteFn(({ contextValue, variableValues }) =>
       inSpan('execute', () =>
         call.operation.execute(variableValues as Variables, {
           contextValue,
+          apart,
           cancelled,
           pause,
           maxLength: call.operation.isMutation ? MAX_MUTATION_RESPONSE : MAX_RESPONSE,
@@ -72,7 +73,7 @@ const useKnownDocuments: Plugin<Context & { call: Call; cancelled: Cancelled }> 
 
 /** The GraphQL surface: Yoga executes documents that are within the limits and whose cost was taken from the quota. */
 export function createGraphql(options: GraphqlOptions) {
-  const { schema, createContext, transaction, idempotency, log, deadlineMs = DEADLINE_MS } = options
+  const { schema, createContext, createTransact, idempotency, log, deadlineMs = DEADLINE_MS } = options
   const { resultOf, refuse } = createResponses(log)
   const documents = createDocuments()
   const persisted = createPersisted()
@@ -154,30 +155,39 @@ export function createGraphql(options: GraphqlOptions) {
       throw new ApiError('method_not_allowed', 'A mutation must be sent by POST.', { allow: 'POST' })
     requireWriteAccess(caller)
     const key = readIdempotencyKey(request)
-    const { isAtomic, hasArgumentsBelow } = operation
+    const { isAtomic, readsBelow } = operation
     const { fields } = operation.cost(variables)
-    const isUndone = hasArgumentsBelow && fields === 1
-    // Nothing that changes anything is performed once, or undone.
-    const isPlain = document.errors.length > 0 || (isAtomic ? fields === 0 : key === undefined && !isUndone)
-    if (isPlain) return resultOf(await execute(call, caller, quota), request)
+    // Without fields there is nothing to perform once, or to undo.
+    if (document.errors.length > 0 || (isAtomic ? fields === 0 : key === undefined))
+      return resultOf(await execute(call, caller, quota, readsBelow ? { apart: apartFor(caller, quota) } : {}), request)
     if (fields !== 1 && !isAtomic)
       throw invalidRequest(
         `With an Idempotency-Key, an operation must have exactly one mutation field or @atomic; this one has ${fields} fields.`,
       )
     const perform = async (query: Query) => {
-      const executed = await execute(call, caller, quota, query)
+      const executed = await execute(call, caller, quota, { query })
       const { data, errors } = executed
       const isRefused = errors !== undefined && (isAtomic || hasNoValue(executed))
       const isWithoutData = isAtomic && errors !== undefined && data !== undefined
       return { isRefused, ...resultOf(isWithoutData ? { data: null, errors: errors.slice(0, 1) } : executed, request) }
     }
-    if (key === undefined) return transaction(caller, (query) => undoing(query, perform))
+    if (key === undefined) return createTransact(caller)((query) => undoing(query, perform))
     const keyed = { request, body: bodyOf(call), caller, operationName: operation.name, row: operation.row(variables) }
     return idempotency.once(keyed, key, perform)
   }
 
+  function apartFor(caller: Caller, quota: Promise<QuotaDecision>): Apart {
+    const transact = createTransact(caller)
+    return (work) => transact((query) => undoing(query, () => work(createContext(caller, quota, query))))
+  }
+
   /** Executes until the deadline, or until the client disconnects. */
-  async function execute(call: Call, caller: Caller, quota: Promise<QuotaDecision>, query?: Query) {
+  async function execute(
+    call: Call,
+    caller: Caller,
+    quota: Promise<QuotaDecision>,
+    { query, apart }: { query?: Query; apart?: Apart } = {},
+  ) {
     const { query: source, operationName, variables } = call
     const end = performance.now() + deadlineMs
     const cancelled: Cancelled = () => {
@@ -189,7 +199,7 @@ export function createGraphql(options: GraphqlOptions) {
     const result = await yoga.getResultForParams(
       // No plugin in use reads Yoga's own request.
       { params: { query: source, operationName, variables }, request: undefined as unknown as Request },
-      Object.assign(createContext(caller, quota, query), { call, cancelled }),
+      Object.assign(createContext(caller, quota, query), { call, cancelled, apart }),
     )
     return result as Executed
   }

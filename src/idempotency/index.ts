@@ -10,7 +10,7 @@ import {
   purgeRegularly,
   type Query,
 } from '../database/index.js'
-import type { RequestTransaction } from '../execute/resolver-context.js'
+import type { CreateTransact } from '../execute/resolver-context.js'
 import type { Body } from '../http/body.js'
 import { errorResponse, toApiError } from '../http/errors.js'
 import type { HttpRequest } from '../http/request.js'
@@ -94,7 +94,10 @@ async function keep(query: Query, keyed: Keyed, { status, headers, body = '' }: 
 }
 
 /** Undoes what a refused request has changed before it was refused. The transaction goes on. */
-export async function undoing(query: Query, perform: Perform): Promise<Performed> {
+export async function undoing<P extends Pick<Performed, 'isRefused'>>(
+  query: Query,
+  perform: (query: Query) => Promise<P>,
+) {
   const performed = await perform(query)
   if (performed.isRefused) await query('ROLLBACK AND CHAIN', [])
   return performed
@@ -120,7 +123,7 @@ export function readIdempotencyKey({ head: { rawHeaders, headers } }: HttpReques
  * response is kept in the transaction that performs the request, so that a crash cannot separate the two. The lock of the
  * key ends with the transaction or its connection, so a killed gateway blocks no other.
  */
-export function createIdempotency({ prisma }: Pick<Database, 'prisma'>, transaction: RequestTransaction, log: Logger) {
+export function createIdempotency({ prisma }: Pick<Database, 'prisma'>, createTransact: CreateTransact, log: Logger) {
   return {
     /**
      * Calls `perform` with a transaction and keeps its response, or returns the response that is kept already.
@@ -155,7 +158,7 @@ export function createIdempotency({ prisma }: Pick<Database, 'prisma'>, transact
       }
 
       try {
-        return await transaction(caller, attempt)
+        return await createTransact(caller)(attempt)
       } catch (error) {
         if (unkept) return unkept
         throw error
