@@ -141,7 +141,7 @@ describe.runIf(testDatabaseUrl && hasPgbouncer)('behind a pooler', () => {
     stopped = true
     await Promise.all(load)
     expect(probes.map(([status]) => status)).toEqual([200, 200])
-    expect(statuses.filter((status) => status < 300).length).toBeGreaterThan(statuses.length * 0.9)
+    expect(statuses.filter((status) => status < 300).length).toBeGreaterThan(statuses.length / 2)
   })
 
   test('a write that returned 503 because of a lock is not performed later', async () => {
