@@ -356,13 +356,13 @@ describe.each(bodyTargets)('the body of $title', ({ method, path, good }) => {
     ['UTF-16', Buffer.from(good, 'utf16le')],
   ])('returns 400: %s', async (label, body) => {
     // Apollo's link sends several operations, and expects as many answers.
-    if (path === '/graphql' && /^(an array of bodies|nested deeply)$/.test(label)) {
+    if (path === '/graphql' && /^(an array of bodies|nested deeply.*)$/.test(label)) {
       const { body: answers } = await call(body)
       expect(answers).toEqual([{ errors: [expect.objectContaining({ message: expect.stringContaining('body') })] }])
       return
     }
     // What is wrong in a batch is an item.
-    const isInItem = good.startsWith('[') && /^(an array of bodies|nested deeply)$/.test(label)
+    const isInItem = good.startsWith('[') && /^(an array of bodies|nested deeply.*)$/.test(label)
     expectRefusal(await call(body), label, isInItem ? ['[0]'] : ['body'])
     await expectNothingStored()
   })

@@ -187,6 +187,49 @@ describe('a free operation', () => {
   )
 })
 
+describe('a free request is small as a whole, otherwise it costs 1 and is refused to a banned key', () => {
+  const query = '{ quota { plan } }'
+  const rest = (most: number, form: (filler: string) => string) => form('x'.repeat(most - form('').length))
+  const forms: [string, (bytes: number) => { method: string; path: string; body?: string }][] = [
+    [
+      'variables',
+      (bytes) => ({
+        method: 'POST',
+        path: '/graphql',
+        body: rest(bytes, (x) => JSON.stringify({ query, variables: { x } })),
+      }),
+    ],
+    [
+      'extensions',
+      (bytes) => ({
+        method: 'POST',
+        path: '/graphql',
+        body: rest(bytes, (x) => JSON.stringify({ query, extensions: { x } })),
+      }),
+    ],
+    ['white space', (bytes) => ({ method: 'POST', path: '/graphql', body: JSON.stringify({ query }).padEnd(bytes) })],
+    [
+      'a query string',
+      (bytes) => ({
+        method: 'GET',
+        path: `/graphql?${rest(bytes, (x) => `${new URLSearchParams({ query, variables: JSON.stringify({ x }) })}`)}`,
+      }),
+    ],
+  ]
+  test.each(forms)('%s', async (_, form) => {
+    const { key } = await gateway.createKey({ bannedUntil: new Date(Date.now() + 60_000) })
+    for (const [bytes, cost] of [
+      [8_192, '0'],
+      [8_193, '1'],
+    ] as const) {
+      const { method, path, body } = form(bytes)
+      const answer = await gateway.call(method, path, { body })
+      expect([answer.status, answer.headers.get('x-ratelimit-cost')]).toEqual([200, cost])
+      expect((await gateway.call(method, path, { body, key })).status).toBe(cost === '0' ? 200 : 429)
+    }
+  })
+})
+
 describe('a key that has nothing left', () => {
   const query = '{ pets { id } }'
   const numbers = times(60_000, () => '1').join()

@@ -18,8 +18,8 @@ import { inSpan } from '../observe/tracing.js'
 import type { ReadRequest, Reply } from '../reply.js'
 import { LIMITS, type Variables } from './cost.js'
 import { createDocuments, createPersisted, KnownDocument, type KnownOperation } from './documents.js'
-import { isShort, MAX_FREE_TOKENS } from './limits.js'
-import { type GraphqlParameters, readParameters } from './parameters.js'
+import { isShort, MAX_FREE_REQUEST, MAX_FREE_TOKENS } from './limits.js'
+import { type GraphqlParameters, lengthOf, readParameters } from './parameters.js'
 import { createResponses, hasNoValue, PersistedQueryNotFound } from './responses.js'
 
 /** The longest response, in bytes. That of a mutation is cut off much later: its change was made. */
@@ -115,7 +115,7 @@ export function createGraphql(options: GraphqlOptions) {
       operationName = operation.name
       trace.getActiveSpan()?.setAttribute('graphql.operation.type', operation.definition.operation)
       const cost = operation.cost(variables)
-      const isFree = cost.units === 0 && operation.isSmall
+      const isFree = cost.units === 0 && operation.isSmall && lengthOf(request, body) <= MAX_FREE_REQUEST
       if (maxBytes !== undefined && !isFree) throw unavailable()
       for (const [figure, max, verb, what] of LIMITS)
         if (cost[figure] > max) {

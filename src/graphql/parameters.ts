@@ -2,8 +2,9 @@ import { hash as hashOf } from 'node:crypto'
 import { ApiError, invalidRequest } from '../../schema/errors.js'
 import { Problems, shownName, unknownNames, wrongValue } from '../../schema/input/problems.js'
 import type { Values } from '../../schema/input/values.js'
-import { assertJson, type Body, MEDIA_TYPES, parseBody, parseJson } from '../http/body.js'
+import { assertJson, type Body, MEDIA_TYPES, parseBody } from '../http/body.js'
 import { unavailable } from '../http/errors.js'
+import { parseJson } from '../http/json.js'
 import type { HttpRequest } from '../http/request.js'
 
 /** The parameters of a GraphQL request (GraphQL over HTTP, section 5). */
@@ -103,19 +104,23 @@ function assertParameters(parameters: Values): asserts parameters is Values & Pi
   if (problems.refusal) throw problems.refusal
 }
 
+/** How long the parameters are as they were sent. */
+export const lengthOf = ({ method, search }: HttpRequest, body: Body): number =>
+  method === 'POST' && Buffer.isBuffer(body) ? body.length : search.length
+
 function parse(request: HttpRequest, body: Body, max: number): unknown {
-  const assertShort = ({ length }: string | Buffer) => {
-    if (length > max) throw unavailable()
+  const assertShort = () => {
+    if (lengthOf(request, body) > max) throw unavailable()
   }
   if (request.method === 'GET') {
-    assertShort(request.search)
+    assertShort()
     request.assertDecodable()
     return fromQuery(request.query)
   }
   if (request.method !== 'POST')
     throw new ApiError('method_not_allowed', 'GraphQL takes GET and POST.', { allow: 'GET, HEAD, POST' })
   assertJson(request, body, MEDIA_TYPES.POST as string[])
-  assertShort(body)
+  assertShort()
   return parseBody(body)
 }
 

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
-import { parse as parseLossless } from 'lossless-json'
 import { ApiError, invalidRequest } from '../../schema/errors.js'
 import { wrongValue } from '../../schema/input/problems.js'
+import { parseJson } from './json.js'
 import type { Holding, MemoryBudget } from './memory-budget.js'
 import type { HttpRequest } from './request.js'
 
@@ -151,23 +151,6 @@ export const MEDIA_TYPES: Record<string, string[]> = {
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
-
-const lossless = {
-  /** Integers past 2^53 stay exact, as bigint: rounded, an id would name another row. An id has at most 19 digits. */
-  parseNumber(text: string) {
-    const value = Number(text)
-    return Number.isSafeInteger(value) || !/^-?\d{1,19}$/.test(text) ? value : BigInt(text)
-  },
-  /** The last one counts, as it does for JSON.parse. */
-  onDuplicateKey: ({ newValue }: { newValue: unknown }) => newValue,
-}
-
-/** Throws a SyntaxError as JSON.parse does. */
-export function parseJson(text: string): unknown {
-  // Only a number of many digits can lose any. The exact parser is slower, above all in refusing what is not JSON.
-  const value: unknown = JSON.parse(text)
-  return /\d{16}/.test(text) ? parseLossless(text, undefined, lossless) : value
-}
 
 /**
  * Whether a body has arrived that may be JSON, by its size and its headers.

@@ -1,5 +1,5 @@
 import { type DocumentNode, getOperationAST, type OperationDefinitionNode } from 'graphql'
-import { attempt } from '../../schema/attempt.js'
+import { attempt, once } from '../../schema/attempt.js'
 import type { Context } from '../../schema/context.js'
 import { ApiError } from '../../schema/errors.js'
 import { createEtag, matchesWeakly } from '../../schema/etag.js'
@@ -104,9 +104,9 @@ function prepareOperation(
 
   return (request: HttpRequest, params: Route['params'], body: Body): ReadRequest => {
     // The cost of a batch depends on its items. What cannot be read is refused later.
-    const parsed = batch && !(body instanceof ApiError) ? attempt(() => parseBody(body)) : undefined
+    const parsed = batch && !(body instanceof ApiError) ? once(() => parseBody(body)) : undefined
     return {
-      units: unitsOf(request, parsed),
+      units: unitsOf(request, parsed && attempt(parsed)),
       advice,
       isRead,
       run: (caller, quota) => run({ request, params, body, parsed }, caller, quota),

@@ -13,8 +13,8 @@ import type { Route } from '../reply.js'
 export interface Source extends Pick<Route, 'params'> {
   request: HttpRequest
   body: Body
-  /** The JSON in the body, if it was parsed already: a large one takes long. */
-  parsed?: unknown
+  /** Returns the JSON in the body, if it was parsed already: a large one takes long. */
+  parsed?: () => unknown
 }
 
 /** How a value stands in a path or a query string, by its type. */
@@ -91,7 +91,7 @@ export function createReader(operation: Operation) {
 
   function readBody(argument: GraphQLArgument, { request, body, parsed }: Source, problems: Problems): unknown {
     assertJson(request, body, mediaTypes)
-    const json = parsed ?? parseBody(body)
+    const json = parsed?.() ?? parseBody(body)
     // A single item is not taken for a list of one, as GraphQL does.
     if (argument.extensions.batch && !Array.isArray(json))
       return problems.add(wrongValue('The body', json, 'must be a JSON array'))

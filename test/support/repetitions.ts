@@ -16,6 +16,7 @@ export const fragments = [
   ...['petstore_00000000', '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-', '1.1.1.1, ', '[::1]:1, ', ']:1'],
   ...[';charset="', 'application/graphql-response+jso, ', '2026-12-24T18:00:00', `${'a'.repeat(59)} `],
   'namenamenamenamenamenamenamenamenamename',
+  ...['1234567890123456789,', '"",', '{},', '{"a":1234567890123456789},'],
 ]
 
 /** A kind of input. */
@@ -134,6 +135,7 @@ export const kinds: Kind[] = [
     'a name of a parameter': '{"…":1}',
     variables: '{"query":"{ pets { id } }","variables":"…"}',
     'names of variables': '{"query":"{ pets(limit: 1) { id } }","variables":{…}}',
+    'variables beside a long number': '{"query":"{ quota { plan } }","variables":{"a":1234567890123456789,"b":{…}}}',
     'an id': variable('Int64!', 'pet(petId: $x)', '"…"'),
     'a number': variable('Int', 'pets(limit: $x)', '"…"'),
     'a value of an enumeration': variable('PetStatus', 'pets(status: $x)', '"…"'),
@@ -155,6 +157,8 @@ export const kinds: Kind[] = [
     'a text without an end beside a long number': '{"a":1234567890123456789,"name":"…',
     'a value beside a long number': '{"a":1234567890123456789,"name":…',
     'fields beside a long number': '{"a":1234567890123456789,"b":{…}}',
+    'fields beside a long number, without an end': '{"a":1234567890123456789,"b":{…}',
+    'values beside a long number': '[1234567890123456789,…1]',
     fields: '{…}',
     'a field': '{"…":1}',
     'a list': '[…]',
