@@ -19,7 +19,7 @@ export { backUp, restore, STREAM, type Summary } from './embedded/backup.js'
 export { installationId } from './installation.js'
 export { createTables } from './model.js'
 export { ERROR_KINDS, errorKind, isDuplicate, MustRepeat, messageOf, repeating, Unreadable } from './pool/errors.js'
-export { bulkheadComment, LAST_COMMENT } from './pool/shapes.js'
+export { bulkheadComment, LAST_COMMENT, rowName } from './pool/shapes.js'
 export { purgeRegularly } from './purge.js'
 export { createReads } from './reads.js'
 export { databaseError } from './server-url.js'
@@ -168,9 +168,10 @@ export function connect(target: Target, { log, timeoutMs = TIMEOUT_MS }: Databas
      * Calls `work` with what sends the statements of one transaction, and commits. If it throws, nothing has changed.
      *
      * @param endsAt as in Query
+     * @param rows as in ConnectionPool.transaction
      */
-    transaction: <T>(work: (query: Query) => Promise<T>, endsAt?: number) =>
-      pool.transaction((client) => work(queryBy((statement) => client.query(statement))), endsAt),
+    transaction: <T>(work: (query: Query) => Promise<T>, endsAt?: number, rows?: readonly string[]) =>
+      pool.transaction((client) => work(queryBy((statement) => client.query(statement))), endsAt, rows),
     /** For programs that need connections of their own, such as Studio. */
     url,
     /** Names the database in messages; without the password. */

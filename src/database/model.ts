@@ -26,7 +26,8 @@ export type Tables = ReturnType<typeof createTables>
 export function createTables(prisma: PrismaClient) {
   const mapped = (prisma as unknown as Client)._runtimeDataModel.models
 
-  const tableOf = (model: string) => qualified(mapped[model]?.dbName ?? model)
+  const nameOf = (model: string) => mapped[model]?.dbName ?? model
+  const tableOf = (model: string) => qualified(nameOf(model))
 
   function readColumns(model: string) {
     const fields = models[model]?.fields.filter(({ kind }) => kind !== 'object') ?? []
@@ -51,6 +52,10 @@ export function createTables(prisma: PrismaClient) {
 
   const keyOf = (model: string) => columnOf(model, idOf(model).name)
 
+  /** Whether a column is in a unique index, to which a foreign key may refer. */
+  const isInKey = (model: string, column: string) =>
+    columnOf(model, column).isUnique || models[model]?.uniqueIndexes.some(({ fields }) => fields.includes(column))
+
   /** The columns that name a row of another model by its id. */
   const referencesOf = (model: string) =>
     models[model]?.fields.flatMap(({ type, relationFromFields = [] }) =>
@@ -62,7 +67,7 @@ export function createTables(prisma: PrismaClient) {
   /** All columns in SQL, under the names that Prisma has for them. */
   const selectionOf = (model: string) => columnsOf(model).map(({ name, sql }) => `${sql} AS "${name}"`)
 
-  return { tableOf, columnsOf, columnOf, keyOf, referencesOf, selectionOf }
+  return { nameOf, tableOf, isInKey, columnsOf, columnOf, keyOf, referencesOf, selectionOf }
 }
 
 /** Returns a function that builds the statement of a key once. Keys follow from declarations, so there are few. */

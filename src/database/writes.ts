@@ -2,6 +2,7 @@ import type { Model, Reads, Row, Writes } from '../../schema/context.js'
 import { deletedMeanwhile, unknownReference } from '../../schema/errors.js'
 import { type Column, createPrepared, type Tables } from './model.js'
 import { brokenReference } from './pool/errors.js'
+import { rowsComment } from './pool/shapes.js'
 import type { Query } from './statements.js'
 
 // Rows are written by statements of our own. One row takes its values as parameters, which costs PostgreSQL least. Many rows
@@ -17,7 +18,7 @@ interface Lock {
   column: Column
   table: string
   key: Column
-  strength: 'KEY SHARE' | 'UPDATE'
+  strength: 'KEY SHARE' | 'NO KEY UPDATE' | 'UPDATE'
 }
 
 /** The values of a column, each once, in order: two statements that lock in order never wait for each other in a circle. */
@@ -25,7 +26,7 @@ const idsIn = (rows: readonly Item[], { name }: Column) =>
   [...new Set(rows.flatMap((row) => row[name] ?? []) as bigint[])].sort((a, b) => (a < b ? -1 : 1))
 
 export function createWrites(tables: Tables) {
-  const { tableOf, columnsOf, keyOf, referencesOf, selectionOf } = tables
+  const { nameOf, tableOf, columnsOf, keyOf, isInKey, referencesOf, selectionOf } = tables
   const prepared = createPrepared<string>()
 
   /** The columns that have a value in one of the rows. */
@@ -47,7 +48,10 @@ export function createWrites(tables: Tables) {
     const locks = referencesIn(model, columns).map(
       ({ column, model, key }): Lock => ({ column, table: tableOf(model), key, strength: 'KEY SHARE' }),
     )
-    return changed ? [...locks, { column: changed, table: tableOf(model), key: changed, strength: 'UPDATE' }] : locks
+    if (!changed) return locks
+    // A row whose key stays can be referred to meanwhile: an order of a pet does not wait for its new name.
+    const strength = columns.some(({ name }) => isInKey(model, name)) ? 'UPDATE' : 'NO KEY UPDATE'
+    return [...locks, { column: changed, table: tableOf(model), key: changed, strength }]
   }
 
   /**
@@ -81,7 +85,9 @@ export function createWrites(tables: Tables) {
     const changes = columns.map(
       ({ stored }) => `"${stored}" = (jsonb_populate_record("row"::${tableOf(model)}, "item"."value"))."${stored}"`,
     )
-    return `${first} UPDATE ${tableOf(model)} "row" SET ${changes} FROM jsonb_array_elements($1::jsonb) "item" ("value")
+    // The changed rows are locked last.
+    const rows = rowsComment(nameOf(model), locks.length + 1)
+    return `${rows} ${first} UPDATE ${tableOf(model)} "row" SET ${changes} FROM jsonb_array_elements($1::jsonb) "item" ("value")
       WHERE ${[`${sql} = ("item"."value"->>'${stored}')::${sqlType}`, ...conditions].join(' AND ')} ${returning(model)}`
   }
 

@@ -1,6 +1,14 @@
 import { initContextCache } from '@pothos/core'
 import type { Context, Reads } from '../../schema/context.js'
-import { createReads, createTables, createWrites, type Database, type Query, repeating } from '../database/index.js'
+import {
+  createReads,
+  createTables,
+  createWrites,
+  type Database,
+  type Query,
+  repeating,
+  rowName,
+} from '../database/index.js'
 import { inTime } from '../deadline.js'
 import { unavailable } from '../http/errors.js'
 import { type Caller, type QuotaDecision, readQuota, readUsage } from '../keys/index.js'
@@ -27,8 +35,15 @@ export function createDeadline(ms: number) {
 /** Creates what the resolvers of one request share; with `query`, all they do is part of one transaction. */
 export type CreateResolverContext = (caller: Caller, quota: Promise<QuotaDecision>, query?: Query) => Context
 
-/** Runs work of a request in a transaction, which is repeated if another one is in its way. */
-type Transact = <T>(work: (query: Query) => Promise<T>) => Promise<T>
+/** A row as a request names it. */
+export type NamedRow = readonly [model: string, id: unknown]
+
+/**
+ * Runs work of a request in a transaction, which is repeated if another one is in its way.
+ *
+ * @param rows what it will change, as far as that is known: transactions that change the same rows wait for each other here
+ */
+type Transact = <T>(work: (query: Query) => Promise<T>, rows?: readonly NamedRow[]) => Promise<T>
 
 /** For all transactions of a request, whose time begins now. */
 export type CreateTransact = (caller: Caller) => Transact
@@ -78,7 +93,10 @@ export function createAccess(database: Pick<Database, 'prisma' | 'query' | 'tran
 
   const createTransact: CreateTransact = (caller) => {
     const { endsAt, runTransaction } = createDeadline(database.requestTimeoutMs - caller.waitedMs)
-    return (work) => runTransaction(() => database.transaction(work, endsAt))
+    return (work, rows = []) => {
+      const named = rows.map(([model, id]) => rowName(tables.nameOf(model), id))
+      return runTransaction(() => database.transaction(work, endsAt, named))
+    }
   }
 
   return { reads, createContext, createTransact }

@@ -16,6 +16,7 @@ import { atomic } from '../../schema/index.js'
 import { anyOf, didYouMean, shownName } from '../../schema/input/problems.js'
 import { operations } from '../../schema/operations.js'
 import { type ExecutionRequest, MAX_PLANS, prepare } from '../execute/executor.js'
+import type { NamedRow } from '../execute/resolver-context.js'
 import { Selections } from '../execute/selections.js'
 import { type Cost, costOf, type Variables } from './cost.js'
 import {
@@ -27,6 +28,7 @@ import {
   measureWithinLimits,
   parseWithinLimits,
 } from './limits.js'
+import { rowsOf } from './rows.js'
 import { validateDocument } from './validate.js'
 import { createVariables } from './variables.js'
 
@@ -175,16 +177,9 @@ export class KnownOperation {
     return this.document.errors.length === 0
   }
 
-  /** The row that a mutation changes, as its arguments name it; undefined if they do not. */
-  row(variables: Variables): string | undefined {
-    const [node] = this.definition.selectionSet.selections
-    if (node?.kind !== Kind.FIELD) return
-    const field = this.document.selections.schema.getMutationType()?.getFields()[node.name.value]
-    const id = /\{(\w+)\}$/.exec(field?.extensions.rest?.path ?? '')?.[1]
-    const given = node.arguments?.find(({ name }) => name.value === id)?.value
-    if (given?.kind === Kind.INT) return given.value
-    const value = given?.kind === Kind.VARIABLE ? variables?.[given.name.value] : undefined
-    return typeof value === 'number' ? String(value) : undefined
+  /** The rows that a mutation changes, as its arguments name them. */
+  rows(variables: Variables): NamedRow[] {
+    return rowsOf(this.document.selections, this.definition, variables)
   }
 
   /** Which `limit` in every list, and how many items in every batch, make the operation fit, as a sentence. */

@@ -171,8 +171,9 @@ export function createGraphql(options: GraphqlOptions) {
       const isWithoutData = isAtomic && errors !== undefined && data !== undefined
       return { isRefused, ...resultOf(isWithoutData ? { data: null, errors: errors.slice(0, 1) } : executed, request) }
     }
-    if (key === undefined) return createTransact(caller)((query) => undoing(query, perform))
-    const keyed = { request, body: bodyOf(call), caller, operationName: operation.name, row: operation.row(variables) }
+    const rows = operation.rows(variables)
+    if (key === undefined) return createTransact(caller)((query) => undoing(query, perform), rows)
+    const keyed = { request, body: bodyOf(call), caller, operationName: operation.name, rows }
     return idempotency.once(keyed, key, perform)
   }
 

@@ -10,7 +10,7 @@ import {
   purgeRegularly,
   type Query,
 } from '../database/index.js'
-import type { CreateTransact } from '../execute/resolver-context.js'
+import type { CreateTransact, NamedRow } from '../execute/resolver-context.js'
 import type { Body } from '../http/body.js'
 import { errorResponse, toApiError } from '../http/errors.js'
 import type { HttpRequest } from '../http/request.js'
@@ -39,7 +39,7 @@ export interface KeyedRequest {
   caller: Caller
   operationName: string | undefined
   /** What the request changes, as its arguments name it. */
-  row?: string
+  rows?: readonly NamedRow[]
 }
 
 interface Found {
@@ -131,7 +131,7 @@ export function createIdempotency({ prisma }: Pick<Database, 'prisma'>, createTr
      * @throws ApiError conflict, idempotency_mismatch
      */
     async once(keyed: KeyedRequest, key: string, perform: Perform): Promise<Reply> {
-      const { request, caller, body, operationName = '', row = null } = keyed
+      const { request, caller, body, operationName = '', rows = [] } = keyed
       if (body instanceof ApiError) throw new ApiError('internal')
       const callerId = caller.key.originId ?? caller.key.id
       const fingerprint = createHash('sha256').update(`${request.method} ${request.path}\n`).update(body).digest('hex')
@@ -145,7 +145,7 @@ export function createIdempotency({ prisma }: Pick<Database, 'prisma'>, createTr
 
       async function attempt(query: Query): Promise<Reply> {
         unkept = undefined
-        const [found] = (await query(look, [key, callerId, row])) as unknown as [Found]
+        const [found] = (await query(look, [key, callerId, rows[0]?.join(' ') ?? null])) as unknown as [Found]
         const replayed = replay(found, fingerprint)
         if (replayed) return { response: replayed }
         const { response, refusal, isRefused } = await undoing(query, (query) => perform(query).catch(refuse))
@@ -158,7 +158,7 @@ export function createIdempotency({ prisma }: Pick<Database, 'prisma'>, createTr
       }
 
       try {
-        return await createTransact(caller)(attempt)
+        return await createTransact(caller)(attempt, rows)
       } catch (error) {
         if (unkept) return unkept
         throw error

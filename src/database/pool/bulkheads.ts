@@ -19,6 +19,8 @@ export type OnBulkheadChange = (bulkhead: string, error?: unknown) => void
 export interface Waiting {
   /** The rows that it writes or locks, as far as its statements name them. */
   readonly rows: readonly string[]
+  /** It locks these rows one after another, so it must not meet another one that does. */
+  readonly isWide: boolean
   readonly isRead: boolean
   start(): void
 }
@@ -68,6 +70,8 @@ export class Bulkheads {
   readonly #queue = new Set<Bulkhead>()
   /** The connections with which each row is written. */
   readonly #rows = new Map<string, number>()
+  /** The rows that those have which lock several. */
+  readonly #wide = new Set<string>()
   /** When PostgreSQL has last answered, and when a connection was last lost or refused, by performance.now(). */
   answeredAt = Number.NEGATIVE_INFINITY
   lostAt = Number.NEGATIVE_INFINITY
@@ -108,7 +112,7 @@ export class Bulkheads {
   }
 
   /** Returns a connection. A bulkhead whose last statement failed stays silent, and becomes stalled, until it has an answer. */
-  leave(bulkhead: Bulkhead, { rows, isRead }: Waiting, failed: boolean): void {
+  leave(bulkhead: Bulkhead, { rows, isWide, isRead }: Waiting, failed: boolean): void {
     this.#held--
     if (isRead) this.#heldByReads--
     if (--bulkhead.held === 0 && !failed) bulkhead.silentSince = undefined
@@ -116,6 +120,7 @@ export class Bulkheads {
       const left = this.#heldFor(row) - 1
       if (left > 0) this.#rows.set(row, left)
       else this.#rows.delete(row)
+      if (isWide) this.#wide.delete(row)
     }
     this.#dispatch()
   }
@@ -141,7 +146,10 @@ export class Bulkheads {
       this.#held++
       if (waiting.isRead) this.#heldByReads++
       bulkhead.held++
-      for (const row of waiting.rows) this.#rows.set(row, this.#heldFor(row) + 1)
+      for (const row of waiting.rows) {
+        this.#rows.set(row, this.#heldFor(row) + 1)
+        if (waiting.isWide) this.#wide.add(row)
+      }
       bulkhead.silentSince ??= performance.now()
       waiting.start()
     }
@@ -153,9 +161,10 @@ export class Bulkheads {
       }, STALL_MS / 2).unref()
   }
 
-  #hasRoomFor({ rows, isRead }: Waiting): boolean {
+  #hasRoomFor({ rows, isWide, isRead }: Waiting): boolean {
     const held = isRead ? this.#heldByReads : this.#held - this.#heldByReads
-    return held < MAX_OF_KIND && rows.every((row) => this.#heldFor(row) < MAX_SAME_ROW)
+    const isFree = (row: string) => this.#heldFor(row) < MAX_SAME_ROW && !(isWide && this.#wide.has(row))
+    return held < MAX_OF_KIND && rows.every(isFree)
   }
 
   #admits(bulkhead: Bulkhead): boolean {

@@ -40,6 +40,8 @@ export interface LeaseSource {
 export interface LeaseOptions {
   bulkhead: Bulkhead
   rows: readonly string[]
+  /** As in Waiting. */
+  isWide?: boolean
   isRead?: boolean
   /** By performance.now(). */
   endsAt: number
@@ -70,7 +72,7 @@ export class Lease {
     private readonly options: LeaseOptions,
   ) {
     const { bulkheads, backends } = source
-    const { bulkhead, rows, isRead = false, endsAt } = options
+    const { bulkhead, rows, isWide = false, isRead = false, endsAt } = options
     const createdAt = performance.now()
     let giveUp = (_: Error) => {}
     let start = () => {}
@@ -94,7 +96,7 @@ export class Lease {
         )
       }
     })
-    this.#waiting = { rows, isRead, start }
+    this.#waiting = { rows, isWide, isRead, start }
     const end = () => {
       this.#late = true
       const late = new OutOfTime()

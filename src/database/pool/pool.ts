@@ -34,8 +34,8 @@ const PLANNING =
 interface PendingStatement {
   statement: pg.QueryConfig
   repeats: number
-  /** The row that it writes. */
-  row: string | undefined
+  /** The rows that it writes. */
+  rows: readonly string[]
   /** It waits for a lock, so others must not wait behind it. */
   isAlone: boolean
   /** By performance.now(). */
@@ -131,10 +131,8 @@ export class ConnectionPool extends pg.Pool {
     return this.#leases.shapes.nameOf(sql)
   }
 
-  #rowOf({ text, values }: pg.QueryConfig): string | undefined {
-    const { bulkhead, rowIndex } = this.#leases.shapes.of(text)
-    const row = rowIndex === undefined ? undefined : values?.[rowIndex]
-    return row === undefined || row === null ? undefined : `${bulkhead.name} ${row}`
+  #rowsOf({ text, values }: pg.QueryConfig): readonly string[] {
+    return this.#leases.shapes.of(text).rowsIn(values)
   }
 
   /** When something that begins now must have ended. */
@@ -142,9 +140,17 @@ export class ConnectionPool extends pg.Pool {
     return Math.min(endsAt, performance.now() + this.#timeoutMs)
   }
 
-  /** Calls `work` with the connection of a transaction, and commits. If it throws, nothing has changed. */
-  transaction<T>(work: (client: TransactionClient) => Promise<T>, endsAt?: number): Promise<T> {
-    return this.#beginning(endsAt).complete(work)
+  /**
+   * Calls `work` with the connection of a transaction, and commits. If it throws, nothing has changed.
+   *
+   * @param rows what it writes beside what its first statement names
+   */
+  transaction<T>(
+    work: (client: TransactionClient) => Promise<T>,
+    endsAt?: number,
+    rows: readonly string[] = [],
+  ): Promise<T> {
+    return this.#beginning(endsAt, rows).complete(work)
   }
 
   /** For Prisma's transactions: those of commands, and of a ban. */
@@ -152,12 +158,12 @@ export class ConnectionPool extends pg.Pool {
     return Promise.resolve(this.#beginning() as unknown as pg.PoolClient)
   }
 
-  #beginning(given?: number): TransactionClient {
+  #beginning(given?: number, more: readonly string[] = []): TransactionClient {
     const endsAt = this.#endOf(given)
     return new TransactionClient((first) => {
-      const row = this.#rowOf(first)
+      const rows = [...new Set([...more, ...this.#rowsOf(first)])]
       const { bulkhead } = this.#leases.shapes.of(first.text)
-      return new Lease(this.#leases, { bulkhead, rows: row === undefined ? [] : [row], endsAt })
+      return new Lease(this.#leases, { bulkhead, rows, isWide: rows.length > 1, endsAt })
     })
   }
 
@@ -170,20 +176,20 @@ export class ConnectionPool extends pg.Pool {
 
   /** A statement that is a transaction of its own. */
   send(statement: pg.QueryConfig, given?: number): Promise<pg.QueryResult> {
-    const pending = { statement, repeats: 0, row: this.#rowOf(statement), isAlone: false, endsAt: this.#endOf(given) }
+    const pending = { statement, repeats: 0, rows: this.#rowsOf(statement), isAlone: false, endsAt: this.#endOf(given) }
     const answer = () => new Promise<never>((resolve, reject) => this.#add({ resolve, reject, ...pending }))
     return inStatementSpan(statement.text, answer)
   }
 
   #add(pending: PendingStatement): void {
-    const { row, isAlone, statement } = pending
+    const { rows, isAlone, statement } = pending
     const { kind, bulkheads, shapes } = this.#leases
     const { bulkhead, isRead } = shapes.of(statement.text)
-    if (kind === 'embedded' || isAlone || (row !== undefined && bulkheads.isWritten(row)))
+    if (kind === 'embedded' || isAlone || rows.length > 1 || rows.some((row) => bulkheads.isWritten(row)))
       return void this.#send([pending])
     const [group, most] = isRead ? [bulkhead, MAX_SHARED_READS] : [statement.text, MAX_SHARED_WRITES]
     const open = this.#open.get(group)
-    if (open && open.length < most && !open.some((other) => row !== undefined && other.row === row))
+    if (open && open.length < most && !open.some((other) => rows.some((row) => other.rows.includes(row))))
       return void open.push(pending)
     const batch = [pending]
     this.#open.set(group, batch)
@@ -197,11 +203,12 @@ export class ConnectionPool extends pg.Pool {
   }
 
   async #send(batch: PendingStatement[]): Promise<void> {
-    const [{ statement, isAlone }] = batch as [PendingStatement]
+    const [{ statement, isAlone, rows }] = batch as [PendingStatement]
     const { bulkhead, isRead } = this.#leases.shapes.of(statement.text)
     const lease = new Lease(this.#leases, {
       bulkhead,
-      rows: batch.flatMap(({ row }) => row ?? []),
+      rows: batch.flatMap(({ rows }) => rows),
+      isWide: batch.length === 1 && rows.length > 1,
       isRead,
       endsAt: Math.min(...batch.map(({ endsAt }) => endsAt)),
       takesSharedTimeout: isRead || isAlone ? undefined : batch.length > 1 ? 'always' : 'ifSet',

@@ -17,6 +17,13 @@ const LOCKS = /\bFOR\s+(?:NO\s+KEY\s+)?UPDATE\b/
 /** The first column that is compared with a parameter. */
 const ROW = /\bWHERE\b[^$]*"\w+"\s*=\s*\$(\d+)/
 
+/** A comment in which a statement of many rows says which it writes: of a table, and the parameter with their ids. */
+export const rowsComment = (table: string, ids: number) => `/* rows: ${table}, ids: $${ids} */`
+const ROWS = /^\/\* rows: (\w+), ids: \$(\d+) \*\//
+
+/** How a row is named. */
+export const rowName = (table: string, id: unknown) => `${table} ${id}`
+
 /** The comment of the last statement of a transaction: COMMIT is sent with it. If it fails, nothing is committed. */
 export const LAST_COMMENT = '/* last */'
 export const isLast = (sql: string): boolean => sql.startsWith(LAST_COMMENT)
@@ -24,24 +31,33 @@ export const isLast = (sql: string): boolean => sql.startsWith(LAST_COMMENT)
 /** Whether it may share a connection with others, and may be sent again if its connection was lost. */
 export const isRead = (sql: string): boolean => /^\s*SELECT\b/.test(sql) && !LOCKS.test(sql)
 
-const tablesOf = (sql: string) => [...new Set(Array.from(sql.matchAll(TABLES), ([, table = '']) => table))].sort()
+const tablesOf = (sql: string) => [...new Set(Array.from(sql.matchAll(TABLES), ([, table = '']) => table))]
 
 /** The name of its bulkhead: `SELECT Category Pet`. One that locks rows may wait for others, so reads do not wait for it. */
 function bulkheadOf(sql: string): string {
   const [, named] = NAMED.exec(sql) ?? []
   if (named) return named
-  const verb = LOCKS.test(sql) ? 'LOCK' : /\w+/.exec(sql)?.[0]
-  return [verb, ...tablesOf(sql)].join(' ')
+  const verb = LOCKS.test(sql) ? 'LOCK' : /\w+/.exec(sql.replace(ROWS, ''))?.[0]
+  return [verb, ...tablesOf(sql).sort()].join(' ')
 }
 
 /** Sends it in a span that its verb and tables name. */
 export const inStatementSpan = <T>(sql: string, send: () => T): T =>
   inSpan(() => describeStatement(/^(?:\/\*.*?\*\/)?\s*(\w+)/.exec(sql)?.[1] ?? '', tablesOf(sql)), send)
 
-/** The index of the value that names the row that a statement writes or locks; undefined if there is none. */
-function rowIndexOf(sql: string): number | undefined {
-  const number = isRead(sql) ? undefined : (NAMED.exec(sql)?.[2] ?? ROW.exec(sql)?.[1])
-  return number === undefined ? undefined : Number(number) - 1
+type Values = readonly unknown[] | undefined
+
+/** Returns what names the rows that a statement writes or locks, as far as its text and its values do. */
+function createRows(sql: string): (values: Values) => readonly string[] {
+  if (isRead(sql)) return () => []
+  const [, table, ids] = ROWS.exec(sql) ?? []
+  if (table) return (values) => [values?.[Number(ids) - 1]].flat().map((id) => rowName(table, id))
+  const [, named = tablesOf(sql)[0] ?? '', number = ROW.exec(sql)?.[1]] = NAMED.exec(sql) ?? []
+  if (number === undefined) return () => []
+  return (values) => {
+    const id = values?.[Number(number) - 1]
+    return id === undefined || id === null ? [] : [rowName(named, id)]
+  }
 }
 
 /** Lists of ids make a statement for each length. */
@@ -57,7 +73,7 @@ export interface Shape {
   hash: string | undefined
   bulkhead: Bulkhead
   isRead: boolean
-  rowIndex: number | undefined
+  rowsIn: (values: Values) => readonly string[]
   description: Description
 }
 
@@ -99,7 +115,7 @@ export class Shapes {
       hash: this.areNamed ? hash('sha256', sql, 'hex').slice(0, 32) : undefined,
       bulkhead: this.bulkheads.get(bulkheadOf(sql)),
       isRead: isRead(sql),
-      rowIndex: rowIndexOf(sql),
+      rowsIn: createRows(sql),
       description: {},
     }))
   }

@@ -1,0 +1,132 @@
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { times } from './support/calls.js'
+import { sharedGateway } from './support/gateway.js'
+import { testDatabaseUrl, useClient, waitingForLocks } from './support/postgres.js'
+
+// What writes of several rows make others wait for. The embedded database performs one statement at a time.
+
+describe.skipIf(!testDatabaseUrl)('writes of several rows', async () => {
+  if (!testDatabaseUrl) return
+  const gateway = await sharedGateway()
+  const PETS = 30
+  let first: number
+  let categoryId: number
+  beforeEach(async () => {
+    categoryId = (await gateway.post('/categories', { name: 'Dogs' })).body.id
+    const { body: pets } = await gateway.post(
+      '/pets/batch',
+      times(PETS, () => ({ name: 'Rex', categoryId })),
+    )
+    first = pets[0].id
+  })
+  const ids = (from: number, count: number) => times(count, (i) => first + from + i)
+  const rename = (changed: number[], name = 'Tom') =>
+    gateway.patch(
+      '/pets/batch',
+      changed.map((id) => ({ id, name })),
+    )
+
+  /** A transaction of another client that holds a lock on rows until `commit`. */
+  async function hold(table: string, key: string, held: number[], strength: string) {
+    const client = await useClient(gateway.database.url)
+    await client.query('BEGIN')
+    await client.query(`SELECT FROM "${table}" WHERE "${key}" = ANY ($1) FOR ${strength}`, [held])
+    return { commit: () => client.query('COMMIT') }
+  }
+  const observer = async () => {
+    const client = await useClient(gateway.database.url)
+    return () => waitingForLocks(client)
+  }
+
+  test('wait for no order of the same pets that is being created, unless they change a status', async () => {
+    const waiting = await observer()
+    const { commit } = await hold('Pet', 'id', ids(0, PETS), 'KEY SHARE')
+    expect((await rename(ids(0, 20))).status).toBe(200)
+    const stock = ids(0, 20).map((petId) => ({ petId, quantity: 3 }))
+    expect((await gateway.patch('/inventory/batch', stock)).status).toBe(200)
+    // The status of a pet is a part of the key to which its stock refers.
+    let ended = false
+    const sold = gateway
+      .patch(
+        '/pets/batch',
+        ids(0, 20).map((id) => ({ id, status: 'sold' })),
+      )
+      .finally(() => {
+        ended = true
+      })
+    await expect.poll(waiting).toBe(1)
+    expect(ended).toBe(false)
+    await commit()
+    expect((await sold).status).toBe(200)
+  })
+
+  test('do not make orders of the same pets wait while they change no status', async () => {
+    // As a batch of names locks them.
+    const { commit } = await hold('Pet', 'id', ids(0, PETS), 'NO KEY UPDATE')
+    expect((await gateway.post('/store/orders', { petId: first })).status).toBe(201)
+    await commit()
+  })
+
+  test('wait for each other before they take a connection, and for no write of other rows', async () => {
+    const waiting = await observer()
+    const { commit } = await hold('Pet', 'id', ids(0, 1), 'UPDATE')
+    const stuck = times(12, (i) => rename(ids(0, 10 + (i % 3))))
+    await expect.poll(waiting).toBe(1)
+    for (let i = 0; i < 5; i++) {
+      expect((await rename(ids(20, 10))).status).toBe(200)
+      expect((await gateway.patch(`/pets/${first + 19}`, { name: 'Alone' })).status).toBe(200)
+    }
+    expect(await waiting()).toBe(1)
+    expect(gateway.database.pool().inUse).toBeLessThanOrEqual(3)
+    await commit()
+    expect((await Promise.all(stuck)).map(({ status }) => status)).toEqual(times(12, () => 200))
+  })
+
+  test.each(['', 'with an Idempotency-Key'])(
+    'of one operation with @atomic never meet those of another one in the database, in whatever order: %s',
+    async (keyed) => {
+      const waiting = await observer()
+      const change = (changed: number[]) =>
+        `updatePets(input: [${changed.map((id) => `{ id: ${id}, name: "x" }`)}]) { id }`
+      const low = ids(0, 10)
+      const high = ids(10, 10)
+      const document = (a: number[], b: number[]) => `mutation @atomic {
+        a: ${change(a)} b: ${change(b)} c: updatePet(petId: ${b[0]}, input: { name: "y" }) { id }
+        d: updateInventory(petId: ${a[0]}, input: { quantity: 1 }) { quantity }
+      }`
+      let done = 0
+      const all = times(60, async (i) => {
+        const headers: Record<string, string> = keyed ? { 'idempotency-key': `${first} ${i}` } : {}
+        const { body } = await gateway.graphql(i % 2 ? document(low, high) : document(high, low), {}, { headers })
+        done++
+        return body.errors
+      })
+      let most = 0
+      while (done < all.length) most = Math.max(most, (await waiting()) ?? 0)
+      expect(await Promise.all(all)).toEqual(times(60, () => undefined))
+      expect(most).toBe(0)
+    },
+  )
+
+  test('that name the same rows by variables wait for each other, too', async () => {
+    const waiting = await observer()
+    const { commit } = await hold('Pet', 'id', ids(0, 1), 'UPDATE')
+    onTestFinished(() => commit().catch(() => {}) as Promise<void>)
+    const operation = `mutation ($pets: [PetChange!]!, $petId: Int64!) @atomic {
+      updatePets(input: $pets) { id }
+      updatePet(petId: $petId, input: { name: "z" }) { id }
+    }`
+    const stuck = times(6, () =>
+      gateway.graphql(operation, { pets: ids(0, 3).map((id) => ({ id, name: 'v' })), petId: first + 5 }),
+    )
+    await expect.poll(waiting).toBe(1)
+    const free = await gateway.graphql(operation, {
+      pets: ids(10, 3).map((id) => ({ id, name: 'v' })),
+      petId: first + 15,
+    })
+    expect(free.body.errors).toBe(undefined)
+    expect(await waiting()).toBe(1)
+    await commit()
+    for (const { body } of await Promise.all(stuck)) expect(body.errors).toBe(undefined)
+  })
+})
