@@ -74,6 +74,38 @@ describe('a mutation with @atomic', () => {
     expect(headers.get('x-ratelimit-cost')).toBe('2')
   })
 
+  test.each([
+    '{"toString":1}',
+    '{"toString":1,"valueOf":2}',
+    '{"id":{"toString":1}}',
+    '[{"id":{"toString":1},"name":"x"}]',
+    '[{"id":[[1]]},null,[],7]',
+    '[[[1]]]',
+    '"1"',
+    'true',
+    '1e300',
+    '12345678901234567890',
+    'null',
+  ])('refuses what names no row, whatever it is: %s', async (value) => {
+    const before = await contents(gateway.prisma)
+    for (const headers of [{}, { 'idempotency-key': value.replaceAll(/[^a-z0-9]/g, '') || 'x' }] as Record<
+      string,
+      string
+    >[])
+      for (const [type, field] of [
+        ['Int64!', 'updatePet(petId: $x, input: { name: "y" }) { id }'],
+        ['Int64!', 'updateInventory(petId: $x, input: { quantity: 2 }) { petId }'],
+        ['[PetChange!]!', 'updatePets(input: $x) { id }'],
+        ['Int64!', 'updatePets(input: [{ id: $x, name: "z" }]) { id }'],
+      ]) {
+        const query = `mutation ($x: ${type}) @atomic { ${field} other: ${field} }`
+        const body = `{"query":${JSON.stringify(query)},"variables":{"x":${value}}}`
+        const answer = await gateway.call('POST', '/graphql', { headers, body })
+        expect([answer.status, answer.code]).toEqual([200, 'invalid_request'])
+      }
+    expect(await contents(gateway.prisma)).toEqual(before)
+  })
+
   test('of many that change the same rows in another order, each succeeds or changes nothing', async () => {
     const stock = (first: number, second: number, quantity: number) => `mutation @atomic {
       a: updateInventory(petId: ${first}, input: { quantity: ${quantity} }) { quantity }

@@ -36,7 +36,7 @@ export function createDeadline(ms: number) {
 export type CreateResolverContext = (caller: Caller, quota: Promise<QuotaDecision>, query?: Query) => Context
 
 /** A row as a request names it. */
-export type NamedRow = readonly [model: string, id: unknown]
+export type NamedRow = readonly [model: string, id: number | bigint]
 
 /**
  * Runs work of a request in a transaction, which is repeated if another one is in its way.

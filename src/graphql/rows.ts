@@ -23,5 +23,7 @@ function rowsOfField(selections: Selections, field: SelectedField, variables: Va
     const value: unknown = given && valueFromASTUntyped(given, variables)
     return key === undefined ? value : [value].flat().map((item) => (item as Values | null | undefined)?.[key])
   })
-  return ids.flatMap((id) => (id === undefined || id === null ? [] : [[getNamedType(type).name, id]]))
+  // Variables are not judged yet: they can be anything.
+  const isId = (id: unknown): id is NamedRow[1] => typeof id === 'number' || typeof id === 'bigint'
+  return ids.filter(isId).map((id) => [getNamedType(type).name, id])
 }
