@@ -8,21 +8,23 @@ import { messageOf } from './pool/errors.js'
  * The id of an installation, by which its names in Redis differ from those of others: INSTALLATION_ID, or the one that is in its
  * database. That is made for the first who asks, so that neither a build nor a copy of an unused database has one.
  *
- * @throws StartupError if nobody has asked before and the database cannot be written
+ * @throws StartupError if the database does not let it be read, or made if it is not there
  */
 export async function installationId(
   { INSTALLATION_ID }: Pick<Settings, 'INSTALLATION_ID'>,
   { installation }: PrismaClient,
 ): Promise<string> {
-  const known = INSTALLATION_ID ?? (await installation.findFirst())?.id
-  if (known) return known
-  const data = { id: randomBytes(6).toString('hex') }
-  await installation.createMany({ data, skipDuplicates: true }).catch((error) => {
+  if (INSTALLATION_ID) return INSTALLATION_ID
+  try {
+    const found = await installation.findFirst()
+    if (found) return found.id
+    await installation.createMany({ data: { id: randomBytes(6).toString('hex') }, skipDuplicates: true })
+    // Another one may have been first.
+    return (await installation.findFirstOrThrow()).id
+  } catch (error) {
     throw new StartupError(
-      `the database has no id of the installation yet and cannot be written (${messageOf(error)}); start a gateway on its primary first, or set INSTALLATION_ID`,
+      `the id of this installation can neither be read nor made: ${messageOf(error)}; a role needs SELECT and INSERT on "Installation", a standby a gateway on its primary first; or set INSTALLATION_ID`,
       { cause: error },
     )
-  })
-  // Another one may have been first.
-  return (await installation.findFirstOrThrow()).id
+  }
 }

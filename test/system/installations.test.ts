@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest'
 import { asAdmin, queryOnce, scratchDatabase, testDatabaseUrl } from '../support/postgres.js'
@@ -80,14 +81,33 @@ describe.runIf(redisBinary)('on one Redis', () => {
     expect(await redis.cli('exists', `petstore:${await idOf(env.DATABASE_URL)}:{key:1}`)).toBe('1')
   })
 
+  const REFUSAL =
+    'a role needs SELECT and INSERT on "Installation", a standby a gateway on its primary first; or set INSTALLATION_ID\n'
+
   test.runIf(testDatabaseUrl)('a database that has no id and cannot be written is refused with one line', async () => {
     const DATABASE_URL = await newDatabase()
     await asAdmin(`ALTER DATABASE ${new URL(DATABASE_URL).pathname.slice(1)} SET default_transaction_read_only = on`)
-    expect(await refusedStart({ DATABASE_URL, REDIS_URL })).toMatch(
-      /^the database has no id of the installation yet and cannot be written \(.*read-only transaction\); start a gateway on its primary first, or set INSTALLATION_ID\n$/,
+    expect(await refusedStart({ DATABASE_URL, REDIS_URL })).toBe(
+      `the id of this installation can neither be read nor made: cannot execute INSERT in a read-only transaction; ${REFUSAL}`,
     )
     const gateway = await startGateway({ DATABASE_URL, REDIS_URL, INSTALLATION_ID: 'x' })
     expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200)
+  })
+
+  test.runIf(testDatabaseUrl)('a role that may not read the id is refused with one line', async () => {
+    const DATABASE_URL = await newDatabase()
+    const role = `gateway_${randomUUID().slice(0, 8)}`
+    await queryOnce(
+      DATABASE_URL,
+      `CREATE ROLE ${role} LOGIN; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO ${role};
+       REVOKE ALL ON "Installation" FROM ${role}`,
+    )
+    onTestFinished(() => queryOnce(DATABASE_URL, `DROP OWNED BY ${role}; DROP ROLE ${role}`) as Promise<never>)
+    const url = new URL(DATABASE_URL)
+    url.username = role
+    expect(await refusedStart({ DATABASE_URL: url.href, REDIS_URL })).toBe(
+      `the id of this installation can neither be read nor made: permission denied for table Installation; ${REFUSAL}`,
+    )
   })
 
   test('a restored database is a new installation; with --same-installation it goes on', async () => {

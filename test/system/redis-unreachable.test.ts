@@ -38,7 +38,8 @@ describe.runIf(redisBinary)('an unreachable Redis', () => {
     const server = await serve()
     const { limits, lines, become, send } = await watched(server)
     const subject = key(60)
-    const monitor = await new Redis(server.port).monitor()
+    const redis = new Redis(server.port)
+    const monitor = await redis.monitor()
     let decisions = 0
     monitor.on('monitor', (_time, [command, ...args]: string[]) => {
       if (command === 'evalsha' && !args.some((arg) => arg.includes(':probe:'))) decisions++
@@ -53,7 +54,7 @@ describe.runIf(redisBinary)('an unreachable Redis', () => {
     server.signal('SIGCONT')
     await become('redis')
     expect([1, 2]).toContain(decisions)
-    monitor.disconnect()
+    for (const client of [monitor, redis]) client.disconnect()
     expect(admitted(await send(subject, 5)), 'requests counted alone stay counted').toBe(0)
     expect(admitted(await send(key(60), 100))).toBe(60)
     expect(lines).toEqual(['Redis is unreachable: this gateway counts alone', 'Redis is back: counting in it again'])
