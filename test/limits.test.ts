@@ -345,4 +345,20 @@ describe.runIf(testRedis)('gateways that share a Redis', () => {
     expect([one?.state, two?.state]).toEqual(['redis', 'redis'])
     redis.disconnect()
   })
+  it.each(['', 'strikes:'])(
+    'what another program has written for the heartbeat is no loss of Redis: %s',
+    async (kind) => {
+      const keyPrefix = `${prefix}-${randomUUID()}`
+      const redis = new Redis(testRedis ?? '')
+      const name = `${keyPrefix}:probe:${kind}{probe}`
+      await redis.rpush(name, 'x')
+      await redis.expire(name, 60)
+      const limits = await openLimits({ redisUrl: testRedis, keyPrefix })
+      for (let i = 0; i < 5; i++) {
+        expect(limits.state).toBe('redis')
+        await wait(300)
+      }
+      redis.disconnect()
+    },
+  )
 })

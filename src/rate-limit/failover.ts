@@ -14,6 +14,11 @@ const QUIET_MS = 60_000
 /** Keys of a slot that is half on another node are refused until all of them have moved. Other keys are not affected. */
 const isMoving = (error: unknown) => /^Too many Cluster redirections/.test((error as Error).message)
 
+/** Passes over what concerns the keys of one subject alone. */
+function unlessLocal(error: unknown): void {
+  if (!isMoving(error) && !isForeign(error)) throw error
+}
+
 /** What a heartbeat counts. */
 const pulse = (id: string): Subject => ({
   id,
@@ -114,10 +119,8 @@ export async function openFailover(
       if (misled) throw misled
       const isNew = away || !wasReached
       if (isNew) await recognize()
-      await probe.consume(pulse(probed), 1, undefined).catch((error) => {
-        if (!isMoving(error)) throw error
-      })
-      if (isNew) await probe.probeBans(probed)
+      await probe.consume(pulse(probed), 1, undefined).catch(unlessLocal)
+      if (isNew) await probe.probeBans(probed).catch(unlessLocal)
       if (away && !closed) log.info('Redis is back: counting in it again')
       away = closed
       wasReached = true

@@ -91,7 +91,7 @@ export function createReader(operation: Operation) {
 
   function readBody(argument: GraphQLArgument, { request, body, parsed }: Source, problems: Problems): unknown {
     assertJson(request, body, mediaTypes)
-    const json = parsed?.() ?? parseBody(body)
+    const json = parsed ? parsed() : parseBody(body)
     // A single item is not taken for a list of one, as GraphQL does.
     if (argument.extensions.batch && !Array.isArray(json))
       return problems.add(wrongValue('The body', json, 'must be a JSON array'))
