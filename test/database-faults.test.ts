@@ -391,15 +391,25 @@ describe.skipIf(!testDatabaseUrl)('PostgreSQL', () => {
     ['a transaction', (to: Gateway, id: number) => to.graphql(query, { id })],
     ['a request with an Idempotency-Key', (to: Gateway, id: number) => to.graphql(query, { id }, idempotent)],
   ])('that ends %s because of a deadlock: it is repeated', async (_, request) => {
-    // PostgreSQL looks for a deadlock after a second.
-    const { gateway, admin, pet } = await useGateway({ timeoutMs: 30_000 })
+    const { gateway, database, admin, pet } = await useGateway({ timeoutMs: 30_000 })
+    const other = await useClient(database.url)
     await gateway.post('/categories', { name: 'Cats' })
+    // A session that waits looks for a deadlock once. For the gateway to find it, it has to be the last that waits.
+    await admin.query(`SET deadlock_timeout = '10min'`)
+    await other.query(`SELECT pg_advisory_lock(1);
+      CREATE FUNCTION pause() RETURNS trigger LANGUAGE plpgsql AS
+        'BEGIN PERFORM pg_advisory_xact_lock_shared(1); RETURN NULL; END';
+      CREATE TRIGGER "Pause" AFTER UPDATE ON "Pet" FOR EACH ROW EXECUTE FUNCTION pause()`)
+    onTestFinished(() => other.query('DROP FUNCTION pause CASCADE').then(() => {}))
     await admin.query('BEGIN')
     await admin.query('SELECT 1 FROM "Category" WHERE "id" = 2 FOR UPDATE')
-    // It has the lock of the pet and waits for the category.
+    // It has the lock of the pet, and will ask for that of the category.
     const updated = request(gateway, Number(pet.id))
-    await expect.poll(() => waitingForLocks(admin)).toBe(1)
-    await admin.query(`UPDATE "Pet" SET "name" = 'Max' WHERE "id" = ${pet.id}`)
+    await expect.poll(() => waitingForLocks(other)).toBe(1)
+    const renamed = admin.query(`UPDATE "Pet" SET "name" = 'Max' WHERE "id" = ${pet.id}`)
+    await expect.poll(() => waitingForLocks(other)).toBe(2)
+    await other.query('SELECT pg_advisory_unlock(1)')
+    await renamed
     await admin.query('COMMIT')
     const answer = await updated
     expect([answer.status, answer.body.errors]).toEqual([200, undefined])

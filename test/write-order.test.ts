@@ -28,7 +28,7 @@ describe.skipIf(!testDatabaseUrl)('a write that returned 503', () => {
   ]
 
   test('because of a lock is not performed after a later one was acknowledged', async () => {
-    const { gateway, database, admin } = await useGateway(1_000)
+    const { gateway, database, admin } = await useGateway(2_000)
     let acknowledged = 0
     for (let round = 0; round < 6; round++) {
       const ids: number[] = []
@@ -73,7 +73,7 @@ describe.skipIf(!testDatabaseUrl)('a write that returned 503', () => {
   })
 
   test('because of the network is not performed when the network delivers it', async () => {
-    const { gateway, database, proxy } = await useGateway(1_000)
+    const { gateway, database, proxy } = await useGateway(4_000)
     for (const [i, [name, write]] of kinds.entries()) {
       const id = i + 1
       await database.prisma.pet.create({ data: { name: 'new', categoryId: 1n } })
