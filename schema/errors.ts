@@ -27,6 +27,11 @@ export const catalogue = {
     message: 'This path does not support this method.',
     description: 'The path does not support this method. `Allow` lists those that it supports.',
   },
+  request_timeout: {
+    status: 408,
+    message: 'The request did not arrive in time: its head must be there within 10 seconds, and all of it within 30.',
+    description: 'The request has begun, but did not arrive in time.',
+  },
   conflict: {
     status: 409,
     message: 'The state of the resource does not allow this.',
@@ -46,6 +51,11 @@ export const catalogue = {
     status: 413,
     message: 'The body is too large.',
     description: 'The body is larger than the limit (default: 128 KiB), or arrives in too many small chunks.',
+  },
+  uri_too_long: {
+    status: 414,
+    message: 'The target of the request is too long.',
+    description: 'The head of the request is larger than 16 KiB, mostly because of its target: path and query string.',
   },
   unsupported_media_type: {
     status: 415,
@@ -72,7 +82,17 @@ export const catalogue = {
     message: 'The key is temporarily banned. Wait for the seconds in Retry-After.',
     description: 'The key is temporarily banned. `Retry-After` says for how long.',
   },
+  headers_too_large: {
+    status: 431,
+    message: 'The headers of the request are too large.',
+    description: 'The head of the request is larger than 16 KiB, mostly because of its headers.',
+  },
   internal: { status: 500, message: 'Something went wrong on our side.', description: 'A bug in the service.' },
+  not_implemented: {
+    status: 501,
+    message: 'The service does not support this.',
+    description: 'HTTP has no such method, or the body has a transfer coding other than `chunked`.',
+  },
   unavailable: {
     status: 503,
     message: 'The service cannot answer now. Retry after the seconds in Retry-After.',

@@ -6,11 +6,12 @@ import type { Database } from './database/index.js'
 import { createDocs } from './docs/index.js'
 import { createAccess } from './execute/resolver-context.js'
 import { createGraphql, MAX_FREE_REQUEST } from './graphql/index.js'
-import { preflight, setHeaders } from './headers.js'
+import { preflight, serverOptions, setHeaders } from './headers.js'
 import { type Body, noBody, readBody, UPLOAD_BUDGET } from './http/body.js'
 import { errorResponse, toApiError } from './http/errors.js'
+import type { RequestHead } from './http/head.js'
 import { MemoryBudget } from './http/memory-budget.js'
-import { HttpRequest, notHttp, type RequestHead } from './http/request.js'
+import { HttpRequest } from './http/request.js'
 import { type HttpResponse, MAX_UNREAD, send, watchUnread } from './http/response.js'
 import type { Handlers } from './http/server.js'
 import { createIdempotency } from './idempotency/index.js'
@@ -85,11 +86,11 @@ export async function createApp(dependencies: Dependencies) {
   const graphql = createGraphql({ ...surface, createTransact, schema, log, deadlineMs })
 
   async function respond(request: HttpRequest, found: Findings): Promise<Reply> {
-    if (request.malformed) throw notHttp(request.malformed)
+    if (request.malformed) throw request.malformed
     if (!found.route && !(isGraphql(request) && request.method === 'POST')) {
       const status = settings.ADMIN_PORT ? undefined : health(request)
       found.isOperational = status !== undefined
-      const open = status ?? preflight(request) ?? docs.respond(request)
+      const open = status ?? preflight(request) ?? serverOptions(request) ?? docs.respond(request)
       if (open) return { response: await open }
     }
     const { caller, refusal, decision } = await inSpan('authenticate', () => authenticate(request))
@@ -143,7 +144,7 @@ export async function createApp(dependencies: Dependencies) {
 
   /** The steps of a request to ADMIN_PORT. */
   async function respondToOperator(request: HttpRequest): Promise<Reply> {
-    if (request.malformed) throw notHttp(request.malformed)
+    if (request.malformed) throw request.malformed
     const response = await health(request)
     if (response) return { response }
     throw new ApiError('not_found', 'This port has only /healthz, /readyz and /metrics.')
@@ -197,9 +198,9 @@ export async function createApp(dependencies: Dependencies) {
           watchUnread(res, found.caller?.subject.id ?? request.address, unread, dependencies.stallMs)
       },
       /** It costs nothing, and shows the window of the address. */
-      malformed(remoteAddress, reason) {
+      malformed(remoteAddress, refusal) {
         const request = read({ headers: {}, rawHeaders: [], socket: { remoteAddress } })
-        return finish(request, { isOperational, ...refuse(notHttp(reason), request) })
+        return finish(request, { isOperational, ...refuse(refusal, request) })
       },
       connected: admissions.connected,
     }

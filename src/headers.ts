@@ -1,4 +1,5 @@
 import { fill, type Operation } from '../schema/operations.js'
+import { isServerWide } from './http/head.js'
 import type { HttpRequest } from './http/request.js'
 import type { HttpResponse } from './http/response.js'
 import { traceparent } from './observe/tracing.js'
@@ -78,6 +79,8 @@ function setCorsHeaders(headers: HttpResponse['headers'], { head }: HttpRequest,
 const ALLOWED =
   'Authorization, X-API-Key, Content-Type, Idempotency-Key, If-Match, If-None-Match, X-Request-Id, traceparent'
 
+const METHODS = 'GET, HEAD, POST, PATCH, DELETE, OPTIONS'
+
 /** The longest list of headers that is repeated, in characters: proxies refuse a response with a long head. */
 const MAX_REPEATED = 1_024
 
@@ -88,9 +91,13 @@ export function preflight({ method, head: { headers } }: HttpRequest): HttpRespo
   return {
     status: 204,
     headers: {
-      'access-control-allow-methods': 'GET, HEAD, POST, PATCH, DELETE, OPTIONS',
+      'access-control-allow-methods': METHODS,
       'access-control-allow-headers': named.length > MAX_REPEATED ? ALLOWED : named,
       'access-control-max-age': '86400',
     },
   }
 }
+
+/** The answer to `OPTIONS *`, which asks about the service as a whole; undefined for any other request. */
+export const serverOptions = ({ head }: HttpRequest): HttpResponse | undefined =>
+  isServerWide(head) ? { status: 204, headers: { allow: METHODS } } : undefined

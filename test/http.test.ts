@@ -6,7 +6,7 @@ import { createOpenApi } from '../src/openapi/index.js'
 import { openPaths, times } from './support/calls.js'
 import { databaseAt } from './support/database.js'
 import { type Gateway, openGateway, sharedGateway, useGateway as useOther } from './support/gateway.js'
-import { exchange, type RawAnswer } from './support/sockets.js'
+import { dial, exchange, type RawAnswer, statuses } from './support/sockets.js'
 
 const gateway = await sharedGateway()
 const { port } = await gateway.listen()
@@ -23,7 +23,6 @@ describe('invalid HTTP', () => {
   const close = 'Connection: close\r\n\r\n'
   const oneHost = 'it must have exactly one Host header, with a valid host'
   const noTarget = 'its target is neither a path nor an http URL'
-  const tooLong = 'its line and headers have more than 16 KiB'
   const any = expect.stringMatching(/\w/)
 
   test.each([
@@ -40,11 +39,11 @@ describe('invalid HTTP', () => {
     ['a bad Host', `GET /pets HTTP/1.1\r\nHost: a b\r\n${close}`, oneHost],
     ['a Host with a path', `GET /pets HTTP/1.1\r\nHost: a.example/pets\r\n${close}`, oneHost],
     ['a Host with a user', `GET /pets HTTP/1.1\r\nHost: me@a.example\r\n${close}`, oneHost],
+    ['a Host with an encoded slash', `GET /pets HTTP/1.1\r\nHost: a%2.example\r\n${close}`, oneHost],
+    ['a Host that is no address', `GET /pets HTTP/1.1\r\nHost: [::g]\r\n${close}`, oneHost],
     ['a bad port', `GET /pets HTTP/1.1\r\nHost: localhost:99999\r\n${close}`, oneHost],
     ['a target that is no path', `GET pets HTTP/1.1\r\n${host}${close}`, any],
     ['a target of another scheme', `GET ftp://a/pets HTTP/1.1\r\n${host}${close}`, noTarget],
-    ['headers over 16 KiB', `GET /pets HTTP/1.1\r\n${host}X-A: ${'a'.repeat(17_000)}\r\n\r\n`, tooLong],
-    ['a target over 16 KiB', `GET /pets?${'a'.repeat(17_000)} HTTP/1.1\r\n${host}\r\n`, tooLong],
     ['CONNECT', `CONNECT localhost:80 HTTP/1.1\r\n${host}\r\n`, 'CONNECT is not supported'],
     ['two lengths', `POST /pets HTTP/1.1\r\n${host}Content-Length: 1\r\nContent-Length: 2\r\n\r\n`, any],
     ['a bad length', `POST /pets HTTP/1.1\r\n${host}Content-Length: x\r\n\r\n`, 'Invalid character in Content-Length'],
@@ -53,17 +52,27 @@ describe('invalid HTTP', () => {
       `POST /pets HTTP/1.1\r\n${host}Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n`,
       any,
     ],
+    ['chunks in chunks', `POST /pets HTTP/1.1\r\n${host}Transfer-Encoding: chunked, chunked\r\n\r\n`, any],
+    ['no chunks at the end', `POST /pets HTTP/1.1\r\n${host}Transfer-Encoding: chunked, gzip\r\n\r\n`, any],
     ['a bad chunk', `POST /pets HTTP/1.1\r\n${host}X-API-Key: KEY\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n`, any],
   ])('%s returns the Error object with its reason and all headers, and is free', async (_, bytes, reason) => {
+    const { status, code, message } = await refusal(bytes)
+    expect([status, code]).toEqual([400, 'invalid_request'])
+    const [, given] = /^The request is not valid HTTP: (.*)\.$/.exec(message) ?? []
+    expect(given ?? message).toEqual(reason)
+  })
+
+  /** The Error object in the only response. */
+  async function refusal(bytes: string) {
     const before = (await fetch(`http://127.0.0.1:${port}/docs`)).headers.get('x-ratelimit-remaining')
     const answers = await send(bytes.replace('KEY', gateway.key))
     expect(answers).toHaveLength(1)
     const { status, headers, body } = answers[0] as RawAnswer
-    const { message, ...error } = JSON.parse(body)
-    expect([status, error]).toEqual([400, { code: 'invalid_request', status: 400 }])
-    const [, given] = /^The request is not valid HTTP: (.*)\.$/.exec(message) ?? []
-    expect(given ?? message).toEqual(reason)
+    const error = JSON.parse(body)
+    expect(Object.keys(error)).toEqual(['code', 'message', 'status'])
+    expect(error.status).toBe(status)
     expect(Object.fromEntries(headers)).toMatchObject({
+      connection: 'close',
       'content-type': 'application/json',
       'ratelimit-policy': '"address";q=60;w=60',
       ratelimit: expect.stringMatching(/^"address";r=\d+;t=\d+$/),
@@ -75,6 +84,84 @@ describe('invalid HTTP', () => {
       'access-control-expose-headers': expect.stringContaining('X-RateLimit-Limit'),
     })
     expect(headers.has('retry-after')).toBe(false)
+    return error as { status: number; code: string; message: string }
+  }
+
+  const unknown = (method: string) => `HTTP has no method ${method}.`
+  const get = (method: string) => `${method} /pets HTTP/1.1\r\n${host}\r\n`
+  test.each([
+    ['FOO', get('FOO'), unknown('FOO')],
+    ['patch', get('patch'), `${unknown('patch')} PATCH is written in capitals.`],
+    ['Get', get('Get'), `${unknown('Get')} GET is written in capitals.`],
+    ['GETS', get('GETS'), unknown('GETS')],
+    ['G', get('G'), unknown('G')],
+    ['a-b~c', get('a-b~c'), unknown('"a-b~c"')],
+    ['a very long one', get('A'.repeat(300)), unknown(`"${'A'.repeat(40)}…" (300 characters)`)],
+    [
+      'one after another request',
+      `${get('GET').replace('\r\n\r\n', '\r\nX-API-Key: KEY\r\n\r\n')}${get('FOO')}`,
+      unknown('FOO'),
+    ],
+  ])('the method %s returns 501', async (name, bytes, message) => {
+    if (name === 'one after another request') {
+      const [first, second] = await send(bytes.replace('KEY', gateway.key))
+      expect([first?.status, second?.status]).toEqual([200, 501])
+      expect(JSON.parse(second?.body ?? '').message).toBe(message)
+    } else expect(await refusal(bytes)).toEqual({ status: 501, code: 'not_implemented', message })
+  })
+
+  test.each(['gzip, chunked', 'identity, chunked', 'chunked;q=1, chunked', 'deflate,chunked'])(
+    'the Transfer-Encoding %s returns 501, and nothing is read as if it were chunked',
+    async (coding) => {
+      const before = await gateway.prisma.category.count()
+      const head = `POST /categories HTTP/1.1\r\n${host}X-API-Key: KEY\r\nContent-Type: application/json`
+      const chunk = 'f\r\n{"name":"Dogs"}\r\n0\r\n\r\n'
+      const message = `Transfer-Encoding is "${coding}"; it must be chunked alone.`
+      expect(await refusal(`${head}\r\nTransfer-Encoding: ${coding}\r\n\r\n${chunk}`)).toEqual({
+        status: 501,
+        code: 'not_implemented',
+        message,
+      })
+      expect(await gateway.prisma.category.count()).toBe(before)
+    },
+  )
+
+  test.each(['CHUNKED', ' chunked '])('the Transfer-Encoding "%s" is that of chunks', async (coding) => {
+    const head = closing(`POST /categories HTTP/1.1\r\nContent-Type: application/json\r\nTransfer-Encoding: ${coding}`)
+    const [answer] = await send(`${head}f\r\n{"name":"Dogs"}\r\n0\r\n\r\n`)
+    expect(answer?.status).toBe(201)
+  })
+
+  describe('a head of more than 16,384 characters', () => {
+    const rest = 'hostlocalhostconnectioncloseabx-api-key'
+    const fields = (length: number) => `${host}Connection: close\r\nX-API-Key: KEY\r\nab: ${'a'.repeat(length)}\r\n\r\n`
+    const target = (length: number) => `/pets?sort=name&search=${'a'.repeat(length - 23)}`
+    const long = (name: string, length: number) =>
+      `The ${name} ${name === 'target' ? 'has' : 'have'} ${length} characters. With the ${name === 'target' ? 'headers' : 'target'} there may be 16384.`
+
+    test.each([
+      ['target', 'uri_too_long', 414, (n: number) => `GET ${target(n)} HTTP/1.1\r\n${fields(1)}`, 1],
+      ['headers', 'headers_too_large', 431, (n: number) => `GET ${target(23)} HTTP/1.1\r\n${fields(n)}`, 23],
+    ] as const)('is refused because of its %s: %s', async (name, code, status, bytes, other) => {
+      const most = 16_384 - rest.length - gateway.key.length - other
+      const [served] = await send(bytes(most).replace('KEY', gateway.key))
+      // The search has more characters than it may have, which is found after the key.
+      expect(served?.status).toBe(400)
+      expect(JSON.parse(served?.body ?? '').message).toMatch(/search/)
+      const length = name === 'target' ? most + 1 : 16_385 - other
+      expect(await refusal(bytes(most + 1))).toEqual({
+        status,
+        code,
+        message: long(name, length),
+      })
+      for (const far of [17_000, 25_000, 60_000, 300_000])
+        expect(await refusal(bytes(far))).toMatchObject({ status, code })
+    })
+
+    test('of many fields is refused because of its headers', async () => {
+      const many = Array.from({ length: 1_000 }, (_, i) => `X-${i}: ${'a'.repeat(12)}\r\n`).join('')
+      expect(await refusal(`GET /pets HTTP/1.1\r\n${host}${many}\r\n`)).toMatchObject({ status: 431 })
+    })
   })
 
   test('a header counts, however many stand before it', async () => {
@@ -148,6 +235,7 @@ describe('the request target', () => {
     ['/webhook', 404],
     ['/webhook/1', 404],
     ['*', 400],
+    ['http://*/pets', 200],
     ['http://[bad/pets', 400],
     ['http://user@other.example/pets', 400],
     ['http:/pets', 400],
@@ -219,6 +307,14 @@ describe('methods', () => {
     }
   })
 
+  test('OPTIONS * returns what the service supports, without a key, and is free', async () => {
+    const before = (await fetch(`http://127.0.0.1:${port}/docs`)).headers.get('x-ratelimit-remaining')
+    const [answer] = await send('OPTIONS * HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
+    expect([answer?.status, answer?.body]).toEqual([204, ''])
+    expect(answer?.headers.get('allow')).toBe('GET, HEAD, POST, PATCH, DELETE, OPTIONS')
+    expect(answer?.headers.get('x-ratelimit-remaining')).toBe(before)
+  })
+
   test.each(['POST', 'DELETE'])(
     '%s of a SOFA webhook returns 404, so no client can make the service send requests',
     async (method) => {
@@ -267,6 +363,59 @@ describe('connections', () => {
     expect(
       await new Promise((resolve) => sent.on('response', (response) => resolve(response.resume().statusCode))),
     ).toBe(201)
+  })
+
+  test.each([
+    'gateway.1:3000',
+    'web.2',
+    '10',
+    '1.2.3.4.5',
+    'a_b.example',
+    '[::1]:3000',
+    '127.0.0.1:',
+    'caf%C3%A9',
+    'a~b!c',
+  ])('Host may be %s', async (host) => {
+    const [answer] = await send(
+      `GET /quota HTTP/1.1\r\nHost: ${host}\r\nX-API-Key: ${gateway.key}\r\nConnection: close\r\n\r\n`,
+    )
+    expect(answer?.status).toBe(200)
+  })
+
+  test.each([
+    ['a GET', () => `GET /quota HTTP/1.1\r\nHost: localhost\r\nX-API-Key: ${gateway.key}\r\n\r\n`, 200],
+    ['a POST', () => `${post('')}${body}`, 201],
+    ['a POST without all of its body', () => `${post('')}{`, 400],
+    ['a GET without all of its head', () => 'GET /quota HTTP/1.1\r\nHost: loc', 400],
+  ])('%s of a client that then sends FIN gets its answer', async (_, bytes, status) => {
+    const socket = await dial(gateway)
+    socket.end(bytes())
+    expect(await statuses(socket)).toEqual([status])
+  })
+
+  test('several requests of a client that then sends FIN get their answers, in order', async () => {
+    const socket = await dial(gateway)
+    socket.end(`${post('')}${body}${post('')}{}${' '.repeat(body.length - 2)}${post('')}${body}`)
+    expect(await statuses(socket)).toEqual([201, 400, 201])
+  })
+
+  test('a client that sends nothing gets nothing, and one that sends a part gets 408', {
+    timeout: 120_000,
+  }, async () => {
+    const sent = [
+      '',
+      'GET /quota HTTP/1.1\r\nHost: loc',
+      `${post('')}{`,
+      `${post('').replace(/Content-Length.*?\r\n/, 'Transfer-Encoding: chunked\r\n')}1\r\n{`,
+    ]
+    const answers = await Promise.all(sent.map((bytes) => exchange(gateway, bytes)))
+    expect(answers.map((all) => all.map(({ status }) => status))).toEqual([[], [408], [408], [408]])
+    for (const { body } of answers.flat())
+      expect(JSON.parse(body)).toEqual({
+        status: 408,
+        code: 'request_timeout',
+        message: expect.stringMatching(/10 seconds.* 30/),
+      })
   })
 
   test('any other expectation is ignored', async () => {

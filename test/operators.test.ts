@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { ApiError } from '../schema/errors.js'
 import { fill, operations } from '../schema/operations.js'
 import { listen } from '../src/http/server.js'
 import { callGraphql } from './support/calls.js'
@@ -72,8 +73,8 @@ describe('the log line of a request', () => {
   })
 
   test('is written for malformed HTTP too', async () => {
-    await gateway.app.malformed('127.0.0.1', 'it could not be read')
-    expect(requestLines(gateway)).toMatchObject([{ surface: 'other', status: 400, refusal: 'invalid_request' }])
+    await gateway.app.malformed('127.0.0.1', new ApiError('request_timeout'))
+    expect(requestLines(gateway)).toMatchObject([{ surface: 'other', status: 408, refusal: 'request_timeout' }])
   })
 
   test('is at level debug for probes, which come every second', async () => {

@@ -1,22 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import type { IncomingHttpHeaders } from 'node:http'
 import ipaddr from 'ipaddr.js'
 import Negotiator from 'negotiator'
 import { attempt } from '../../schema/attempt.js'
-import { ApiError, invalidRequest } from '../../schema/errors.js'
+import { type ApiError, invalidRequest } from '../../schema/errors.js'
 import { shownName } from '../../schema/input/problems.js'
 import { openTrace, readTrace, type Trace } from '../observe/tracing.js'
-
-/** The head of a request: as much of Node's IncomingMessage as the steps read. */
-export interface RequestHead {
-  method?: string
-  url?: string
-  httpVersion?: string
-  headers: IncomingHttpHeaders
-  /** Names and values in turn, as they arrived: here a header that was sent twice is seen twice. */
-  rawHeaders: string[]
-  socket: { remoteAddress?: string; destroyed?: boolean }
-}
+import { malformation, type RequestHead } from './head.js'
 
 const printable = /^[\x21-\x7e]{1,128}$/
 
@@ -29,8 +18,8 @@ export class HttpRequest {
   readonly startedAt = performance.now()
   /** HEAD is answered like GET, without the body. */
   readonly method: string
-  /** Why it is not valid HTTP. */
-  readonly malformed: string | undefined
+  /** Why it is refused before anything else is asked. */
+  readonly malformed: ApiError | undefined
   /** The path as it was sent, at the root of the server. */
   readonly pathname: string
   /** The path below the base URL; null for one outside of it. */
@@ -53,8 +42,8 @@ export class HttpRequest {
     // What is asked of the operators' port has no span.
     this.trace = basePath === undefined ? readTrace(head.headers.traceparent) : openTrace(head.method, head.headers)
     this.method = head.method === 'HEAD' ? 'GET' : (head.method ?? 'GET')
-    const [, host, path, search = ''] = target.exec(head.url ?? '') ?? []
-    this.malformed = malformation(head, host, path)
+    const [, authority, path, search = ''] = target.exec(head.url ?? '') ?? []
+    this.malformed = malformation(head, authority, path)
     this.pathname = path ?? '/'
     this.path = this.malformed || basePath === undefined ? null : pathBelow(basePath, this.pathname)
     this.search = search
@@ -110,31 +99,8 @@ function clientAddress({ headers, socket }: RequestHead, hops: number) {
   return countedAddress(chain[Math.min(hops, chain.length - 1)])
 }
 
-const isHost = (text: string) => /^[^\s/?#@\\]+$/.test(text) && URL.canParse(`http://${text}`)
-const sameHost = { valid: '' }
-
-/** Exactly one Host, which HTTP/1.0 alone may leave out (RFC 9112, section 3.2). */
-function hasHost({ headers: { host }, rawHeaders, httpVersion }: RequestHead): boolean {
-  if (host === undefined) return httpVersion === '1.0'
-  let count = 0
-  for (let i = 0; i < rawHeaders.length; i += 2) if (rawHeaders[i]?.toLowerCase() === 'host') count++
-  if (count > 1) return false
-  if (host === sameHost.valid) return true
-  if (!isHost(host)) return false
-  // Nearly all requests name the same one, and parsing a URL is slow.
-  sameHost.valid = host
-  return true
-}
-
 /** A target in origin form, or in absolute form, as a proxy sends it: its host, path and query string. */
 const target = /^(?:https?:\/\/([^/?#]+))?(\/[^?#]*)?(?:\?([^#]*))?$/i
-
-/** What is wrong with the head of a request, in words that follow "it is not valid HTTP". */
-function malformation(head: RequestHead, host: string | undefined, path: string | undefined): string | undefined {
-  if (!hasHost(head)) return 'it must have exactly one Host header, with a valid host'
-  const isTarget = host === undefined ? path !== undefined : isHost(host)
-  return isTarget ? undefined : 'its target is neither a path nor an http URL'
-}
 
 /** The path counts as it was sent: with `..` resolved, it could name a path that a proxy in front denies. */
 function pathBelow(basePath: string, path: string): string | null {
@@ -142,9 +108,6 @@ function pathBelow(basePath: string, path: string): string | null {
   const below = path.slice(basePath.length)
   return below === '' ? '/' : below.startsWith('/') ? below : null
 }
-
-export const notHttp = (reason: string) =>
-  new ApiError('invalid_request', `The request is not valid HTTP: ${reason}.`, { connection: 'close' })
 
 /** Whether Accept names a media type, and does not prefer JSON. A client that accepts everything has not asked for it. */
 export function prefersType({ head }: HttpRequest, type: string): boolean {

@@ -1,7 +1,9 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
+import type { ApiError } from '../../schema/errors.js'
 import { StartupError } from '../startup-error.js'
+import { MAX_HEAD_READ, noTunnel, refusalOf } from './head.js'
 import type { HttpResponse } from './response.js'
 
 /** How long requests in flight may take to finish once no new ones are accepted. */
@@ -13,7 +15,7 @@ const IDLE_MS = 50
 export interface Handlers {
   handle(req: IncomingMessage, res: ServerResponse): Promise<void>
   /** The response to input that is not HTTP. */
-  malformed(remoteAddress: string | undefined, reason: string): Promise<HttpResponse>
+  malformed(remoteAddress: string | undefined, refusal: ApiError): Promise<HttpResponse>
   /** Is called for each new connection. */
   connected(): void
 }
@@ -44,28 +46,8 @@ function pipeline(socket: Socket, res: ServerResponse, answer: () => void) {
 /** The responses to the last two requests of each connection. */
 const responses = new WeakMap<Socket, [latest: ServerResponse, previous?: ServerResponse]>()
 
-const REASONS: Record<string, string> = {
-  HPE_HEADER_OVERFLOW: 'its line and headers have more than 16 KiB',
-  ERR_HTTP_REQUEST_TIMEOUT: 'it did not arrive in time',
-  HPE_PAUSED_H2_UPGRADE: 'it is HTTP/2, but this port speaks HTTP/1.1',
-}
-
-/** What is wrong with it, in the words of Node's parser where there are none of our own. */
-function reasonOf({ code, reason, rawPacket }: ParseError): string {
-  // The first byte of TLS.
-  if (rawPacket?.[0] === 0x16) return 'it is TLS, but this port speaks plain HTTP; use http://'
-  return REASONS[code ?? ''] ?? reason?.replace(/\.$/, '') ?? 'it could not be read'
-}
-
-/** Node's error about what is not HTTP. */
-interface ParseError extends Error {
-  code?: string
-  reason?: string
-  rawPacket?: Buffer
-}
-
 /** Responds to input that Node itself refuses, with the body and headers of every other error. */
-async function refuseMalformed(app: Handlers, socket: Socket, reason: string) {
+async function refuseMalformed(app: Handlers, socket: Socket, refusal: ApiError) {
   broken.add(socket)
   const [latest, previous] = responses.get(socket) ?? []
   const isWhole = latest?.req.complete
@@ -75,7 +57,7 @@ async function refuseMalformed(app: Handlers, socket: Socket, reason: string) {
   // The connection is ending anyway, or the broken request has its response already.
   if (socket.writableEnded || (!isWhole && latest?.headersSent)) return socket.destroySoon()
   if (!socket.writable || socket.writableLength > 0) return socket.destroy()
-  const { status, headers, body = '' } = await app.malformed(socket.remoteAddress, reason)
+  const { status, headers, body = '' } = await app.malformed(socket.remoteAddress, refusal)
   headers['content-length'] = String(Buffer.byteLength(body))
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
   socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`)
@@ -89,6 +71,7 @@ export async function listen(
     // A missing Host is refused here instead, with the headers that every response carries.
     {
       requireHostHeader: false,
+      maxHeaderSize: MAX_HEAD_READ,
       headersTimeout: 10_000,
       requestTimeout: 30_000,
       keepAliveTimeout: 65_000,
@@ -109,13 +92,19 @@ export async function listen(
   )
   server.on('connection', app.connected)
   server.maxConnections = MAX_CONNECTIONS
+  // A client that has sent all that it will send (RFC 9112, section 9.6) gets its answers. Node's types lack the name.
+  Object.assign(server, { httpAllowHalfOpen: true })
   // Node would drop those above a number, without a word. The size of a head bounds them.
   server.maxHeadersCount = 0
   server.on('drop', () => server.closeIdleConnections())
-  const refuse = (socket: Socket, reason: string) =>
-    void refuseMalformed(app, socket, reason).catch(() => socket.destroy())
-  server.on('clientError', (error, socket) => refuse(socket as Socket, reasonOf(error)))
-  server.on('connect', (_request, socket) => refuse(socket as Socket, 'CONNECT is not supported'))
+  const refuse = (socket: Socket, refusal: ApiError) =>
+    void refuseMalformed(app, socket, refusal).catch(() => socket.destroy())
+  server.on('clientError', (error, socket: Socket) => {
+    // Clients and browsers open connections in advance. An answer to nothing would be taken for that to their next request.
+    if (socket.bytesRead === 0) socket.destroy()
+    else refuse(socket, refusalOf(error))
+  })
+  server.on('connect', (_request, socket: Socket) => refuse(socket, noTunnel()))
   // An expectation other than 100-continue: nothing here depends on it, so the request is simply answered.
   server.on('checkExpectation', (req, res) => server.emit('request', req, res))
 

@@ -2,7 +2,8 @@ import type { ApiKey } from '../../prisma/generated/client/client.js'
 import { ApiError, invalidRequest } from '../../schema/errors.js'
 import { inTime } from '../deadline.js'
 import { unavailable } from '../http/errors.js'
-import type { HttpRequest, RequestHead } from '../http/request.js'
+import type { RequestHead } from '../http/head.js'
+import type { HttpRequest } from '../http/request.js'
 import { type RateLimiter, type RateLimitResult, refusalMessage, type Subject } from '../rate-limit/index.js'
 import {
   type ApiKeyCache,

@@ -25,6 +25,9 @@ export type Contract = (request: SentRequest, response: ReceivedResponse) => voi
 /** Headers that OpenAPI does not list: Content-Type is in `content`, the others are part of HTTP. */
 const framing = new Set(['content-type', 'content-length', 'connection', 'date'])
 
+// Refused before the operation is known: no operation lists them.
+const BEFORE_OPERATIONS = new Set([408, 414, 431, 501])
+
 const operational = new Set(['/healthz', '/readyz', '/metrics'])
 
 /** Computes a value once for each key. */
@@ -127,7 +130,7 @@ const createContract = (options: { baseUrl: string; sunset: Date }): Contract =>
     // Not by URL, which resolves dots.
     const [, pathname = ''] = /^https?:\/\/[^/?#]*([^?#]*)/.exec(url) ?? []
     const head = method === 'HEAD'
-    const route = find(head ? 'GET' : method, pathname)
+    const route = BEFORE_OPERATIONS.has(status) ? undefined : find(head ? 'GET' : method, pathname)
     const must = (holds: unknown, statement: string) => {
       if (holds) return
       const request = `${method} ${pathname.slice(0, 200)} (${route?.operation.operationId ?? 'no operation'})`
