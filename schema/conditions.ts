@@ -11,7 +11,7 @@ import {
 } from 'graphql'
 import type { Context, Model } from './context.js'
 import { ApiError } from './errors.js'
-import { createEtag, type EntityTags, matchesStrongly } from './etag.js'
+import { createEtag, type EntityTags, matchesStrongly, matchesWeakly } from './etag.js'
 import { getOrCreate } from './get-or-create.js'
 import { entityTags } from './input/rules.js'
 import { keyOf } from './model.js'
@@ -104,6 +104,10 @@ export function conditionArgs(builder: Builder, config: FieldConfig, method: str
   return { ifMatch: ifMatch.getConfig('ifMatch', config.name, builder.configStore.getTypeConfig(config.parentType)) }
 }
 
+/** Of a tag that would match if it were not weak. */
+const WEAK =
+  'The ETag is right, but weak (W/"…"), which never matches here (RFC 9110). A proxy that compresses makes it so: read the item with "Accept-Encoding: identity", or its `etag` by GraphQL.'
+
 export type ConditionalResolver = GraphQLFieldResolver<unknown, Any, Any>
 
 /**
@@ -120,8 +124,11 @@ export function ifMatching(builder: Builder, config: FieldConfig, resolve: Condi
     if (!ifMatch) return resolve(root, args, context, info)
     const assertMatch = async (row: object | null) => {
       const type = getNamedType(info.returnType) as GraphQLObjectType
-      if (!row || !matchesStrongly(ifMatch, etagOf(builder, row as Row, type, context, info)))
-        throw new ApiError('precondition_failed')
+      if (!row)
+        throw new ApiError('precondition_failed', 'It is gone: somebody else has deleted it, or it never existed.')
+      const etag = etagOf(builder, row as Row, type, context, info)
+      if (!matchesStrongly(ifMatch, etag))
+        throw new ApiError('precondition_failed', matchesWeakly(ifMatch, etag) ? WEAK : undefined)
     }
     const { reads, transaction } = context
     const resolveIfMatching = async (inside: Pick<Context, 'reads' | 'writes'>) => {

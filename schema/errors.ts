@@ -44,7 +44,8 @@ export const catalogue = {
   },
   precondition_failed: {
     status: 412,
-    message: 'The resource has changed or is gone: it has none of these ETags. Read it again.',
+    message:
+      'Somebody else has changed it since you read it. Read it again; the ETag of a list is not that of its items.',
     description: 'The resource has changed or is gone: it has none of the ETags in `If-Match`.',
   },
   payload_too_large: {

@@ -109,6 +109,26 @@ describe('ETag', () => {
   })
 })
 
+describe('the ETag of a list that was asked for one id alone', () => {
+  test.each(resources)('is that of $path, so If-Match takes it', async ({ path, change }) => {
+    const [, list = '', id = ''] = /^(.*)\/(\d+)$/.exec(path) ?? []
+    const name = list === '/inventory' ? 'petId' : 'id'
+    const alone = `${list}?${name}=${id}`
+    const item = await tagOf(path)
+    expect(await tagOf(alone)).toBe(item)
+    expect((await gateway.get(alone, { headers: { 'if-none-match': item } })).status).toBe(304)
+    for (const other of ['', '&limit=1', '&count=true', `&${name}=${id}`, `&${name}=1`, `&${name}=999`])
+      expect(await tagOf(other ? alone + other : `${list}?limit=1`), other).not.toBe(item)
+    const changed = await gateway.patch(path, change, { headers: { 'if-match': await tagOf(alone) } })
+    expect(changed.status).toBe(200)
+    expect(await tagOf(alone)).toBe(etagOf(changed))
+  })
+
+  test('which nothing has, is that of an empty list', async () => {
+    expect(await tagOf('/pets?id=999')).toBe(await tagOf('/pets?search=nobody&sort=name'))
+  })
+})
+
 describe('If-None-Match', () => {
   const ask = (path: string, ifNoneMatch: string, method = 'GET') =>
     gateway.call(method, path, { headers: { 'if-none-match': ifNoneMatch } })
@@ -221,14 +241,30 @@ describe('If-Match', () => {
       expect(await contents(gateway.prisma)).not.toEqual(before)
     })
 
-    test('with a stale tag or a weak one changes nothing and returns 412', async () => {
+    test('with a stale tag or a weak one changes nothing and returns 412, which says what to do', async () => {
       const before = await contents(gateway.prisma)
       const etag = await tagOf(change.path)
-      for (const value of ['"x"', `W/${etag}`, `"x", W/${etag}`]) {
+      const stale = /^Somebody else has changed it since you read it[.] Read it again; the ETag of a list/
+      const weak = /weak .*"Accept-Encoding: identity", or its `etag` by GraphQL/
+      for (const [value, message] of [
+        ['"x"', stale],
+        ['W/"x"', stale],
+        [`W/${etag}`, weak],
+        [`"x", W/${etag}`, weak],
+      ] as const) {
         const { body } = await send(change, value)
         expect([value, body.code, body.status]).toEqual([value, 'precondition_failed', 412])
+        expect(body.message).toMatch(message)
       }
       expect(await contents(gateway.prisma)).toEqual(before)
+    })
+
+    test('of what is gone returns 412, which says so', async () => {
+      const gone = { ...change, path: change.path.replace(/\d+$/, '999') }
+      expect((await send(gone, '*')).body).toMatchObject({
+        code: 'precondition_failed',
+        message: expect.stringMatching(/^It is gone: /),
+      })
     })
   })
 

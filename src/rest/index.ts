@@ -41,7 +41,7 @@ function prepareOperation(
   document: DocumentNode,
   { createContext, idempotency, baseUrl, sunset }: Omit<RestOptions, 'hasPage'>,
 ) {
-  const { rest, name, hasEtag, body: argument, queryArguments, operationId: operationName } = operation
+  const { rest, name, hasEtag, field, body: argument, queryArguments, operationId: operationName } = operation
   const isRead = operation.type === 'Query'
   const batch = argument?.extensions.batch
   /** Arguments that cost more. They count where they are true, whatever else is wrong. */
@@ -57,11 +57,16 @@ function prepareOperation(
     return (rest.cost ?? 1) + surcharged.filter(isAsked).length
   }
 
+  /** Whether a list was asked for one id alone, and has it. Then its tag is that of the item, which If-Match takes. */
+  const isOneItem = ({ query }: HttpRequest, body: string) =>
+    isRead && query.size === 1 && query.has(field.extensions.list?.ids ?? '') && body !== '[]'
+
   /** What a request would have to leave out to cost no more than the given units. */
   const advice = (units: number) =>
     batch ? `It would fit with at most ${units * ITEMS_PER_UNIT} items.` : `It would fit without ${surcharged}.`
 
-  function responseOf(request: HttpRequest, body: string, { next, total }: Context): HttpResponse {
+  function responseOf(request: HttpRequest, body: string, context: Context): HttpResponse {
+    const { next, total } = context
     if (rest.status === 204) return { status: 204, headers: {} }
     const response = jsonResponse(body, rest.status)
     if (rest.location) response.headers.location = baseUrl + fill(rest.location, JSON.parse(body))
@@ -76,9 +81,8 @@ function prepareOperation(
       response.headers.link = `<${baseUrl}${request.path}?${query}>; rel="next"`
     }
     if (total !== undefined) response.headers['x-total-count'] = String(total)
-    // A list changes also when a page follows its last one, or when its total changes.
     if (hasEtag)
-      response.headers.etag = createEtag(`${body}${next ? '+' : ''}${total === undefined ? '' : ` of ${total}`}`)
+      response.headers.etag = createEtag(isOneItem(request, body) ? body.slice(1, -1) : stateOf(body, context))
     return response
   }
 
@@ -113,6 +117,10 @@ function prepareOperation(
     }
   }
 }
+
+/** What the tag of a result depends on. A list changes also when a page follows its last one, or when its total changes. */
+const stateOf = (body: string, { next, total }: Context) =>
+  `${body}${next ? '+' : ''}${total === undefined ? '' : ` of ${total}`}`
 
 /** The REST surface: an operation's arguments are read, its prepared document is executed, its result is written. */
 export async function createRest({ hasPage, ...options }: RestOptions) {
