@@ -62,7 +62,7 @@ export function setDeprecationHeaders(
 export const EXPOSED =
   'X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-RateLimit-Cost, RateLimit, RateLimit-Policy, ' +
   'Idempotency-Replayed, Retry-After, Link, X-Total-Count, ETag, Deprecation, Sunset, Location, X-Request-Id, ' +
-  'traceparent, Allow, WWW-Authenticate'
+  'traceparent, Allow, WWW-Authenticate, Accept-Post, Accept-Patch, Accept-Encoding'
 
 /** Marks a response: any origin may read it unless CORS_ORIGINS names some. Never with credentials. */
 function setCorsHeaders(headers: HttpResponse['headers'], { head }: HttpRequest, origins: string[]): void {

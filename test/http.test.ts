@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { request } from 'node:http'
 import { connect } from 'node:net'
 import { beforeAll, describe, expect, test } from 'vitest'
@@ -366,6 +367,34 @@ describe('connections', () => {
   })
 
   test.each([
+    ['an unknown key', 401, '/categories', 'X-API-Key: petstore_unknown\r\n'],
+    ['an unknown path', 404, '/nowhere', ''],
+    ['a method that the path does not have', 405, '/quota', ''],
+    ['a body that is too large', 413, '/categories', 'Content-Length: 999999\r\n'],
+  ])('Expect: 100-continue with %s gets its %i, and no 100', async (_, status, path, headers) => {
+    const socket = await dial(gateway)
+    const own = [
+      ...(headers.includes('X-API-Key') ? [] : [`X-API-Key: ${gateway.key}`]),
+      ...(headers.includes('Length') ? [] : ['Content-Length: 15']),
+    ]
+    socket.write(
+      `POST ${path} HTTP/1.1\r\nHost: localhost\r\n${own.map((line) => `${line}\r\n`).join('')}${headers}Expect: 100-continue\r\n\r\n`,
+    )
+    const [answer = ''] = String((await once(socket, 'data'))[0]).split('\r\n\r\n')
+    expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} [^]*^connection: close$`, 'im'))
+    // What follows is a body that is not needed, or another request: it cannot be told.
+    socket.write(`GET /quota HTTP/1.1\r\nHost: localhost\r\nX-API-Key: ${gateway.key}\r\n\r\n`)
+    expect(await statuses(socket)).toEqual([])
+  })
+
+  test('Expect: 100-continue keeps the connection, if the body is asked for', async () => {
+    const [first, second] = await send(
+      `${post('Expect: 100-continue\r\n')}${body}${post('Connection: close\r\nExpect: 100-continue\r\n')}${body}`,
+    )
+    expect([first?.status, second?.status]).toEqual([201, 201])
+  })
+
+  test.each([
     'gateway.1:3000',
     'web.2',
     '10',
@@ -421,6 +450,27 @@ describe('connections', () => {
   test('any other expectation is ignored', async () => {
     const [answer] = await send(`${post('Expect: miracles\r\nConnection: close\r\n')}${body}`)
     expect(answer?.status).toBe(201)
+  })
+})
+
+describe('a 415', () => {
+  test.each([
+    ['POST', '/pets', 'accept-post', 'application/json'],
+    ['POST', '/pets/batch', 'accept-post', 'application/json'],
+    ['POST', '/graphql', 'accept-post', 'application/json'],
+    ['PATCH', '/pets/1', 'accept-patch', 'application/json, application/merge-patch+json'],
+    ['PATCH', '/inventory/batch', 'accept-patch', 'application/json, application/merge-patch+json'],
+  ])('of %s %s says what is taken, in %s', async (method, path, name, types) => {
+    const ask = (headers: Record<string, string>) => gateway.call(method, path, { headers, body: '{}' })
+    const type = await ask({ 'content-type': 'text/xml' })
+    expect([type.status, type.headers.get(name)]).toEqual([415, types])
+    expect(type.headers.has('accept-encoding')).toBe(false)
+    const coding = await ask({ 'content-encoding': 'gzip' })
+    expect([coding.status, coding.headers.get('accept-encoding'), coding.headers.has(name)]).toEqual([
+      415,
+      'identity',
+      false,
+    ])
   })
 })
 

@@ -71,6 +71,7 @@ export function readBody(request: HttpRequest, max: number, uploads: MemoryBudge
   const declared = Number(req.headers['content-length'] ?? Number.NaN)
   if (declared === 0) return noBody
   if (declared > max) return tooLarge(max)
+  request.head.invite?.()
   return new Promise<Body>((resolve, reject) => {
     let body = noBody
     let [size, pieces] = [0, 0]
@@ -152,6 +153,11 @@ export const MEDIA_TYPES: Record<string, string[]> = {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
+/** What a body may be, for a client whose body has another type (RFC 5789, W3C Linked Data Platform). */
+const acceptance = (method: string, types: readonly string[]) => ({
+  [method === 'PATCH' ? 'accept-patch' : 'accept-post']: types.join(', '),
+})
+
 /**
  * Whether a body has arrived that may be JSON, by its size and its headers.
  *
@@ -159,7 +165,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true })
  * @throws ApiError payload_too_large, unsupported_media_type, invalid_request
  */
 export function assertJson(
-  { head: { headers } }: HttpRequest,
+  { method, head: { headers } }: HttpRequest,
   body: Body,
   types: readonly string[],
 ): asserts body is Buffer {
@@ -173,6 +179,7 @@ export function assertJson(
       throw new ApiError(
         'unsupported_media_type',
         wrongValue('The Content-Type', contentType || undefined, `must be ${types.join(' or ')}, in UTF-8`),
+        acceptance(method, types),
       )
   }
   const encoding = headers['content-encoding']
@@ -180,6 +187,7 @@ export function assertJson(
     throw new ApiError(
       'unsupported_media_type',
       `${wrongValue('The Content-Encoding', encoding, 'must be left out')} Send the body uncompressed.`,
+      { 'accept-encoding': 'identity' },
     )
 }
 

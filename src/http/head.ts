@@ -11,6 +11,8 @@ export interface RequestHead {
   headers: IncomingHttpHeaders
   /** Names and values in turn, as they arrived: here a header that was sent twice is seen twice. */
   rawHeaders: string[]
+  /** Asks for the body, if the client waits for that (`Expect: 100-continue`). */
+  invite?(): void
   socket: { remoteAddress?: string; destroyed?: boolean }
 }
 

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse, STATUS_CODES }
 import type { AddressInfo, Socket } from 'node:net'
 import type { ApiError } from '../../schema/errors.js'
 import { StartupError } from '../startup-error.js'
-import { MAX_HEAD_READ, noTunnel, refusalOf } from './head.js'
+import { MAX_HEAD_READ, noTunnel, type RequestHead, refusalOf } from './head.js'
 import type { HttpResponse } from './response.js'
 
 /** How long requests in flight may take to finish once no new ones are accepted. */
@@ -46,8 +46,37 @@ function pipeline(socket: Socket, res: ServerResponse, answer: () => void) {
 /** The responses to the last two requests of each connection. */
 const responses = new WeakMap<Socket, [latest: ServerResponse, previous?: ServerResponse]>()
 
+/**
+ * How often a client is probed that has sent FIN while its request is at work, in milliseconds. Nearly all requests are
+ * shorter.
+ */
+const PROBE_MS = 500
+
+/**
+ * FIN may mean that the client has sent all that it will send, and waits, or that it is gone. What is written to it tells: a
+ * client that is gone resets the connection, and the next write finds that. 102 may be sent at any time.
+ */
+function probe(socket: Socket) {
+  const [latest] = responses.get(socket) ?? []
+  if (!latest || latest.headersSent || latest.req.httpVersion !== '1.1') return
+  const timer = setInterval(() => {
+    if (latest.headersSent || socket.destroyed) clearInterval(timer)
+    else latest.writeProcessing()
+  }, PROBE_MS).unref()
+}
+
+/** How long more is read of a connection on which something has arrived that is not HTTP, in milliseconds. */
+const LINGER_MS = 2_000
+
+/** Ends a connection. If it were closed with unread bytes, it would be reset, and the client could lose the response. */
+function endSlowly(socket: Socket, response = '') {
+  socket.end(response)
+  setTimeout(() => socket.destroy(), LINGER_MS).unref()
+}
+
 /** Responds to input that Node itself refuses, with the body and headers of every other error. */
 async function refuseMalformed(app: Handlers, socket: Socket, refusal: ApiError) {
+  if (broken.has(socket)) return
   broken.add(socket)
   const [latest, previous] = responses.get(socket) ?? []
   const isWhole = latest?.req.complete
@@ -55,12 +84,12 @@ async function refuseMalformed(app: Handlers, socket: Socket, refusal: ApiError)
   const before = isWhole ? latest : previous
   if (before && !before.writableFinished) await Promise.race([once(before, 'close'), once(socket, 'close')])
   // The connection is ending anyway, or the broken request has its response already.
-  if (socket.writableEnded || (!isWhole && latest?.headersSent)) return socket.destroySoon()
+  if (socket.writableEnded || (!isWhole && latest?.headersSent)) return endSlowly(socket)
   if (!socket.writable || socket.writableLength > 0) return socket.destroy()
   const { status, headers, body = '' } = await app.malformed(socket.remoteAddress, refusal)
   headers['content-length'] = String(Buffer.byteLength(body))
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
-  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`)
+  endSlowly(socket, `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`)
 }
 
 export async function listen(
@@ -90,9 +119,12 @@ export async function listen(
       else pipeline(req.socket, res, answer)
     },
   )
-  server.on('connection', app.connected)
+  server.on('connection', (socket: Socket) => {
+    app.connected()
+    socket.once('end', () => probe(socket))
+  })
   server.maxConnections = MAX_CONNECTIONS
-  // A client that has sent all that it will send (RFC 9112, section 9.6) gets its answers. Node's types lack the name.
+  // Otherwise a client that half-closes (RFC 9112, section 9.6) would get no response. Node's types lack the name.
   Object.assign(server, { httpAllowHalfOpen: true })
   // Node would drop those above a number, without a word. The size of a head bounds them.
   server.maxHeadersCount = 0
@@ -105,6 +137,16 @@ export async function listen(
     else refuse(socket, refusalOf(error))
   })
   server.on('connect', (_request, socket: Socket) => refuse(socket, noTunnel()))
+  // The client waits for a word before it sends the body. If it is refused by its head, it need not send it.
+  server.on('checkContinue', (req: IncomingMessage & RequestHead, res: ServerResponse) => {
+    const { shouldKeepAlive } = res
+    res.shouldKeepAlive = false
+    req.invite = () => {
+      res.shouldKeepAlive = shouldKeepAlive && server.listening
+      res.writeContinue()
+    }
+    server.emit('request', req, res)
+  })
   // An expectation other than 100-continue: nothing here depends on it, so the request is simply answered.
   server.on('checkExpectation', (req, res) => server.emit('request', req, res))
 

@@ -3,6 +3,7 @@ import { MAX_INT, MAX_TOTAL } from '../../schema/input/rules.js'
 import { fill, type Operation } from '../../schema/operations.js'
 import { EXAMPLE_TIME, exampleWindows } from '../../schema/quota.js'
 import { EXPOSED, setDeprecationHeaders } from '../headers.js'
+import { MEDIA_TYPES } from '../http/body.js'
 import { setRateLimitHeaders } from '../rate-limit/index.js'
 import type { Header, Options, ResponseObject, Schema } from './document.js'
 import { exampleParams } from './examples.js'
@@ -93,6 +94,8 @@ export function createCommonHeaders(): Record<string, Header> {
   }
 }
 
+const mediaTypes = (method: string) => MEDIA_TYPES[method]?.join(', ') ?? ''
+
 const retryAfter = () => integer('Whole seconds to wait before the next attempt.', 60, 1, LAST_SECOND)
 
 /** The headers that some responses of several operations have. */
@@ -106,6 +109,13 @@ export const createSharedHeaders = (): Record<string, Header> => ({
     integer('How many items match, whatever the page, if `count=true` was sent. Absent above 10000.', 12, 0, MAX_TOTAL),
   ),
   'WWW-Authenticate': constant('How to authenticate (RFC 9110).', 'Bearer'),
+  'Accept-Post': optional(
+    constant('What the body of a POST may be, if it has another media type.', mediaTypes('POST')),
+  ),
+  'Accept-Patch': optional(
+    constant('What the body of a PATCH may be, if it has another media type (RFC 5789).', mediaTypes('PATCH')),
+  ),
+  'Accept-Encoding': optional(constant('Bodies are sent uncompressed (RFC 9110).', 'identity')),
 })
 
 export const headerRefs = (...names: string[]): ResponseObject['headers'] =>

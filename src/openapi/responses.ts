@@ -53,7 +53,12 @@ const errorContent = (errors: { code: ErrorCode; status: number; message: string
   return { 'application/json': { schema: schemaRef('Error'), examples: Object.fromEntries(examples) } }
 }
 
-const headerOf: Record<number, string> = { 401: 'WWW-Authenticate', 429: 'Retry-After', 503: 'Retry-After' }
+const headersOf: Record<number, string[]> = {
+  401: ['WWW-Authenticate'],
+  415: ['Accept-Post', 'Accept-Patch', 'Accept-Encoding'],
+  429: ['Retry-After'],
+  503: ['Retry-After'],
+}
 
 /** The error responses for these codes, one for each status. */
 function errorResponses(codes: ErrorCode[]): Response[] {
@@ -65,9 +70,8 @@ function errorResponses(codes: ErrorCode[]): Response[] {
   })
   return [...new Set(errors.map(({ status }) => status))].map((status) => {
     const here = errors.filter((error) => error.status === status)
-    const header = headerOf[status]
     const description = here.map(({ code, description }) => `\`${code}\`: ${description}`).join('\n\n')
-    return [status, { description, headers: header ? headerRefs(header) : {}, content: errorContent(here) }]
+    return [status, { description, headers: headerRefs(...(headersOf[status] ?? [])), content: errorContent(here) }]
   })
 }
 

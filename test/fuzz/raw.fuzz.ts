@@ -22,8 +22,8 @@ beforeAll(async () => {
   const { BASE_URL } = gateway.config
   const contract = contractOf(gateway.config)
   const app = withContract(gateway.app, BASE_URL, (request, response) => {
-    // What is not HTTP is no request for an operation. It alone closes the connection with a 400.
-    const isHttp = response.status !== 400 || !new Map(response.headers).has('connection')
+    // What is not HTTP is no request for an operation. It alone closes the connection with one of these.
+    const isHttp = ![400, 408, 414, 431, 501].includes(response.status) || !new Map(response.headers).has('connection')
     try {
       const method = request.method === 'HEAD' ? 'HEAD' : 'GET'
       contract(isHttp ? request : { method, url: BASE_URL }, response)
