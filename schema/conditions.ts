@@ -106,7 +106,7 @@ export function conditionArgs(builder: Builder, config: FieldConfig, method: str
 
 /** Of a tag that would match if it were not weak. */
 const WEAK =
-  'The ETag is right, but weak (W/"…"), which never matches here (RFC 9110). A proxy that compresses makes it so: read the item with "Accept-Encoding: identity", or its `etag` by GraphQL.'
+  'The ETag is right, but weak (W/"…"), and If-Match takes no weak one (RFC 9110). A proxy that compresses makes it so: read the item with "Accept-Encoding: identity", or its `etag` by GraphQL.'
 
 export type ConditionalResolver = GraphQLFieldResolver<unknown, Any, Any>
 

@@ -55,7 +55,7 @@ export const catalogue = {
   },
   uri_too_long: {
     status: 414,
-    message: 'The target of the request is too long.',
+    message: 'The path and query string are too long: together with the headers they may have 16384 characters.',
     description: 'The head of the request is larger than 16 KiB, mostly because of its target: path and query string.',
   },
   unsupported_media_type: {
@@ -85,7 +85,7 @@ export const catalogue = {
   },
   headers_too_large: {
     status: 431,
-    message: 'The headers of the request are too large.',
+    message: 'The headers are too large: together with the path and query string they may have 16384 characters.',
     description: 'The head of the request is larger than 16 KiB, mostly because of its headers.',
   },
   internal: { status: 500, message: 'Something went wrong on our side.', description: 'A bug in the service.' },

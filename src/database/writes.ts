@@ -49,7 +49,7 @@ export function createWrites(tables: Tables) {
       ({ column, model, key }): Lock => ({ column, table: tableOf(model), key, strength: 'KEY SHARE' }),
     )
     if (!changed) return locks
-    // A row whose key stays can be referred to meanwhile: an order of a pet does not wait for its new name.
+    // Others may refer to a row while it changes, if its key stays: an order of a pet does not wait for its new name.
     const strength = columns.some(({ name }) => isInKey(model, name)) ? 'UPDATE' : 'NO KEY UPDATE'
     return [...locks, { column: changed, table: tableOf(model), key: changed, strength }]
   }

@@ -154,7 +154,7 @@ export const MEDIA_TYPES: Record<string, string[]> = {
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 /** What a body may be, for a client whose body has another type (RFC 5789, W3C Linked Data Platform). */
-const acceptance = (method: string, types: readonly string[]) => ({
+const acceptedTypes = (method: string, types: readonly string[]) => ({
   [method === 'PATCH' ? 'accept-patch' : 'accept-post']: types.join(', '),
 })
 
@@ -179,7 +179,7 @@ export function assertJson(
       throw new ApiError(
         'unsupported_media_type',
         wrongValue('The Content-Type', contentType || undefined, `must be ${types.join(' or ')}, in UTF-8`),
-        acceptance(method, types),
+        acceptedTypes(method, types),
       )
   }
   const encoding = headers['content-encoding']

@@ -23,24 +23,11 @@ const notHttp = (reason: string) => new ApiError('invalid_request', `The request
 
 /** The largest head that is served, in characters: its target, and the names and values of its headers. */
 const MAX_HEAD = 16_384
-/** The largest one that Node reads. In what is larger than ours, but not than this one, the part at fault is known. */
+/** Node reads a little more than is served: of a head that it has read, it is known which part is too long. */
 export const MAX_HEAD_READ = 24_576
 
-/** @param length of the larger part; undefined if Node has not read it to its end */
-function headTooLarge(part: 'target' | 'headers', length?: number): ApiError {
-  const size = length === undefined ? 'too many' : length
-  return part === 'target'
-    ? new ApiError(
-        'uri_too_long',
-        `The target has ${size} characters. With the headers there may be ${MAX_HEAD}.`,
-        CLOSE,
-      )
-    : new ApiError(
-        'headers_too_large',
-        `The headers have ${size} characters. With the target there may be ${MAX_HEAD}.`,
-        CLOSE,
-      )
-}
+const headTooLarge = (isTarget: boolean) =>
+  new ApiError(isTarget ? 'uri_too_long' : 'headers_too_large', undefined, CLOSE)
 
 /** A registered name, which may be anything but is never empty, or an address (RFC 3986, section 3.2), with a port. */
 const host = /^(?:\[([\da-f:.]+)\]|(?:[\w.~!$&'()*+,;=-]|%[\da-f]{2})+)(?::(\d{0,5}))?$/i
@@ -71,8 +58,7 @@ export function malformation(
     size += name.length + (rawHeaders[i + 1] as string).length
     if (name.length === 4 && name.toLowerCase() === 'host') hosts++
   }
-  if (url.length + size > MAX_HEAD)
-    return url.length > size ? headTooLarge('target', url.length) : headTooLarge('headers', size)
+  if (url.length + size > MAX_HEAD) return headTooLarge(url.length > size)
   // Exactly one, which HTTP/1.0 alone may leave out (RFC 9112, section 3.2).
   if (hosts > 1 || !(headers.host === undefined ? head.httpVersion === '1.0' : isHost(headers.host)))
     return notHttp('it must have exactly one Host header, with a valid host')
@@ -102,7 +88,7 @@ export function refusalOf({ code, reason, rawPacket, bytesParsed = 0 }: ParseErr
       return new ApiError('request_timeout', undefined, CLOSE)
     case 'HPE_HEADER_OVERFLOW': {
       const [line = ''] = /^[A-Z-]+ [^\r\n]*/.exec(packet) ?? []
-      return headTooLarge(line.length > packet.length / 2 ? 'target' : 'headers')
+      return headTooLarge(line.length > packet.length / 2)
     }
     case 'HPE_PAUSED_H2_UPGRADE':
       return notHttp('it is HTTP/2, but this port speaks HTTP/1.1')

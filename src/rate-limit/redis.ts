@@ -18,7 +18,7 @@ declare module 'ioredis' {
 const OUTCOMES = ['allowed', 'limited', 'limited', 'banned'] as const
 const [LATE, BANNED, FOREIGN] = [2, 3, 4]
 
-/** Whether Redis holds something else under a name of ours, which concerns no other subject. */
+/** Whether another program has written under the names of a subject. It concerns no other one. */
 export const isForeign = (error: unknown) => /^WRONGTYPE|is not an integer/.test((error as Error).message)
 
 interface Question {
