@@ -34,14 +34,21 @@ describe('what a document takes in the cache', () => {
   })
 })
 
-test('the documents of free operations are kept, and drop only each other', () => {
+test('documents are kept until there is no room; then who has filled most of it drops what was not used for longest', () => {
   const documents = createDocuments()
-  const paid = '{ pets { id } }'
-  const free = times(1_000, (i) => `{ a${i}: quota { plan } }`)
-  for (const source of [paid, ...free]) documents.keep(source, new KnownDocument(schema, source), source !== paid)
-  const kept = [paid, ...free].filter((source) => documents.get(source))
-  expect([kept[0], kept.at(-1)]).toEqual([paid, free.at(-1)])
-  expect(kept.length).toBeLessThan(free.length)
+  const keep = (source: string, holder: string) => documents.keep(source, new KnownDocument(schema, source), holder)
+  const [own, used, ...many] = times(6_000, (i) => `{ a${i}: quota { plan } }`) as [string, string, ...string[]]
+  keep('{ pets { id } }', '1')
+  keep(own, '2')
+  keep(used, '2')
+  for (const source of many) {
+    keep(source, '2')
+    documents.get(used)
+  }
+  const kept = ['{ pets { id } }', own, used, many.at(-1) as string].map(
+    (source) => documents.get(source) !== undefined,
+  )
+  expect(kept).toEqual([true, false, true, true])
 })
 
 describe('the cost of a document', () => {
@@ -215,7 +222,7 @@ describe('the cost of a document', () => {
 
   test('an operation that cannot be determined does not run', async () => {
     const query = 'query A { a: pets { id } b: pets { id } }'
-    for (const operationName of ['', 'B']) {
+    for (const operationName of ['a', 'B']) {
       const { body } = await gateway.post('/graphql', { query, operationName })
       expect(body.data).toBeUndefined()
       expect(body.errors[0].extensions.code).toBe('invalid_request')
@@ -419,10 +426,46 @@ describe('the answer', () => {
     expect([much.status, much.body.errors[0].message]).toEqual([400, expect.stringContaining(`allowed ${MAX} bytes.`)])
   })
 
-  test('of a mutation may be longer, because its change has been made', async () => {
-    const mutation = `mutation { updateCategory(categoryId: ${data.category}, input: { name: "Dogs" }) { name pets(limit: 100) { ...F } } } ${fragment(95)}`
+  const rename = (name: string, below: string) =>
+    `${name}: updateCategory(categoryId: ${data.category}, input: { name: "${name}" }) { name ${below} }`
+  const category = () => gateway.prisma.category.findUniqueOrThrow({ where: { id: data.category } })
+  const message = `The response would be longer than the allowed ${MAX} bytes. Select fewer fields or smaller pages.`
+  const tooLong = expect.objectContaining({
+    message,
+    extensions: { code: 'invalid_request', status: 400 },
+  })
+
+  test('of a mutation ends before a field that would make it longer: that and those after it are null, and have changed nothing', async () => {
+    // 4 MB of pets.
+    const pets = 'pets(limit: 100) { ...F }'
+    const mutation = `mutation { ${rename('a', pets)} ${rename('b', pets)} ${rename('c', pets)} ${rename('d', '')} } ${fragment(40)}`
     const { status, body, text } = await gateway.graphql(mutation)
-    expect([status, body.errors, body.data.updateCategory.name]).toEqual([200, undefined, 'Dogs'])
-    expect(text.length).toBeGreaterThan(MAX)
+    expect([status, text.length < MAX + 1_000]).toEqual([200, true])
+    const { a, b, c, d } = body.data
+    expect([a.name, b.name, b.pets.length, c, d, (await category()).name]).toEqual(['a', 'b', 100, null, null, 'b'])
+    expect(body.errors).toEqual([tooLong, tooLong])
+    expect(body.errors.map(({ path }: { path: string[] }) => path)).toEqual([['c'], ['d']])
+  })
+
+  test('of a batch, an operation with an Idempotency-Key or @atomic that would be longer is refused, and nothing has changed', async () => {
+    const { name } = await category()
+    const pets = 'pets(limit: 100) { ...F }'
+    const mutation = (directive: string) =>
+      `mutation ${directive} { ${rename('x', `${pets} more: ${pets} again: ${pets}`)} } ${fragment(30)}`
+    for (const [directive, headers] of [
+      ['', { 'idempotency-key': 'long' }],
+      ['@atomic', {}],
+    ] as const) {
+      const { status, body } = await gateway.graphql(mutation(directive), undefined, { headers })
+      expect([directive, status, body.errors[0].message]).toEqual([directive, 400, message])
+      expect((await category()).name).toBe(name)
+    }
+
+    const items = times(100, () => ({ name: 'n', categoryId: data.category }))
+    const batch = `mutation ($input: [NewPet!]!) { createPets(input: $input) { ...F } } ${fragment(95)}`
+    const before = await gateway.prisma.pet.count()
+    const { status, body } = await gateway.graphql(batch, { input: items })
+    expect([status, body.data, body.errors]).toEqual([200, { createPets: null }, [tooLong]])
+    expect(await gateway.prisma.pet.count()).toBe(before)
   })
 })

@@ -136,6 +136,15 @@ describe('requests', () => {
     })
   })
 
+  test.each(['', null])('operationName: %j means the only operation', async (operationName) => {
+    expect((await post({ query, operationName })).status).toBe(200)
+    const several = await post({ query: 'query A { __typename } query B { __typename }', operationName })
+    expect([several.status, await several.text()]).toEqual([
+      400,
+      expect.stringContaining('set operationName to A or B'),
+    ])
+  })
+
   test('variables that are not JSON return 400 by GET', async () => {
     expect((await ask({ query, variables: '{' })).status).toBe(400)
   })

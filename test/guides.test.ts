@@ -8,7 +8,7 @@ import { ADMISSION_LIMITS, LARGE_SHARE } from '../src/admission/index.js'
 import { LETTERS_PER_UNIT } from '../src/graphql/cost.js'
 import { MAX_FREE_BYTES, MAX_FREE_REQUEST, MAX_FREE_TOKENS } from '../src/graphql/limits.js'
 import { STALL_MS } from '../src/http/response.js'
-import { MAX_ANSWER, MAX_KEY } from '../src/idempotency/index.js'
+import { MAX_ANSWER, MAX_BATCH_ANSWER, MAX_KEY } from '../src/idempotency/index.js'
 import { addressSubject } from '../src/keys/index.js'
 import { readGuides } from '../src/openapi/guides.js'
 import { stabilities } from '../src/openapi/operation.js'
@@ -117,7 +117,12 @@ describe('the figures in the guides match the code', () => {
         'is 0',
       ],
       errors: ['1 to 128 printable'],
-      'safe-retries': [`1 to ${MAX_KEY} printable`, 'kept for 24 hours', `up to ${MAX_ANSWER / 1024} KiB`],
+      'safe-retries': [
+        `1 to ${MAX_KEY} printable`,
+        'kept for 24 hours',
+        `up to ${MAX_ANSWER / 1024} KiB`,
+        `up to ${MAX_BATCH_ANSWER / 1024} KiB`,
+      ],
       lists: [
         `several times, at most ${MAX_LIMIT}:`,
         `on a page, 1 to ${MAX_LIMIT} (default: ${DEFAULT_LIMIT}). With ids, the default is ${MAX_LIMIT}.`,

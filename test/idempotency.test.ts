@@ -425,6 +425,37 @@ describe('a GraphQL mutation with an Idempotency-Key', () => {
     expect(await countOrders()).toBe(before + 2)
   })
 
+  test('of a batch can have an answer of 256 KiB', async () => {
+    const name = '\u0001'.repeat(100)
+    const send = (count: number, key: string) =>
+      gateway.post(
+        '/pets/batch',
+        times(count, () => ({ name, categoryId: 1 })),
+        { headers: { 'idempotency-key': key } },
+      )
+    const key = newKey()
+    const first = await send(100, key)
+    expect([first.status, first.body.length]).toEqual([201, 100])
+    const again = await send(100, key)
+    expect([again.text, replayed(again)]).toEqual([first.text, 'true'])
+
+    const variables = { pets: times(100, () => ({ name, categoryId: 1 })) }
+    const names = times(4, (i) => `name${i}: name`)
+    const mutatePets = (padding: number) =>
+      mutate(
+        newKey(),
+        `mutation ($pets: [NewPet!]!) { ${'p'.repeat(padding)}: createPets(input: $pets) { ${names} } }`,
+        variables,
+      )
+    const padding = 1 + 262_144 - Buffer.byteLength((await mutatePets(1)).text)
+    const longest = await mutatePets(padding)
+    expect([longest.status, Buffer.byteLength(longest.text)]).toEqual([200, 262_144])
+    const before = await gateway.prisma.pet.count()
+    const { status, body } = await mutatePets(padding + 1)
+    expect([status, body.errors[0].message]).toEqual([400, expect.stringContaining('262145 bytes')])
+    expect(await gateway.prisma.pet.count()).toBe(before)
+  })
+
   test('joins an ifMatch to the same transaction: both hold', async () => {
     const { etag } = (await gateway.graphql('{ inventoryItem(petId: 1) { etag } }')).body.data.inventoryItem
     const update = `mutation { updateInventory(petId: 1, ifMatch: ${JSON.stringify(etag)}, input: { quantity: 9 }) { quantity } }`

@@ -58,6 +58,36 @@ describe('a document that is sent by its hash', () => {
     )
   })
 
+  test.each(['', null, undefined])('may come with query: %j', async (query) => {
+    const known = '{ pet(petId: 1) { id } }'
+    await post({ query: known, ...persisted(hashOf(known)) })
+    expect((await post({ query, ...persisted(hashOf(known)) })).body).toEqual({ data: { pet: { id: 1 } } })
+    const extensions = JSON.stringify(persisted(hashOf(known)).extensions)
+    const search = new URLSearchParams({ query: '', operationName: '', variables: '', extensions })
+    expect((await gateway.get(`/graphql?${search}`)).body).toEqual({ data: { pet: { id: 1 } } })
+  })
+
+  test('with an Idempotency-Key takes variables however deep they are, or returns 400', async () => {
+    const query = 'mutation ($id: Int64!) { createOrder(input: { petId: $id }) { id } }'
+    await post({ query, ...persisted(hashOf(query)), variables: { id: 1 } })
+    for (const [open, close] of [
+      ['[', ']'],
+      ['{"a":', '}'],
+      ['[9007199254740993,', ']'],
+    ] as const)
+      for (const depth of [100, 1_000, 3_000, 5_000, 7_000, 20_000, 60_000]) {
+        const deep = `${open.repeat(depth)}1${close.repeat(depth)}`
+        const body = JSON.stringify({ ...persisted(hashOf(query)), variables: { id: 1, more: '?' } }).replace(
+          '"?"',
+          deep,
+        )
+        const call = { headers: { 'idempotency-key': `${open} ${depth}` } }
+        const { status, text } = await gateway.post('/graphql', body, call)
+        if (depth === 100) expect([status, text]).toEqual([200, expect.stringContaining('"data":{"createOrder"')])
+        else expect([depth, status]).toEqual([depth, expect.toBeOneOf([200, 400, 413])])
+      }
+  })
+
   test('is kept only if it is valid', async () => {
     const query = '{ dogs { id } }'
     expect((await post({ query, ...persisted(hashOf(query)) })).body.errors[0].message).toMatch(/dogs/)
@@ -88,15 +118,18 @@ describe('a document that is sent by its hash', () => {
     expect((await post(persisted(hashOf(free)), { key })).body).toEqual({ data: { quota: { plan: 'Enterprise' } } })
   })
 
-  test('is forgotten once many more were sent than memory has room for, and can be sent again', async () => {
+  test('is forgotten once its key has sent many more than there is room for; what other keys have sent stays', async () => {
     const long = (i: number) => `{ pet(petId: 1) { id } } #${String(i).padEnd(60_000, ' ')}`
+    const send = (query: string, call?: Call) => post({ query, ...persisted(hashOf(query)) }, call)
     const sendHash = async (i: number) => (await post(persisted(hashOf(long(i))))).body
+    const data = { pet: { id: 1 } }
+    await send(long(-1))
+    const { key } = await gateway.createLimitedKey(1_000, 1_000)
     // Two bytes for each character, in 16 MiB.
     const room = Math.floor(16_777_216 / 120_000)
-    for (let i = 0; i <= room; i++)
-      expect((await post({ query: long(i), ...persisted(hashOf(long(i))) })).status).toBe(200)
-    expect([await sendHash(0), await sendHash(room)]).toEqual([unknown, { data: { pet: { id: 1 } } }])
-    expect((await post({ query: long(0), ...persisted(hashOf(long(0))) })).body).toEqual({ data: { pet: { id: 1 } } })
+    for (let i = 0; i <= room; i++) expect((await send(long(i), { key })).status).toBe(200)
+    expect([await sendHash(0), await sendHash(room), await sendHash(-1)]).toEqual([unknown, { data }, { data }])
+    expect((await send(long(0))).body).toEqual({ data })
   })
 })
 

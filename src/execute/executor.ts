@@ -6,7 +6,7 @@ import {
   type OperationDefinitionNode,
   OperationTypeNode,
 } from 'graphql'
-import { addError, throwIfCancelled } from './execution.js'
+import { addError, ResponseTooLong, throwIfCancelled } from './execution.js'
 import type { Column } from './json.js'
 import { writeField } from './levels.js'
 import { ErrorAt, Places } from './places.js'
@@ -131,24 +131,39 @@ const root = new Places(() => undefined)
 const writeRoot = (execution: Execution, field: PlannedField) =>
   writeField(execution, field, [execution.rootValue], root)
 
-/** A root field of a mutation and what is selected below it. If an error makes it null, it has changed nothing. */
+/**
+ * A root field of a mutation and what is selected below it. If an error makes it null, it has changed nothing; so it is if it
+ * makes the result too long, and then those after it are not executed.
+ */
 const writeApart = (apart: Apart) => async (execution: Execution, field: PlannedField) => {
-  const { errors, contextValue } = execution
-  // A repetition begins without the errors of the attempt before.
-  const restart = () => Object.assign(execution, { errors: errors && new Map(errors), contextValue })
+  const { maxLength, budget } = execution
   try {
+    if (budget === 0) throw new ResponseTooLong(maxLength)
+    let part = execution
     const { column } = await apart(async (contextValue) => {
-      Object.assign(restart(), { contextValue })
-      const column = await writeRoot(execution, field)
-      return { column, isRefused: column.texts[0] === 'null' && execution.errors?.size !== errors?.size }
+      part = partOf(execution, contextValue)
+      const column = await new Promise<Column>((resolve, reject) => {
+        part.end = reject
+        resolve(writeRoot(part, field))
+      })
+      return { column, isRefused: column.texts[0] === 'null' && part.errors?.size !== execution.errors?.size }
     })
+    execution.errors = part.errors
+    execution.budget = part.budget
     return column
   } catch (error) {
-    if (execution.ended) throw execution.ended
-    restart()
+    if (error instanceof ResponseTooLong) execution.budget = 0
+    else throwIfCancelled(execution)
     return field.write(execution, [new Failure(error)], root.below(field.key, field.parentType.name))
   }
 }
+
+/** One field of an execution, which can be repeated, and ends alone. */
+const partOf = (execution: Execution, contextValue: unknown): Execution => ({
+  ...execution,
+  contextValue,
+  errors: execution.errors && new Map(execution.errors),
+})
 
 /** Resolves and writes the fields of a mutation one after another. A non-null one that fails is the last one. */
 function writeSerially(

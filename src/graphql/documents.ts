@@ -9,7 +9,6 @@ import {
   OperationTypeNode,
   visit,
 } from 'graphql'
-import { LRUCache } from 'lru-cache'
 import { invalidRequest } from '../../schema/errors.js'
 import { getOrCreate } from '../../schema/get-or-create.js'
 import { atomic } from '../../schema/index.js'
@@ -17,7 +16,8 @@ import { anyOf, didYouMean, shownName } from '../../schema/input/problems.js'
 import { operations } from '../../schema/operations.js'
 import { type ExecutionRequest, MAX_PLANS, prepare } from '../execute/executor.js'
 import type { NamedRow } from '../execute/resolver-context.js'
-import { Selections } from '../execute/selections.js'
+import { type SelectedField, Selections } from '../execute/selections.js'
+import { type Holding, MemoryBudget } from '../http/memory-budget.js'
 import { type Cost, costOf, type Variables } from './cost.js'
 import {
   countTokens,
@@ -163,6 +163,14 @@ export class KnownOperation {
     this.readsBelow = this.isMutation && readsBelow(document.node, document.selections.schema.getMutationType()?.name)
   }
 
+  /** Whether a root field takes the items of a batch. */
+  get isBatch(): boolean {
+    const { selections } = this.document
+    const fields = selections.expand([selections.root(this.definition)]).values()
+    const args = [...fields].flatMap(([field]) => selections.definitionOf(field as SelectedField)?.args ?? [])
+    return args.some(({ extensions }) => extensions.batch)
+  }
+
   cost(variables: Variables): Cost {
     const cost = this.#cost ?? costOf(this.document.selections, this.definition, variables)
     if (cost.isConstant) this.#cost = cost
@@ -219,21 +227,29 @@ const MAX_CACHED_BYTES = 67_108_864
 /** What the texts of persisted documents may take in memory, in bytes. */
 const MAX_PERSISTED_BYTES = 16_777_216
 
-/** A cache in which free operations have a share of their own: they cannot drop what others pay for. */
-function createShares<Value extends object | string>(maxBytes: number, sizeCalculation: (value: Value) => number) {
-  const paid = new LRUCache<string, Value>({ maxSize: maxBytes, sizeCalculation })
-  const free = new LRUCache<string, Value>({ maxSize: maxBytes / 16, sizeCalculation })
+/** A cache that all keys share: if it is full, the one that has filled most of it drops what has not been used for longest. */
+function createCache<Value>(maxBytes: number, bytesOf: (value: Value) => number) {
+  const entries = new Map<string, Holding & { value: Value }>()
+  const budget = new MemoryBudget(maxBytes)
   return {
-    get: (key: string) => paid.get(key) ?? free.get(key),
-    keep(key: string, value: Value, isFree: boolean) {
-      const cache = isFree ? free : paid
-      if (!cache.has(key)) cache.set(key, value)
+    get(name: string): Value | undefined {
+      const entry = entries.get(name)
+      if (!entry) return
+      budget.release(entry)
+      budget.hold(entry, entry.bytes)
+      return entry.value
+    },
+    keep(name: string, value: Value, holder: string) {
+      if (entries.has(name)) return
+      const entry = { value, holders: [holder], bytes: 0, giveUp: () => entries.delete(name) }
+      entries.set(name, entry)
+      budget.hold(entry, bytesOf(value))
     },
   }
 }
 
 /** The documents that clients send repeatedly, by their texts: each is parsed once. */
-export const createDocuments = () => createShares<KnownDocument>(MAX_CACHED_BYTES, ({ weight }) => weight)
+export const createDocuments = () => createCache<KnownDocument>(MAX_CACHED_BYTES, ({ weight }) => weight)
 
 /** The texts of documents that clients send by hash. */
-export const createPersisted = () => createShares<string>(MAX_PERSISTED_BYTES, ({ length }) => 2 * length + 500)
+export const createPersisted = () => createCache<string>(MAX_PERSISTED_BYTES, ({ length }) => 2 * length + 500)

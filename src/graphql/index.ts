@@ -22,9 +22,10 @@ import { isShort, MAX_FREE_REQUEST, MAX_FREE_TOKENS } from './limits.js'
 import { type GraphqlParameters, lengthOf, readParameters } from './parameters.js'
 import { createResponses, hasNoValue, PersistedQueryNotFound } from './responses.js'
 
-/** The longest response, in bytes. That of a mutation is cut off much later: its change was made. */
+/** The longest response, in bytes; of a mutation, in characters. */
 const MAX_RESPONSE = 8_388_608
-const MAX_MUTATION_RESPONSE = 8 * MAX_RESPONSE
+/** The longest value of a field, as JSON: a description of control characters. */
+const MAX_VALUE = 6_000
 /** How long an execution may take. */
 const DEADLINE_MS = 10_000
 
@@ -65,7 +66,7 @@ const useKnownDocuments: Plugin<Context & { call: Call; cancelled: Cancelled; ap
           apart,
           cancelled,
           pause,
-          maxLength: call.operation.isMutation ? MAX_MUTATION_RESPONSE : MAX_RESPONSE,
+          maxLength: MAX_RESPONSE,
         }),
       ),
     ),
@@ -129,8 +130,10 @@ export function createGraphql(options: GraphqlOptions) {
         isRead: !operation.isMutation,
         run(caller, quota) {
           const isValid = inSpan('validate', () => document.errors.length === 0)
-          if (isValid) documents.keep(query, document, isFree)
-          if (isValid && hash !== undefined) persisted.keep(hash, query, isFree)
+          // Free operations can be sent by a key that has nothing left: they share one room.
+          const holder = isFree ? 'free' : String(caller.key.id)
+          if (isValid) documents.keep(query, document, holder)
+          if (isValid && hash !== undefined) persisted.keep(hash, query, holder)
           return operation.isMutation ? mutate(call, caller, quota) : ask(call, caller, quota)
         },
       }
@@ -141,8 +144,6 @@ export function createGraphql(options: GraphqlOptions) {
 
   async function ask(call: Call, caller: Caller, quota: Promise<QuotaDecision>): Promise<Reply> {
     const executed = await execute(call, caller, quota)
-    const [error] = executed.errors ?? []
-    if (error instanceof ResponseTooLong) throw error
     const result = resultOf(executed, call.request)
     const bytes = Buffer.byteLength(result.response.body as string)
     if (bytes > MAX_RESPONSE) throw new ResponseTooLong(MAX_RESPONSE, ` (it has ${bytes})`)
@@ -156,10 +157,12 @@ export function createGraphql(options: GraphqlOptions) {
     requireWriteAccess(caller)
     const key = readIdempotencyKey(request)
     const { isAtomic, readsBelow } = operation
-    const { fields } = operation.cost(variables)
+    const { fields, completed, letters } = operation.cost(variables)
     // Without fields there is nothing to perform once, or to undo.
-    if (document.errors.length > 0 || (isAtomic ? fields === 0 : key === undefined))
-      return resultOf(await execute(call, caller, quota, readsBelow ? { apart: apartFor(caller, quota) } : {}), request)
+    if (document.errors.length > 0 || (isAtomic ? fields === 0 : key === undefined)) {
+      const canBeNull = readsBelow || letters + MAX_VALUE * completed > MAX_RESPONSE
+      return resultOf(await execute(call, caller, quota, canBeNull ? { apart: apartFor(caller, quota) } : {}), request)
+    }
     if (fields !== 1 && !isAtomic)
       throw invalidRequest(
         `With an Idempotency-Key, an operation must have exactly one mutation field or @atomic; this one has ${fields} fields.`,
@@ -173,7 +176,8 @@ export function createGraphql(options: GraphqlOptions) {
     }
     const rows = operation.rows(variables)
     if (key === undefined) return createTransact(caller)((query) => undoing(query, perform), rows)
-    const keyed = { request, body: bodyOf(call), caller, operationName: operation.name, rows }
+    const { name: operationName, isBatch } = operation
+    const keyed = { request, body: bodyOf(call), caller, operationName, rows, isBatch }
     return idempotency.once(keyed, key, perform)
   }
 
@@ -197,20 +201,30 @@ export function createGraphql(options: GraphqlOptions) {
       const seconds = deadlineMs / 1000
       return interrupted(`The operation took longer than ${seconds} seconds. Select fewer fields or smaller pages.`)
     }
-    const result = await yoga.getResultForParams(
+    const executed = (await yoga.getResultForParams(
       // No plugin in use reads Yoga's own request.
       { params: { query: source, operationName, variables }, request: undefined as unknown as Request },
       Object.assign(createContext(caller, quota, query), { call, cancelled, apart }),
-    )
-    return result as Executed
+    )) as Executed
+    const [error] = executed.errors ?? []
+    if (error instanceof ResponseTooLong) throw error
+    return executed
   }
 
   return { read }
 }
 
-/** What an Idempotency-Key stands for: a document may be sent by its hash alone, or with it. */
+/**
+ * What an Idempotency-Key stands for: a document may be sent by its hash alone, or with it.
+ *
+ * @throws ApiError invalid_request (the variables are nested too deeply to be compared)
+ */
 function bodyOf({ body, hash, query, operationName, variables }: Call): Body {
   if (hash === undefined) return body
   const exact = (_: string, value: unknown) => (typeof value === 'bigint' ? `${value}n` : value)
-  return Buffer.from(JSON.stringify([query, operationName, variables], exact))
+  try {
+    return Buffer.from(JSON.stringify([query, operationName, variables], exact))
+  } catch (error) {
+    throw error instanceof RangeError ? invalidRequest('variables is nested too deeply.') : error
+  }
 }

@@ -53,10 +53,9 @@ function fromJson(text: string | undefined, name: string) {
 function fromQuery(query: URLSearchParams) {
   for (const name of KNOWN)
     if (query.getAll(name).length > 1) throw invalidRequest(`The parameter ${name} is given more than once.`)
-  const { variables, extensions, operationName, ...parameters } = Object.fromEntries(query)
+  const { variables, extensions, ...parameters } = Object.fromEntries(query)
   return {
     ...parameters,
-    operationName: operationName || undefined,
     variables: fromJson(variables, 'variables'),
     extensions: fromJson(extensions, 'extensions'),
   }
@@ -81,6 +80,13 @@ function assertPersisted({ query }: Values, persisted: unknown, problems: Proble
   else if (typeof query === 'string' && hashOf('sha256', query, 'hex') !== hash)
     problems.add(wrongValue(`${name}.sha256Hash`, hash, 'must be the SHA-256 of query'))
 }
+
+/** An empty name counts as absent, and beside a hash so does an empty document. */
+const withoutEmpty = ({ query, operationName, ...others }: Values): Values => ({
+  ...others,
+  query: query === '' && persistedIn(others) !== undefined ? undefined : query,
+  operationName: operationName === '' ? undefined : operationName,
+})
 
 /** @throws ApiError invalid_request (everything that is wrong with the parameters) */
 function assertParameters(parameters: Values): asserts parameters is Values & Pick<GraphqlParameters, 'query'> {
@@ -131,9 +137,10 @@ function parse(request: HttpRequest, body: Body, max: number): unknown {
  * @throws ApiError method_not_allowed, payload_too_large, unsupported_media_type, unavailable (it is not read), invalid_request
  */
 export function readParameters(request: HttpRequest, body: Body, max = Number.POSITIVE_INFINITY): GraphqlParameters {
-  const parameters = parse(request, body, max)
-  if (Array.isArray(parameters)) throw new SeveralOperations(parameters)
-  if (!isObject(parameters)) throw invalidRequest(wrongValue('The body', parameters, BODY_RULE))
+  const sent = parse(request, body, max)
+  if (Array.isArray(sent)) throw new SeveralOperations(sent)
+  if (!isObject(sent)) throw invalidRequest(wrongValue('The body', sent, BODY_RULE))
+  const parameters = withoutEmpty(sent)
   assertParameters(parameters)
   const { query, operationName, variables } = parameters
   return {

@@ -9,13 +9,19 @@ export interface Holding {
   giveUp(): void
 }
 
+interface Group {
+  bytes: number
+  /** In the order in which they began. */
+  holdings: Set<Holding>
+}
+
 /**
  * Memory that clients share. If another part does not fit, the client that holds most loses what it has held
  * longest, so that slow clients cannot shut out others.
  */
 export class MemoryBudget {
-  /** In the order in which they began. */
-  readonly #holdings = new Set<Holding>()
+  /** By their first holders. */
+  readonly #groups = new Map<string | undefined, Group>()
   #bytes = 0
   #givenUp = 0
 
@@ -23,16 +29,20 @@ export class MemoryBudget {
   constructor(private readonly max: number) {}
 
   get figures() {
-    return { holdings: this.#holdings.size, bytes: this.#bytes, givenUp: this.#givenUp }
+    const holdings = [...this.#groups.values()].reduce((sum, { holdings }) => sum + holdings.size, 0)
+    return { holdings, bytes: this.#bytes, givenUp: this.#givenUp }
   }
 
   /** Must be called when something takes memory, and may be called again when it takes more. */
   hold(holding: Holding, bytes: number): void {
-    this.#bytes += bytes - (this.#holdings.has(holding) ? holding.bytes : 0)
-    this.#holdings.add(holding)
+    const group = getOrCreate(this.#groups, holding.holders[0], () => ({ bytes: 0, holdings: new Set() }))
+    const more = bytes - (group.holdings.has(holding) ? holding.bytes : 0)
+    group.holdings.add(holding)
+    group.bytes += more
+    this.#bytes += more
     holding.bytes = bytes
     while (this.#bytes > this.max) {
-      const oldest = oldestOfLargest([...this.#holdings])
+      const oldest = oldestOfLargest(this.#groups)
       this.release(oldest)
       this.#givenUp++
       oldest.giveUp()
@@ -41,18 +51,24 @@ export class MemoryBudget {
 
   /** Must be called when it takes no memory anymore. May be called more than once. */
   release(holding: Holding): void {
-    if (this.#holdings.delete(holding)) this.#bytes -= holding.bytes
+    const [holder] = holding.holders
+    const group = this.#groups.get(holder)
+    if (!group?.holdings.delete(holding)) return
+    group.bytes -= holding.bytes
+    this.#bytes -= holding.bytes
+    if (group.holdings.size === 0) this.#groups.delete(holder)
   }
 }
 
-function oldestOfLargest(holdings: Holding[], depth = 0): Holding {
-  const groups = new Map<string | undefined, { bytes: number; holdings: Holding[] }>()
+function oldestOfLargest(groups: ReadonlyMap<string | undefined, Group>, depth = 1): Holding {
+  const { holdings } = [...groups.values()].reduce((a, b) => (b.bytes > a.bytes ? b : a))
+  const [oldest] = holdings as unknown as [Holding]
+  if (depth === oldest.holders.length) return oldest
+  const within = new Map<string | undefined, Group>()
   for (const holding of holdings) {
-    const group = getOrCreate(groups, holding.holders[depth], () => ({ bytes: 0, holdings: [] }))
+    const group = getOrCreate(within, holding.holders[depth], () => ({ bytes: 0, holdings: new Set() }))
     group.bytes += holding.bytes
-    group.holdings.push(holding)
+    group.holdings.add(holding)
   }
-  const largest = [...groups.values()].reduce((a, b) => (b.bytes > a.bytes ? b : a)).holdings
-  const [oldest] = largest as [Holding]
-  return depth + 1 < oldest.holders.length ? oldestOfLargest(largest, depth + 1) : oldest
+  return oldestOfLargest(within, depth + 1)
 }

@@ -19,9 +19,11 @@ import type { Caller } from '../keys/index.js'
 import type { Logger } from '../observe/log.js'
 import type { Reply } from '../reply.js'
 
-/** The longest Idempotency-Key in characters, and the longest answer that is kept in bytes. */
+/** The longest Idempotency-Key, in characters. */
 export const MAX_KEY = 255
+/** The longest answer that is kept, in bytes. */
 export const MAX_ANSWER = 65_536
+export const MAX_BATCH_ANSWER = 4 * MAX_ANSWER
 
 const PURGE_MS = 60_000
 
@@ -40,6 +42,7 @@ export interface KeyedRequest {
   operationName: string | undefined
   /** What the request changes, as its arguments name it. */
   rows?: readonly NamedRow[]
+  isBatch: boolean
 }
 
 interface Found {
@@ -82,11 +85,11 @@ function replay({ isLocked, isExpired, fingerprint: first, ...kept }: Found, fin
 
 type Keyed = [callerId: number, key: string, fingerprint: string]
 
-async function keep(query: Query, keyed: Keyed, { status, headers, body = '' }: HttpResponse): Promise<void> {
+async function keep(query: Query, keyed: Keyed, { status, headers, body = '' }: HttpResponse, max: number) {
   const length = Buffer.byteLength(body)
-  if (length > MAX_ANSWER)
+  if (length > max)
     throw invalidRequest(
-      `The response would have ${length} bytes; with an Idempotency-Key at most ${MAX_ANSWER} are possible. Select fewer fields.`,
+      `The response would have ${length} bytes; with an Idempotency-Key at most ${max} are possible. Select fewer fields.`,
     )
   await query(KEEP, [...keyed, status, headers, String(body)]).catch((error) => {
     throw isDuplicate(error) ? new MustRepeat('Another gateway has kept an answer meanwhile.') : error
@@ -131,7 +134,7 @@ export function createIdempotency({ prisma }: Pick<Database, 'prisma'>, createTr
      * @throws ApiError conflict, idempotency_mismatch
      */
     async once(keyed: KeyedRequest, key: string, perform: Perform): Promise<Reply> {
-      const { request, caller, body, operationName = '', rows = [] } = keyed
+      const { request, caller, body, operationName = '', rows = [], isBatch } = keyed
       if (body instanceof ApiError) throw new ApiError('internal')
       const callerId = caller.key.originId ?? caller.key.id
       const fingerprint = createHash('sha256').update(`${request.method} ${request.path}\n`).update(body).digest('hex')
@@ -153,7 +156,7 @@ export function createIdempotency({ prisma }: Pick<Database, 'prisma'>, createTr
         const isKept = !isRefused || (refusal && [404, 409, 422].includes(catalogue[refusal].status))
         if (!isKept) unkept = { response, refusal }
         if (isKept && found.isExpired) await query(FORGET, [callerId, key])
-        if (isKept) await keep(query, [callerId, key, fingerprint], response)
+        if (isKept) await keep(query, [callerId, key, fingerprint], response, isBatch ? MAX_BATCH_ANSWER : MAX_ANSWER)
         return { response, refusal }
       }
 

@@ -98,8 +98,10 @@ function prepareOperation(
       if (errors?.[0]) throw refusalOf(errors[0])
       return { response: responseOf(request, data?.get(name) ?? 'null', contextValue) }
     }
-    if (idempotencyKey !== undefined)
-      return idempotency.once({ request, caller, body, operationName }, idempotencyKey, perform)
+    if (idempotencyKey !== undefined) {
+      const keyed = { request, caller, body, operationName, isBatch: batch !== undefined }
+      return idempotency.once(keyed, idempotencyKey, perform)
+    }
     const result = await perform()
     const { etag, 'x-total-count': total } = result.response.headers
     if (!ifNoneMatch || !etag || !matchesWeakly(ifNoneMatch, etag)) return result
