@@ -77,7 +77,7 @@ export async function createApp(dependencies: Dependencies) {
   const metrics = createMetrics({ rateLimiter, database, admissions, uploads, unread })
   const health = createHealth(database, rateLimiter, metrics, state)
   const observe = createRequestObserver(log, metrics)
-  const docs = createDocs({ baseUrl, sunset, schema })
+  const docs = createDocs({ baseUrl, sunset, schema, hasProbes: !settings.ADMIN_PORT })
   const authenticate = createAuthentication(apiKeys, rateLimiter, database.requestTimeoutMs, seconds)
   const quota = createQuota({ apiKeys, rateLimiter })
   const idempotency = createIdempotency(database, createTransact, log)

@@ -28,14 +28,14 @@ const messages = async (query: string, variables?: object) => {
 
 describe('one REST refusal names every wrong value, each with its place, what it is and what it must be', () => {
   test('in the query string', async () => {
-    expect(await refusal('GET', '/pets?limit=0&after=x&id=-1&status=lost&categoryId=1.5&page=2')).toBe(
+    expect(await refusal('GET', '/pets?limit=0&after=x&id=-1&status=lost&categoryId=1.5&size=2')).toBe(
       [
         'The query parameter limit is 0; it must be at least 1.',
         `The query parameter after is "x"; it ${ID}.`,
         `The query parameter id is -1; it ${ID}.`,
         `The query parameter status is "lost"; it ${STATUS}.`,
         `The query parameter categoryId is "1.5"; it ${ID}.`,
-        'The query parameter page is unknown; known are limit, after, id, status, categoryId, search, sort, direction, cursor, count.',
+        'The query parameter size is unknown; did you mean limit?',
       ].join(' '),
     )
   })
@@ -411,5 +411,114 @@ describe('a 429 names the window, its limit and the seconds of Retry-After', () 
     expect(answer.body.message).toBe(
       `The limit of 60 requests per minute without a valid key is used up for your address. Wait ${seconds(answer)} seconds (Retry-After).`,
     )
+  })
+})
+
+describe('a 401 says what arrived instead of a key', () => {
+  const { key } = createSecret()
+  const HOW = 'Send "Authorization: Bearer <key>" or "X-API-Key: <key>".'
+  const NO_VALUE = 'is a variable without a value?'
+  test.each<[Record<string, string>, string]>([
+    [{ authorization: 'Bearer ' }, `Bearer came without a key: ${NO_VALUE} ${HOW}`],
+    [{ authorization: 'bearer' }, `Bearer came without a key: ${NO_VALUE} ${HOW}`],
+    [{ authorization: '' }, `Authorization is empty: ${NO_VALUE} ${HOW}`],
+    [{ 'x-api-key': ' ' }, `X-API-Key is empty: ${NO_VALUE} ${HOW}`],
+    [{ authorization: key }, `Authorization has a key without Bearer before it. ${HOW}`],
+    [{ authorization: 'secret' }, `Authorization has no Bearer before its value. ${HOW}`],
+    [{ authorization: `Token ${key}` }, `Authorization has the scheme Token, not Bearer. ${HOW}`],
+    [{ authorization: `ApiKey ${key}` }, `Authorization has the scheme ApiKey, not Bearer. ${HOW}`],
+    [{ authorization: `Basic ${btoa(`${key}:`)}` }, `Authorization has the scheme Basic, not Bearer. ${HOW}`],
+    [{ apikey: key }, `The header apikey is not read. ${HOW}`],
+    [{ 'api-key': key }, `The header api-key is not read. ${HOW}`],
+    [{ 'x-auth-token': key }, `The header x-auth-token is not read. ${HOW}`],
+    [{ authorization: 'Bearer undefined' }, `The API key is "undefined": ${NO_VALUE}`],
+    [{ 'x-api-key': 'null' }, `The API key is "null": ${NO_VALUE}`],
+    [{ authorization: 'Bearer $PETSTORE_KEY' }, 'The API key is a placeholder: put your own key in its place.'],
+    [{ authorization: 'Bearer <key>' }, 'The API key is a placeholder: put your own key in its place.'],
+    [{ 'x-api-key': '{{apiKey}}' }, 'The API key is a placeholder: put your own key in its place.'],
+    [{ authorization: `Bearer "${key}"` }, 'The API key is in quotes: send it without them.'],
+    [{ authorization: `Bearer Bearer ${key}` }, `There is one Bearer too many before the API key. ${HOW}`],
+    [{ 'x-api-key': `Bearer ${key}` }, `There is one Bearer too many before the API key. ${HOW}`],
+    [{}, 'A valid API key is needed: send it as "Authorization: Bearer <key>" or "X-API-Key: <key>".'],
+  ])('%j', async (headers, message) => {
+    const answer = await gateway.get('/pets', { key: null, headers })
+    expect([answer.status, answer.code, answer.message]).toEqual([401, 'unauthorized', message])
+  })
+
+  test('in the query string, with a warning', async () => {
+    for (const name of ['api_key', 'apikey', 'access_token']) {
+      const { message } = await gateway.get(`/pets?${name}=${key}`, { key: null })
+      expect(message).toBe(
+        `The query parameter ${name} is not read: addresses are logged, and a key in one is no longer secret. ${HOW}`,
+      )
+    }
+  })
+})
+
+describe('what other APIs take is answered with what this one takes', () => {
+  const AFTER = 'did you mean after or cursor?'
+  test.each([
+    ['page=2', `The query parameter page is unknown; ${AFTER}`],
+    ['offset=20', `The query parameter offset is unknown; ${AFTER}`],
+    ['skip=20', `The query parameter skip is unknown; ${AFTER}`],
+    ['page[number]=2', `The query parameter "page[number]" is unknown; ${AFTER}`],
+    ['page[size]=2', 'The query parameter "page[size]" is unknown; did you mean limit?'],
+    ['filter[status]=sold', 'The query parameter "filter[status]" is unknown; did you mean status?'],
+    ['status[]=sold', 'The query parameter "status[]" is unknown; did you mean status?'],
+    [
+      'id[]=1',
+      'The query parameter "id[]" is unknown; did you mean id? For several values, repeat the parameter: id=1&id=2.',
+    ],
+    [
+      'id[0]=1&id[1]=2',
+      'The query parameter "id[0]" is unknown; did you mean id? For several values, repeat the parameter: id=1&id=2. The query parameter "id[1]" is unknown; did you mean id?',
+    ],
+    [
+      'sort=-name',
+      'The query parameter sort is "-name"; it must be id or name. Did you mean name, and desc as the direction?',
+    ],
+    [
+      'sort=name:desc',
+      'The query parameter sort is "name:desc"; it must be id or name. Did you mean name, and desc as the direction?',
+    ],
+    [
+      'sort=name%20DESC',
+      'The query parameter sort is "name DESC"; it must be id or name. Did you mean name, and desc as the direction?',
+    ],
+    [
+      'sort=name.asc',
+      'The query parameter sort is "name.asc"; it must be id or name. Did you mean name, and asc as the direction?',
+    ],
+    ['sort=%2Bname', 'The query parameter sort is "+name"; it must be id or name. Did you mean name?'],
+    ['sort=nam', 'The query parameter sort is "nam"; it must be id or name. Did you mean name?'],
+  ])('%s', async (search, message) => {
+    expect(await refusal('GET', `/pets?${search}`)).toBe(message)
+  })
+
+  test('in GraphQL', async () => {
+    expect(await messages('{ pets(offset: 20) { id } }')).toEqual([
+      'Unknown argument "offset" on field "Query.pets". Did you mean "after"?',
+    ])
+    expect(
+      await messages('query ($sort: PetSort) { petsConnection(sort: $sort) { nodes { id } } }', { sort: '-name' }),
+    ).toEqual([expect.stringContaining('Did you mean name, and desc as the direction?')])
+    expect(
+      await messages('{ createPet(input: { name: "Tom", categoryId: 1 }) { id } deletePet(petId: 1) { id } }'),
+    ).toEqual([
+      'Cannot query field "createPet" on type "Query". Did you mean "mutation { createPet ... }"?',
+      'Cannot query field "deletePet" on type "Query". Did you mean "mutation { deletePet ... }"?',
+    ])
+    expect(await messages('mutation { pets { id } }')).toEqual([
+      'Cannot query field "pets" on type "Mutation". Did you mean "query { pets ... }"?',
+    ])
+  })
+
+  test('a leap second', async () => {
+    const order = (shipDate: string) => refusal('POST', '/store/orders', { petId: 1, shipDate })
+    expect(await order('2016-12-31T23:59:60Z')).toBe(
+      'shipDate is "2016-12-31T23:59:60Z"; it must have seconds from 00 to 59: leap seconds are not taken.',
+    )
+    for (const wrong of ['2016-12-31T23:60:00Z', '2016-12-31T23:59:61Z', '2016-12-31T24:59:60Z'])
+      expect(await order(wrong)).toContain('must be an RFC 3339 date-time')
   })
 })

@@ -587,6 +587,42 @@ describe('a base path', () => {
     }
   })
 
+  test('has what other services have elsewhere: browsers are led there, other clients are told', async () => {
+    const origin = 'https://api.example.com'
+    const pages = {
+      '/graphql': '/graphql/ /api/graphql /graphiql /playground /v1/graphql/ /v1/graphiql',
+      '/docs': '/docs /docs/ /v1/docs/ /swagger /swagger-ui /swagger-ui/index.html /api-docs /redoc /v1/swagger',
+      '/openapi.json': '/openapi.json /swagger.json /v3/api-docs /api/openapi.json /swagger/v1/swagger.json /openapi',
+      '/openapi.yaml': '/openapi.yaml /swagger.yml',
+      '/usage': '/usage/ /v1/usage/',
+    }
+    for (const [page, paths] of Object.entries(pages))
+      for (const path of paths.split(' ')) {
+        const browser = await at('GET', `${path}?a=1`, { accept: 'text/html,*/*;q=0.8', 'x-api-key': '' })
+        expect([path, browser.status, browser.headers.get('location')]).toEqual([path, 302, `${origin}/v1${page}?a=1`])
+        for (const method of ['GET', 'POST']) {
+          const { status, body } = await at(method, path, { 'x-api-key': '' })
+          const message = `There is nothing at this address; did you mean ${origin}/v1${page}?`
+          expect([path, status, JSON.parse(body).message]).toEqual([path, 404, message])
+        }
+      }
+    const probes = {
+      '/healthz': '/health /healthz/ /livez /v1/healthz',
+      '/readyz': '/ready /v1/readyz',
+      '/metrics': '/prometheus',
+    }
+    for (const [probe, paths] of Object.entries(probes))
+      for (const path of paths.split(' ')) {
+        const { status, body } = await at('GET', path, { 'x-api-key': '' })
+        const message = `There is nothing at this address; did you mean ${origin}${probe}?`
+        expect([path, status, JSON.parse(body).message]).toEqual([path, 404, message])
+      }
+    for (const icon of ['/favicon.ico', '/v1/favicon.ico', '/apple-touch-icon-precomposed.png']) {
+      const { status, headers } = await at('GET', icon, { accept: 'image/*', 'x-api-key': '' })
+      expect([icon, status, headers.get('location')]).toEqual([icon, 302, `${origin}/v1/docs/favicon.svg`])
+    }
+  })
+
   test('paths outside of it return 404', async () => {
     const outside = '/ /pets /graphql /docs /openapi.json /v1pets /v1graphql /v2/pets /v1/v1/pets /V1/pets /v1/../pets'
     for (const path of outside.split(' ')) expect((await at('GET', path)).status, path).toBe(404)

@@ -161,6 +161,20 @@ describe('the model', () => {
 describe('quotas in memory, over time', () => {
   afterEach(() => void vi.useRealTimers())
 
+  it('end a window no later than its length from now, also if the clock has been set back since it began', async () => {
+    vi.useFakeTimers({ toFake: ['Date'], now: 1e12 })
+    const limits = await openLimits()
+    const subject = key(5)
+    await limits.consume(subject, 5)
+    vi.setSystemTime(1e12 - 3_600_000)
+    expect(await limits.consume(subject, 1)).toMatchObject({
+      outcome: 'limited',
+      windows: [{ resetAt: 1e12 - 3_540_000 }, { resetAt: 1e12 - 3_600_000 + 86_400_000 }],
+    })
+    vi.setSystemTime(1e12 - 3_540_000)
+    expect((await limits.consume(subject, 5)).outcome).toBe('allowed')
+  })
+
   it('every decision follows the model, for any costs and any times between requests', async () => {
     const subject = { ...key(4, 30), id: 'key:1' }
     const step = fc.record({
@@ -286,6 +300,24 @@ describe.runIf(testRedis)('gateways that share a Redis', () => {
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_500)
     await answer
     expect(one?.state).toBe('redis')
+  })
+
+  it('end a window no later than its length from now, also if the clock of Redis has been set back since it began', async () => {
+    const keyPrefix = `${prefix}-${randomUUID()}`
+    const [one, two] = await Promise.all([1, 2].map(() => openLimits({ redisUrl: testRedis, keyPrefix })))
+    const redis = new Redis(testRedis ?? '')
+    const subject = key(5, 1_000, 2)
+    const name = `${keyPrefix}:{${subject.id}}`
+    await one?.consume(subject, 5)
+    // So it looks to Redis whose clock has been set back by an hour.
+    for (const field of ['minuteEnd', 'dayEnd']) await redis.hincrby(name, field, 3_600_000)
+    const refused = await two?.consume(subject, 1)
+    expect(refused?.outcome).toBe('limited')
+    for (const { resetAt, seconds } of refused?.windows ?? [])
+      expect(resetAt).toBeLessThanOrEqual((refused?.at ?? 0) + seconds * 1000)
+    await wait(2_050)
+    for (const limits of [one, two]) expect((await limits?.consume(subject, 1))?.outcome).toBe('allowed')
+    redis.disconnect()
   })
 
   it('store only keys that expire in Redis; the mark of a ban expires after it is carried', async () => {

@@ -104,7 +104,8 @@ describe.each([
       const text = `The limit of 600 free requests per minute is used up. Wait ${wait} seconds (Retry-After).`
       expect([status, message]).toEqual([429, text])
       expect(['limit', 'remaining'].map((name) => headers.get(`x-ratelimit-${name}`))).toEqual(['600', '0'])
-      expect(headers.get('ratelimit')).toMatch(/^"minute";r=0;t=\d+$/)
+      expect(headers.get('ratelimit')).toMatch(/^"free";r=0;t=\d+$/)
+      expect(headers.get('ratelimit-policy')).toBe('"free";q=600;w=60')
       expect(Number(headers.get('retry-after'))).toBeGreaterThan(50)
       // It ends with the reset, which is rounded up to a whole second.
       expect(Number(headers.get('retry-after'))).toBeLessThanOrEqual(61)

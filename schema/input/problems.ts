@@ -46,12 +46,18 @@ const ELSEWHERE: [there: RegExp, here: string[]][] = [
   [/^(q|query|name)$/, ['search']],
   [/^(per_?page|page_?size|size|limit|first|take)$/i, ['limit', 'first']],
   [/^(starting_after|since_id)$/, ['after']],
+  // There are no numbers of pages: each page names where the next one begins.
+  [/^_?(page(_?(number|num|no|index|token))?|offset|skip|start|from)$/i, ['after', 'cursor']],
 ]
+/** `id[]`, `id[0]`, `filter[status]`, `page[size]`: the name that counts. */
+const BRACKETED = /^(?:filters?\[(\w+)\]|page\[(?:(size|limit)|\w+)\]|(\w+)\[\d*\])$/i
 /** Here each filter of a list is a name of its own, beside these. */
 const NO_FILTERS = ['limit', 'after', 'first', 'last', 'before', 'cursor', 'count', 'sort', 'direction']
 
 /** The known names that the caller could have meant. */
 export function likelyNames(name: string, known: readonly string[]): string[] {
+  const [bracketed, filter, size, repeated] = BRACKETED.exec(name) ?? []
+  if (bracketed) return likelyNames(filter ?? size ?? repeated ?? 'page', known)
   const same = known.filter((one) => one.toLowerCase() === name.toLowerCase())
   if (same.length > 0) return same
   const isFilter = known.includes('direction') && /^(where|filters?)$/i.test(name)
@@ -65,6 +71,15 @@ export function didYouMean(name: string, known: readonly string[]): string | und
   const likely = likelyNames(name, known)
   return likely.length > 0 ? `did you mean ${anyOf(likely)}?` : undefined
 }
+
+/** As `didYouMean`; knows the ways of other APIs to say sort and direction in one: `-name`, `name:desc`, `name asc`. */
+export function sortMeant(text: string, names: readonly string[]): string | undefined {
+  const [, sign, name = text, way] = SORT_AND_DIRECTION.exec(text.slice(0, MAX_SHOWN)) ?? []
+  const direction = sign === '-' ? 'desc' : way?.toLowerCase()
+  const known = names.find((one) => one.toLowerCase() === name.toLowerCase())
+  return known && direction ? `did you mean ${known}, and ${direction} as the direction?` : didYouMean(name, names)
+}
+const SORT_AND_DIRECTION = /^([-+ ]?)(\w+?)(?:[ :.,_](asc|desc))?$/i
 
 /**
  * Says that names are unknown, and which ones could be meant: one that is like it, or all, which are listed once.

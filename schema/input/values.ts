@@ -21,6 +21,7 @@ import {
   Problems,
   pathText,
   shownName,
+  sortMeant,
   unknownNames,
   wrongIssues,
   wrongValue,
@@ -105,7 +106,8 @@ function wrongType(input: Input, place: string, value: unknown): string {
   const [issue] = issuesOf(input, value)
   // A rule says more than the type, unless it says only that the type is wrong.
   const isTold = issue && !issue.message.startsWith('Invalid input')
-  const meant = typeof value === 'string' ? didYouMean(value, names) : undefined
+  const search = type.name.endsWith('Sort') ? sortMeant : didYouMean
+  const meant = typeof value === 'string' ? search(value, names) : undefined
   const wrong = wrongValue(place, value, isTold ? issue.message : typeRule(type, names, value))
   return `${wrong}${meant ? ` D${meant.slice(1)}` : ''}`
 }

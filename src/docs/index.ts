@@ -20,7 +20,30 @@ interface Page {
 
 export interface DocumentsOptions extends Options {
   schema: GraphQLSchema
+  /** Whether the endpoints of operators are on this port. */
+  hasProbes: boolean
 }
+
+const ICON = '/docs/favicon.svg'
+
+/** What other services call these pages, and icons that browsers ask for by themselves. */
+const ELSEWHERE: [there: RegExp, here: string][] = [
+  [/^(\/api)?\/(graphql|graphiql|gql|playground|altair|voyager)$/i, '/graphql'],
+  [
+    /^(\/api)?\/(docs?|documentation|reference|redoc|scalar|apidocs|api-docs?|swagger(-ui)?)(\/?index)?(\.html)?$/i,
+    '/docs',
+  ],
+  [/^(\/api|\/docs)?(\/swagger)?(\/v\d)?\/(openapi|swagger|api-docs)(\.json)?$/i, '/openapi.json'],
+  [/^(\/api|\/docs)?(\/swagger)?(\/v\d)?\/(openapi|swagger)\.ya?ml$/i, '/openapi.yaml'],
+  [/^\/(favicon\.(ico|png)|apple-touch-icon[\w-]*\.png)$/i, ICON],
+]
+const PROBES_ELSEWHERE: typeof ELSEWHERE = [
+  [/^\/(health([-_/]?(z|check|live|status))?|live|livez|liveness|ping|status|up|actuator\/health)$/i, '/healthz'],
+  [/^\/(ready|readyz|readiness|health\/ready)$/i, '/readyz'],
+  [/^\/((actuator\/)?prometheus|metrics)$/i, '/metrics'],
+]
+/** No address of another service is longer. */
+const MAX_ELSEWHERE = 100
 
 // For an address that names the version of its content.
 const FOREVER = 'public, max-age=31536000, immutable'
@@ -87,7 +110,7 @@ const pageHeaders = (baseUrl: string, ...rules: string[]) => ({
 const trustedTypes = ["require-trusted-types-for 'script'", "trusted-types 'none'"]
 
 /** The pages and documents that need no key. Each is created once, on its first request. */
-export function createDocs({ baseUrl, sunset, schema }: DocumentsOptions) {
+export function createDocs({ baseUrl, sunset, schema, hasProbes }: DocumentsOptions) {
   const base = new URL(baseUrl).pathname.replace(/\/$/, '')
   // Imported with the first request: most gateways never serve the document, and its code takes memory.
   const openapi = async () => {
@@ -171,6 +194,26 @@ export function createDocs({ baseUrl, sunset, schema }: DocumentsOptions) {
     }
   }
 
+  /** The address of what a request without a page means. */
+  function meantBy({ pathname }: HttpRequest): string | undefined {
+    if (pathname.length > MAX_ELSEWHERE) return
+    const below = pathname.startsWith(`${base}/`) ? pathname.slice(base.length) : pathname
+    const asked = below.replace(/\/+$/, '')
+    const page = creators.has(asked) ? asked : ELSEWHERE.find(([there]) => there.test(asked))?.[1]
+    if (page) return baseUrl + page
+    const probe = hasProbes && PROBES_ELSEWHERE.find(([there]) => there.test(asked))?.[1]
+    return probe && probe !== pathname ? new URL(baseUrl).origin + probe : undefined
+  }
+
+  /** Leads browsers to a page, which need no key to be told of it. */
+  function redirect(request: HttpRequest, address: string): HttpResponse {
+    const { method, search } = request
+    const isPage = method === 'GET' && prefersType(request, 'text/html')
+    if (!isPage && !address.endsWith(ICON))
+      throw new ApiError('not_found', `There is nothing at this address; did you mean ${address}?`)
+    return { status: 302, headers: { location: search ? `${address}?${search}` : address } }
+  }
+
   return {
     /** Whether a path has a page, which takes GET and HEAD. */
     has: (path: string) => path === '/' || creators.has(path),
@@ -178,12 +221,14 @@ export function createDocs({ baseUrl, sunset, schema }: DocumentsOptions) {
     /**
      * The response to a request for a page; undefined for any other request.
      *
-     * @throws ApiError not_found, for a path below /docs/ that is not an asset
+     * @throws ApiError not_found, for a path below /docs/ that is not an asset, and for one that other services have
      */
     respond(request: HttpRequest): HttpResponse | Promise<HttpResponse> | undefined {
       const { path, method } = request
+      const create = path === null ? undefined : creators.get(path)
+      const meant = create ? undefined : meantBy(request)
+      if (meant) return redirect(request, meant)
       if (path === null) return
-      const create = creators.get(path)
       if (path.startsWith('/docs/') && !create)
         throw new ApiError('not_found', `There is no page at this address. The reference is at ${baseUrl}/docs.`)
       if (method !== 'GET') return

@@ -1,11 +1,14 @@
 import {
   type ASTVisitor,
   type DocumentNode,
+  type FieldNode,
+  FieldsOnCorrectTypeRule,
   GraphQLError,
   type GraphQLSchema,
   getNamedType,
   isEnumType,
   KnownArgumentNamesRule,
+  OperationTypeNode,
   specifiedRules,
   type ValidationContext,
   ValuesOfCorrectTypeRule,
@@ -30,6 +33,27 @@ const knownArgumentNames = (context: ValidationContext): ASTVisitor => ({
   },
 })
 
+/** The rule of graphql-js, which does not know that a field may be one of another operation type. */
+function fieldsOnCorrectType(context: ValidationContext): ASTVisitor {
+  const schema = context.getSchema()
+  const { Field: check } = FieldsOnCorrectTypeRule(context) as { Field(node: FieldNode): void }
+  const roots = [OperationTypeNode.QUERY, OperationTypeNode.MUTATION]
+  return {
+    Field(node) {
+      const parent = context.getParentType()
+      const { value: name } = node.name
+      const isRoot = roots.some((type) => schema.getRootType(type) === parent)
+      const meant =
+        isRoot && !context.getFieldDef() && roots.find((type) => schema.getRootType(type)?.getFields()[name])
+      if (!meant) return check(node)
+      const hint = `Did you mean "${meant} { ${name} ... }"?`
+      context.reportError(
+        new GraphQLError(`Cannot query field "${name}" on type "${parent}". ${hint}`, { nodes: node }),
+      )
+    },
+  }
+}
+
 /** Longer than the values of all enumerations: what follows says nothing about which one was meant. */
 const MAX_SEARCHED = 100
 
@@ -49,6 +73,7 @@ function valuesOfCorrectType(context: ValidationContext): ASTVisitor {
 }
 
 const own = new Map([
+  [FieldsOnCorrectTypeRule, fieldsOnCorrectType],
   [KnownArgumentNamesRule, knownArgumentNames],
   [ValuesOfCorrectTypeRule, valuesOfCorrectType],
 ])

@@ -14,6 +14,7 @@ import {
   keySubject,
   type windowSeconds,
 } from './api-key.js'
+import { missingKey, noKey } from './missing-key.js'
 import { Throttle } from './throttle.js'
 
 /** Who sends a request. */
@@ -48,9 +49,8 @@ function readSecrets({ rawHeaders }: RequestHead): string[] {
 /** Why a key is not valid, without a hint that would help to guess one. */
 function invalidKey(secret: string): string {
   if (isSecret(secret)) return 'The API key is unknown, revoked or expired.'
-  return hasForm(secret)
-    ? 'The check digits of the API key do not match: it was altered, or not copied whole.'
-    : 'The API key is incomplete or mistyped: a key is "petstore_" and 48 hexadecimal digits.'
+  if (hasForm(secret)) return 'The check digits of the API key do not match: it was altered, or not copied whole.'
+  return noKey(secret) ?? 'The API key is incomplete or mistyped: a key is "petstore_" and 48 hexadecimal digits.'
 }
 
 /**
@@ -72,10 +72,12 @@ export function createAuthentication(
     },
   )
 
-  function refusalOf([secret, ...others]: string[], decision: RateLimitResult): ApiError {
+  function refusalOf(request: HttpRequest, [secret, ...others]: string[], decision: RateLimitResult): ApiError {
     if (decision.outcome !== 'allowed') return new ApiError('rate_limited', refusalMessage(decision))
     if (others.length > 0) return invalidRequest('The request carries two different API keys; send one.')
-    return new ApiError('unauthorized', secret && invalidKey(secret), { 'www-authenticate': 'Bearer' })
+    return new ApiError('unauthorized', secret ? invalidKey(secret) : missingKey(request), {
+      'www-authenticate': 'Bearer',
+    })
   }
 
   /** @throws ApiError rate_limited (too many look-ups of its address wait), unavailable */
@@ -92,6 +94,6 @@ export function createAuthentication(
     }
     if (key) return { caller: { key, subject: keySubject(key, seconds), waitedMs } }
     const decision = await rateLimiter.consume(addressSubject(request.address, seconds), 1)
-    return { refusal: refusalOf(secrets, decision), decision }
+    return { refusal: refusalOf(request, secrets, decision), decision }
   }
 }

@@ -60,7 +60,7 @@ export function createQuota({ apiKeys, rateLimiter }: { apiKeys: ApiKeyCache; ra
   }
 
   const takeFree = ({ id }: Subject, units: number) => {
-    const window = { name: 'minute' as const, limit: FREE_PER_MINUTE, seconds: 60 }
+    const window = { name: 'free' as const, limit: FREE_PER_MINUTE, seconds: 60 }
     return freeRequests.consume({ id, windows: [window], bannable: false }, units)
   }
 

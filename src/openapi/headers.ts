@@ -35,7 +35,7 @@ const optional = (header: Header): Header => ({ ...header, required: undefined }
 
 /** A structured field (RFC 9651) of one window, or of a key's two: each a name and two numbers. */
 const perWindow = (first: string, second: string): Schema => ({
-  pattern: `^"(minute|day|address)";${first}=\\d{1,10};${second}=\\d{1,13}(, "day";${first}=\\d{1,10};${second}=\\d{1,13})?$`,
+  pattern: `^"(minute|day|address|free)";${first}=\\d{1,10};${second}=\\d{1,13}(, "day";${first}=\\d{1,10};${second}=\\d{1,13})?$`,
   maxLength: 80,
 })
 
@@ -59,7 +59,7 @@ export function createCommonHeaders(): Record<string, Header> {
     ),
     'RateLimit-Policy': text(
       "Each window's quota (`q`) and its length in seconds (`w`): draft-ietf-httpapi-ratelimit-headers-10. " +
-        'A request without a valid key is counted in a window named `address`.',
+        'A request without a valid key is counted in a window named `address`, one that costs nothing in `free`, which shows once it refuses.',
       examples['ratelimit-policy'],
       perWindow('q', 'w'),
     ),

@@ -37,8 +37,11 @@ local function decide(k)
   n = 1
   for i = first, last, 5 do
     local used, resetAt = (held[n] or 0) + 0, (held[n + 1] or 0) + 0
-    local knownUse, knownEnd = asked[i + 3], asked[i + 4]
+    local knownUse, knownEnd, latest = asked[i + 3], asked[i + 4], now + asked[i + 2]
     if resetAt <= now then used, resetAt = 0, 0 end
+    -- The clock has been set back.
+    if resetAt > latest then resetAt, changed, begun = latest, true, true end
+    if knownEnd > latest then knownEnd = latest end
     if knownUse > used and knownEnd > now then
       used, changed = knownUse, true
       if resetAt == 0 then resetAt, begun = knownEnd, true end

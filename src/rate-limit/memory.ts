@@ -28,9 +28,12 @@ export class MemoryStore {
     const ban = bannable ? await this.#bans.find(id) : undefined
     const at = Date.now()
     const known = this.#subjects.get(id)
-    const counters = windows.map(({ name }) => {
+    const counters = windows.map(({ name, seconds }) => {
       const counter = known?.[name]
-      return counter && counter.resetAt > at ? counter : undefined
+      if (!counter || counter.resetAt <= at) return undefined
+      // The clock may have been set back.
+      counter.resetAt = Math.min(counter.resetAt, at + seconds * 1000)
+      return counter
     })
     const asked = ban ? 0 : cost
     let refused = false
@@ -75,12 +78,13 @@ export class MemoryStore {
   }
 
   /** Copies the decision of another store, to continue from there if that store fails. */
-  adopt({ id }: Subject, { windows, bannedUntil, banCarriedMs }: RateLimitResult): void {
+  adopt({ id }: Subject, { at, windows, bannedUntil, banCarriedMs }: RateLimitResult): void {
     const counters = this.#subjects.get(id)
-    for (const { name, limit, remaining, resetAt } of windows) {
+    for (const { name, limit, seconds, remaining, resetAt } of windows) {
       const used = limit - remaining
       const counter = counters?.[name]
-      if (used === 0 || (counter && counter.resetAt > resetAt)) continue
+      // A later window is known already, unless the clock of the store has been set back since.
+      if (used === 0 || (counter && counter.resetAt > resetAt && counter.resetAt <= at + seconds * 1000)) continue
       if (counter?.resetAt === resetAt) counter.used = Math.max(counter.used, used)
       else this.#begin(id, name, resetAt).used = used
     }

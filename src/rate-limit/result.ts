@@ -1,6 +1,6 @@
 import type { Logger } from '../observe/log.js'
 
-export type WindowName = 'minute' | 'day' | 'address'
+export type WindowName = 'minute' | 'day' | 'address' | 'free'
 
 /** Who is counted, and in which windows. `id` is `key:12` or `address:203.0.113.7`. */
 export interface Subject {

@@ -46,11 +46,12 @@ function createParameter(argument: GraphQLArgument, place: 'path' | 'query') {
     const value = readValue(argument, given, report)
     judge(argument, value, report)
     if (typeName === 'DateTime' && / [\d:]+$/.test(text)) problems.add('In a URL, write + as %2B')
-    if (typeName === 'Int64' && isList && texts.some((item) => item.includes(',')))
-      problems.add(`For several values, repeat the parameter: ${name}=1&${name}=2`)
+    if (typeName === 'Int64' && isList && texts.some((item) => item.includes(','))) problems.add(repeatRule(name))
     return value
   }
 }
+
+const repeatRule = (name: string) => `For several values, repeat the parameter: ${name}=1&${name}=2`
 
 const createParameters = (args: GraphQLArgument[], place: 'path' | 'query') =>
   new Map(args.map((argument) => [argument.name, createParameter(argument, place)]))
@@ -78,6 +79,7 @@ export function createReader(operation: Operation) {
   const nameOf = (path: Path) => pathText(path) || 'The body'
   const mediaTypes = MEDIA_TYPES[rest.method] ?? []
   const known = [...inQuery.keys()]
+  const lists = operation.queryArguments.filter(({ type }) => isListType(getNullableType(type))).map(({ name }) => name)
 
   function readQuery(request: HttpRequest, args: Values, problems: Problems): void {
     request.assertDecodable()
@@ -86,6 +88,8 @@ export function createReader(operation: Operation) {
       const read = inQuery.get(name)
       if (read) args[name] = read(request.query.getAll(name), problems)
       else problems.add(unknown(`The query parameter ${shownName(name)}`, name))
+      const list = lists.find((list) => name.startsWith(`${list}[`))
+      if (list) problems.add(repeatRule(list))
     }
   }
 
