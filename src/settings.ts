@@ -18,6 +18,13 @@ const number = (min: number, max: number, fallback: number) =>
 const url = (protocols: string[]) =>
   z.string().refine((value) => URL.canParse(value) && protocols.includes(new URL(value).protocol))
 
+/** A password that was not encoded ends where its first such character is: the rest would be taken for a host. */
+const postgresUrl = url(['postgresql:', 'postgres:']).refine((value) => {
+  const { hash, pathname, searchParams } = URL.parse(value) ?? {}
+  return !hash && !pathname?.includes('@') && ![...(searchParams?.keys() ?? [])].some((name) => name.includes('@'))
+})
+const ENCODED = '%40 for @, %23 for #, %2F for / and %3F for ? in its password'
+
 const collector = url(['http:', 'https:']).optional().describe('an http or https URL of a collector of OpenTelemetry')
 const protocol = z.enum(['http/protobuf', 'http/json'])
 const PROTOCOLS = 'http/protobuf (its port is 4318) or http/json'
@@ -47,11 +54,11 @@ export const settings = z.object({
     .transform((value) => (URL.canParse(value) ? new URL(value).href.replace(/\/+$/, '') : value))
     .optional()
     .describe('an http or https URL without user, password, query, fragment or apostrophe'),
-  DATABASE_URL: url(['postgresql:', 'postgres:']).optional().describe('a postgresql:// URL that names one host'),
-  DIRECT_URL: url(['postgresql:', 'postgres:'])
+  DATABASE_URL: postgresUrl.optional().describe(`a postgresql:// URL that names one host, with ${ENCODED}`),
+  DIRECT_URL: postgresUrl
     .optional()
     .describe(
-      'a postgresql:// URL that leads to the database of DATABASE_URL without a pooler, and needs DATABASE_URL',
+      `a postgresql:// URL that leads to the database of DATABASE_URL without a pooler, with ${ENCODED}, and needs DATABASE_URL`,
     ),
   REDIS_URL: z
     .string()

@@ -122,11 +122,21 @@ describe('settings', () => {
 
   test('an error message does not contain the password of a URL', () => {
     expect(refused({ DATABASE_URL: 'mysql://ann:secret@host/pets' })).toEqual([
-      'DATABASE_URL is "mysql://ann:***@host/pets"; it must be a postgresql:// URL that names one host',
+      'DATABASE_URL is "mysql://ann:***@host/pets"; it must be a postgresql:// URL that names one host, with %40 for @, %23 for #, %2F for / and %3F for ? in its password',
     ])
     for (const password of ['se@cret', 'se/cret', 'se:cret', 'se?cret', 'secret@', 'se#cret'])
       for (const url of [`mysql://ann:${password}@host/pets`, `postgresql://ann:${password}@[/pets`])
         expect(refused({ DATABASE_URL: url }).join()).not.toMatch(/se.?cret/)
+    // Each of these is a URL that names another host.
+    for (const password of ['p@se#cret', 'p@se/cret', 'p@se?cret', '1#se@cret', 'p@#secret'])
+      for (const name of ['DATABASE_URL', 'DIRECT_URL'])
+        expect([
+          password,
+          refused({ DATABASE_URL: 'postgresql://h/d', [name]: `postgresql://ann:${password}@host/pets` }).join(),
+        ]).toEqual([
+          password,
+          expect.stringMatching(new RegExp(`^${name} is "postgresql://ann:\\*\\*\\*@host/pets"; .* with %40 for @,`)),
+        ])
     expect(refused({ DATABASE_URL: 'mysql://h/d?password=secret&a=1' }).join()).not.toContain('secret')
     expect(refused({ DATABASE_URL: 'postgresql://ann:secret' }).join()).not.toContain('secret')
   })
@@ -153,7 +163,7 @@ describe('settings', () => {
       const both = { DATABASE_URL_FILE: file('a', url), DIRECT_URL_FILE: file('b', url) }
       expect(readSettings(both)).toMatchObject({ DATABASE_URL: url, DIRECT_URL: url })
       expect(refused({ DIRECT_URL: url })).toEqual([
-        expect.stringMatching(/^DIRECT_URL is .* without a pooler, and needs DATABASE_URL$/),
+        expect.stringMatching(/^DIRECT_URL is .* without a pooler, with %40 .*, and needs DATABASE_URL$/),
       ])
     })
 
@@ -175,7 +185,7 @@ describe('settings', () => {
         'LOG_LEVEL_FILE is not a setting: only URLs are read from files; set LOG_LEVEL',
       ])
       expect(refused({ DATABASE_URL_FILE: path })).toEqual([
-        'DATABASE_URL is "mysql://a:***@h/d"; it must be a postgresql:// URL that names one host',
+        'DATABASE_URL is "mysql://a:***@h/d"; it must be a postgresql:// URL that names one host, with %40 for @, %23 for #, %2F for / and %3F for ? in its password',
       ])
     })
   })
