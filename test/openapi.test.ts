@@ -356,8 +356,12 @@ describe('the operations that are specified by name (docs/specification.md, Oper
       expect(headers[name]).toMatchObject({ schema: { type: 'integer' }, example: expect.any(Number) })
   })
 
-  test('the id filter of GET /pets can be repeated', () => {
-    const id = byName('pets').parameters?.find(({ name }) => name === 'id')
-    expect(id).toMatchObject({ style: 'form', explode: true, schema: { type: 'array', maxItems: 100 } })
+  test('every parameter with several values says that it is repeated', () => {
+    const several = described
+      .flatMap(({ operation }) => operation.parameters ?? [])
+      .filter(({ schema }) => schema && 'type' in schema && schema.type === 'array')
+    expect(several.map(({ name }) => name).sort()).toEqual(['id', 'id', 'id', 'petId'])
+    for (const parameter of several)
+      expect(parameter).toMatchObject({ in: 'query', style: 'form', explode: true, schema: { maxItems: 100 } })
   })
 })

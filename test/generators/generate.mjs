@@ -32,6 +32,48 @@ const generators = {
     })
   },
 
+  async 'swagger-typescript-api'() {
+    const { generateApi } = await import('swagger-typescript-api')
+    await generateApi({
+      url: `${address}/openapi.json`,
+      output: folder,
+      fileName: 'swagger-typescript-api.ts',
+      silent: true,
+    })
+  },
+
+  async oazapfts() {
+    const { generateSource } = await import('oazapfts')
+    await writeFile(`${folder}/oazapfts.ts`, await generateSource(`${address}/openapi.json`))
+  },
+
+  async 'rtk-query'() {
+    const { generateEndpoints } = await import('@rtk-query/codegen-openapi')
+    await generateEndpoints({
+      schemaFile: `${address}/openapi.json`,
+      apiFile: `${import.meta.dirname}/rtk-query.base.ts`,
+      apiImport: 'base',
+      exportName: 'petstore',
+      outputFile: `${folder}/rtk-query.ts`,
+      esmExtensions: true,
+    })
+  },
+
+  async kubb() {
+    const { build, defineConfig } = await import('@kubb/core')
+    const { pluginClient } = await import('@kubb/plugin-client')
+    const { pluginOas } = await import('@kubb/plugin-oas')
+    const { pluginTs } = await import('@kubb/plugin-ts')
+    const { error } = await build({
+      config: defineConfig({
+        input: { path: `${address}/openapi.json` },
+        output: { path: `${folder}/kubb`, extension: { '.ts': '.js' } },
+        plugins: [pluginOas(), pluginTs(), pluginClient()],
+      }),
+    })
+    if (error) throw error
+  },
+
   async graphql() {
     // The types of the operations hold all that they need of the schema's.
     const { codegen } = await import('@graphql-codegen/core')

@@ -8,7 +8,7 @@ import {
   SetStockDocument,
   type TypedDocumentString,
 } from './generated/graphql.js'
-import { given, pagesOf, type Report, type Target, unusedId } from './round.js'
+import { given, pagesOf, type Report, type Target, unusedEtag, unusedId } from './round.js'
 
 interface Answer<Data> {
   data?: Data | null
@@ -54,6 +54,7 @@ export async function round({ url, key, limitedKey }: Target): Promise<Report> {
   const found = given(await ask(FindPetsDocument, { ids: petIds.slice(-2) }))
 
   const missing = await ask(GetPetDocument, { petId: unusedId })
+  const stale = await ask(SetStockDocument, { petId, quantity: 8, ifMatch: unusedEtag })
   const unknown = await ask(CreatePetDocument, { input: { name: 'Rex', categoryId: unusedId } })
 
   const askLimited = clientOf(url, limitedKey)
@@ -68,6 +69,7 @@ export async function round({ url, key, limitedKey }: Target): Promise<Report> {
     pages,
     found: given({ data: found.pets }).map(({ id }) => id),
     missing: refusal(missing),
+    stale: refusal(stale),
     unknown: refusal(unknown),
     limited: { ...refusal(limited), retryAfter: limited.response.headers.get('retry-after') },
   }

@@ -9,7 +9,7 @@ import {
   listPets,
   updateInventory,
 } from './generated/hey-api/index.js'
-import { given, pagesOf, type Report, type Target, unusedId } from './round.js'
+import { given, pagesOf, type Report, type Target, unusedEtag, unusedId } from './round.js'
 
 export async function round({ key, limitedKey }: Target): Promise<Report> {
   client.setConfig({ auth: key })
@@ -31,6 +31,11 @@ export async function round({ key, limitedKey }: Target): Promise<Report> {
   const found = given(await listPets({ query: { id: petIds.slice(-2) } }))
 
   const missing = await getPet({ path: { petId: unusedId } })
+  const stale = await updateInventory({
+    path: { petId },
+    headers: { 'If-Match': unusedEtag },
+    body: { quantity: 8 },
+  })
   const unknown = await createPet({ body: { name: 'Rex', categoryId: unusedId } })
 
   const limitedClient = createClient({ ...client.getConfig(), auth: limitedKey })
@@ -45,6 +50,7 @@ export async function round({ key, limitedKey }: Target): Promise<Report> {
     pages,
     found: found.map(({ id }) => id),
     missing: { status: missing.response?.status ?? 0, code: missing.error?.code },
+    stale: { status: stale.response?.status ?? 0, code: stale.error?.code },
     unknown: { status: unknown.response?.status ?? 0, code: unknown.error?.code },
     limited: {
       status: limited.response?.status ?? 0,

@@ -1,6 +1,6 @@
 import createClient from 'openapi-fetch'
 import type { paths } from './generated/openapi-fetch.js'
-import { given, pagesOf, type Report, type Target, unusedId } from './round.js'
+import { given, pagesOf, type Report, type Target, unusedEtag, unusedId } from './round.js'
 
 const clientOf = (url: string, key: string) =>
   createClient<paths>({ baseUrl: url, headers: { authorization: `Bearer ${key}` } })
@@ -27,6 +27,10 @@ export async function round({ url, key, limitedKey }: Target): Promise<Report> {
   const found = given(await client.GET('/pets', { params: { query: { id: petIds.slice(-2) } } }))
 
   const missing = await client.GET('/pets/{petId}', { params: { path: { petId: unusedId } } })
+  const stale = await client.PATCH('/inventory/{petId}', {
+    params: { path: { petId }, header: { 'If-Match': unusedEtag } },
+    body: { quantity: 8 },
+  })
   const unknown = await client.POST('/pets', { body: { name: 'Rex', categoryId: unusedId } })
 
   const limitedClient = clientOf(url, limitedKey)
@@ -41,6 +45,7 @@ export async function round({ url, key, limitedKey }: Target): Promise<Report> {
     pages,
     found: found.map(({ id }) => id),
     missing: { status: missing.response.status, code: missing.error?.code },
+    stale: { status: stale.response.status, code: stale.error?.code },
     unknown: { status: unknown.response.status, code: unknown.error?.code },
     limited: {
       status: limited.response.status,

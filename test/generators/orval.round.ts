@@ -7,7 +7,7 @@ import {
   listPets,
   updateInventory,
 } from './generated/orval.js'
-import { pagesOf, type Report, type Target, unusedId } from './round.js'
+import { pagesOf, type Report, type Target, unusedEtag, unusedId } from './round.js'
 
 const withKey = (key: string) => ({ headers: { authorization: `Bearer ${key}` } })
 
@@ -37,6 +37,8 @@ export async function round({ key, limitedKey }: Target): Promise<Report> {
   if (found.status !== 200) throw new Error(`listPets returned ${found.status}`)
 
   const missing = await getPet(unusedId, options)
+  const headers = { ...options.headers, 'If-Match': unusedEtag }
+  const stale = await updateInventory(petId, { quantity: 8 }, { headers })
   const unknown = await createPet({ name: 'Rex', categoryId: unusedId }, options)
 
   await listCategories({}, withKey(limitedKey))
@@ -50,6 +52,7 @@ export async function round({ key, limitedKey }: Target): Promise<Report> {
     pages,
     found: found.data.map(({ id }) => id),
     missing: { status: missing.status, code: missing.status === 404 ? missing.data.code : undefined },
+    stale: { status: stale.status, code: stale.status === 412 ? stale.data.code : undefined },
     unknown: { status: unknown.status, code: unknown.status === 422 ? unknown.data.code : undefined },
     limited: {
       status: limited.status,

@@ -24,12 +24,17 @@ export interface Report {
   /** The ids of the last two pets, asked for by id. */
   found: number[]
   missing: Refusal
+  /** A change of the stock, on condition of an ETag that it never had. */
+  stale: Refusal
   unknown: Refusal
   limited: Refusal & { retryAfter: string | null }
 }
 
 /** An id that no resource has. */
 export const unusedId = Number.MAX_SAFE_INTEGER
+
+/** An ETag that no resource has. */
+export const unusedEtag = '"unused"'
 
 /** The data of an answer, which must be a success. */
 export function given<Data>({ data, ...answer }: { data?: Data }): NonNullable<Data> {

@@ -55,7 +55,8 @@ export class GuideProject {
 
   /** Runs a command in a shell, as a guide prints it. */
   shell(command: string) {
-    return run('bash', ['-ec', command.replaceAll(documented, this.baseUrl)], { cwd: this.folder })
+    const env = { ...process.env, DO_NOT_TRACK: '1' }
+    return run('bash', ['-ec', command.replaceAll(documented, this.baseUrl)], { cwd: this.folder, env })
   }
 
   /** What the compiler says. */

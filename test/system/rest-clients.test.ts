@@ -43,18 +43,27 @@ beforeAll(async () => {
 })
 afterAll(() => gateway.close())
 
-test.concurrent('the files of the guide compile with strict, with the defaults of each generator', async () => {
+test.concurrent('the files of the guide compile with strict, with what its commands generate', async () => {
   expect(await project.compile()).toBe('')
 })
 
-/** For each client, a list of all pets that a question finds. */
-const drivers: Record<string, string> = {
-  'with-openapi-fetch.ts': `import { listPets } from './with-openapi-fetch'
+/** A list of all pets that a question finds, of a client whose lists are generators. */
+const allOf = (client: string) => `import { listPets } from './${client}'
 const all = async (question: object) => {
   const ids: number[] = []
   for await (const { id } of listPets(question)) ids.push(id)
   return ids
 }
+`
+
+/** For each client, such a list. */
+const drivers: Record<string, string> = {
+  'with-openapi-fetch.ts': allOf('with-openapi-fetch'),
+  'with-swagger-typescript-api.ts': allOf('with-swagger-typescript-api'),
+  'with-oazapfts.ts': allOf('with-oazapfts'),
+  'with-kubb.ts': allOf('with-kubb'),
+  'with-rtk-query.ts': `import { allPets } from './with-rtk-query'
+const all = async (question: object) => (await allPets(question)).map(({ id }) => id)
 `,
   'with-hey-api.ts': `import { QueryClient } from '@tanstack/react-query'
 import { pets } from './with-hey-api'
@@ -82,11 +91,13 @@ console.log(rows().at(-1))
 }
 
 test.concurrent.each(Object.entries(drivers))(
-  '%s creates a pet, and its lists have every row exactly once, in any order, through a limit and without a ban',
+  '%s creates a pet, finds two by their ids, and its lists have every row exactly once, in any order, through a limit and without a ban',
   async (file, driver) => {
     const { key, row } = await gateway.createKey({ plan: 'Enterprise', minuteLimit: 8, dayLimit: 1000 })
     const orders = [{}, { direction: 'desc' }, { sort: 'name' }, { sort: 'name', direction: 'desc' }]
-    const questions = orders.map((order) => ({ categoryId: Number(categoryId), limit: 50, ...order }))
+    const byId = byName.toSorted((a, b) => a - b)
+    const two = byId.slice(-2)
+    const questions = [...orders.map((order) => ({ categoryId: Number(categoryId), limit: 50, ...order })), { id: two }]
     const program = `src/all-of-${file.replace(/\.tsx?$/, '.tsx')}`
     await project.write(
       program,
@@ -100,8 +111,7 @@ process.exit()
     const [created, ...printed] = (await project.execute(program, key)).split('\n')
     expect(created).toMatch(/^\d+ Tom$/)
 
-    const byId = byName.toSorted((a, b) => a - b)
-    const expected = [byId, byId.toReversed(), byName, byName.toReversed()]
+    const expected = [byId, byId.toReversed(), byName, byName.toReversed(), two]
     expect(JSON.parse(printed.pop() ?? '')).toEqual(expected)
     // All pets, in descending order of name, which the file prints itself.
     if (printed.length > 0) {

@@ -9,7 +9,18 @@ export default defineConfig({
     ...config.test,
     include: ['test/system/*.test.ts'],
     globalSetup: 'test/system/setup.ts',
-    sequence: { sequencer: longestFirst('browser', 'usage-page', 'backup', 'stop', 'spans', 'rest-clients', 'pooler') },
+    sequence: {
+      sequencer: longestFirst(
+        'browser',
+        'usage-page',
+        'backup',
+        'stop',
+        'spans',
+        'rest-clients',
+        'generated-clients',
+        'pooler',
+      ),
+    },
     reporters: ['default', './test/system/skipped.ts'],
   },
 })
