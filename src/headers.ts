@@ -28,6 +28,8 @@ export function setHeaders(
   headers['x-request-id'] = request.id
   if (request.trace) headers.traceparent = traceparent(request.trace)
   if (!shown) return
+  // Its responses are of the media type that the client prefers.
+  if (request.path === '/graphql') headers.vary ??= 'Accept'
   if (route) setDeprecationHeaders(headers, route.operation, route.params, options)
   setCorsHeaders(headers, request, options.origins)
   // A banned key that reads its quota is not refused: it gets no Retry-After.

@@ -54,6 +54,9 @@ describe('the media type of a response', () => {
     ['text/event-stream', 'application/json'],
     ['multipart/mixed', 'application/json'],
     ['application/json; charset=iso-8859-1', 'application/json'],
+    [`application/json;q=0.9, ${type};q=0.1`, 'application/json'],
+    [`application/json;q=0.1, ${type};q=0.9`, type],
+    ['Application/GraphQL-Response+JSON', type],
     ['nonsense', 'application/json'],
   ])('for Accept: %s is %s', async (accept, expected) => {
     const answer = await post({ query: '{ __typename }' }, { accept })
@@ -65,6 +68,7 @@ describe('the media type of a response', () => {
     expect(refused.headers.get('content-type')).toBe(`${expected}; charset=utf-8`)
     const { errors } = (await refused.json()) as { errors: { extensions: object }[] }
     expect(errors[0]?.extensions).toEqual({ code: 'invalid_request', status: 400 })
+    for (const { headers } of [answer, refused]) expect(headers.get('vary')).toBe('Accept')
   })
 })
 

@@ -2,8 +2,10 @@ import { execFile } from 'node:child_process'
 import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { promisify } from 'node:util'
+import { isObjectType } from 'graphql'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { seed } from '../../prisma/seed.js'
+import { schema } from '../../schema/index.js'
 import { type Gateway, openGateway } from '../support/gateway.js'
 import { filesOf, GuideProject } from '../support/guide-project.js'
 import { freePort } from '../support/ports.js'
@@ -180,6 +182,33 @@ test.concurrent.each([
     expect(await gateway.prisma.apiKey.findUnique({ where: { id: row.id } })).toMatchObject({ bannedUntil: null })
   },
 )
+
+test.concurrent('the cache of urql.ts knows every type: it warns of none', async () => {
+  const withoutId = Object.values(schema.getTypeMap()).filter(
+    (type) =>
+      isObjectType(type) &&
+      !type.getFields().id &&
+      !/^(__|Query$|Mutation$)|(Connection|Edge|PageInfo)$/.test(type.name),
+  )
+  const file = filesOf('graphql-clients').get('src/urql.ts') ?? ''
+  const [, keys = ''] = /keys: \{([^}]*)\}/.exec(file.replace('{ petId }', '')) ?? []
+  expect(Array.from(keys.matchAll(/(\w+):/g), ([, name]) => name).sort()).toEqual(
+    withoutId.map(({ name }) => name).sort(),
+  )
+
+  const everything = `{
+    quota { plan minute { limit } day { limit } key { name } } usage(days: 1) { date requests }
+    pets(limit: 1) { id category { id } inventory { quantity petId } orders(limit: 1) { id } } inventory(limit: 1) { petId }
+  }`
+  await project.write(
+    'src/urql-types.ts',
+    `console.warn = (...words: unknown[]) => console.log('warned:', ...words)\n${file}\nconst all = await client.query(${JSON.stringify(everything)}, {})\nconsole.log(all.error?.message, Object.keys(all.data))`,
+  )
+  const { key } = await gateway.createKey()
+  expect(await project.execute('src/urql-types.ts', key)).toMatch(
+    /^12 Bella \d\nundefined \[.*quota.*usage.*pets.*inventory.*\]$/s,
+  )
+})
 
 test.concurrent('PetList.jsx of Relay pages forward and backward to the same list, and shows what a mutation has changed', async () => {
   await project.write(
