@@ -207,13 +207,53 @@ describe('npm run keys', () => {
         new RegExp(`^${prefix.slice(9)} .* deleted +database +Gone$`, 'm'),
       )
     expect(await json('history', prefix)).toMatchObject([{ event: 'created' }, { event: 'deleted' }])
-    expect((await keys('history', String(id))).code).toBe(1)
+    expect(await json('history', String(id))).toEqual(await json('history', prefix))
+    expect(await keys('history', '2000000000')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('There is no key with the id or prefix "2000000000".'),
+    })
   })
 
   test('list --name says if no key has the text in its name', async () => {
-    expect((await keys('list', '--name', 'zzz')).stdout).toBe('No key has "zzz" in its name.\n')
+    expect((await keys('list', '--name', 'zzz')).stdout).toMatch(/^None of \d+ keys has "zzz" in its name\.$/m)
     expect(await json('list', '--name', 'zzz')).toEqual([])
   })
+
+  test('options that npm has taken, because there was no -- before them, are named and nothing is done', async () => {
+    const count = await gateway.prisma.apiKey.count()
+    const byNpm = (variables: Record<string, string>, ...args: string[]) =>
+      runKeys({ ...env, npm_lifecycle_event: 'keys', ...variables }, ...args)
+    const advice = (options: string, command: string) =>
+      `npm has taken ${options} for itself. Write -- before the command: npm run keys -- ${command} …\n`
+    expect(await byNpm({ npm_config_name: 'x' }, 'create', 'Free')).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: advice('--name', 'create'),
+    })
+    const { stderr } = await byNpm({ npm_config_for: 'true', npm_config_json: 'true' }, 'ban', '1', '60')
+    expect(stderr).toBe(advice('--json and --for', 'ban'))
+    expect(await gateway.prisma.apiKey.count()).toBe(count)
+    // A setting of npm's own, and what was given after --.
+    const own = await byNpm({ npm_config_access: 'public', npm_config_name: '' }, 'list', '--name', 'zzz')
+    expect([own.code, own.stdout]).toEqual([0, expect.stringContaining('None of')])
+  })
+
+  test.each([
+    ['create', '--nam', 'Did you mean --name?'],
+    ['create', '--pln', 'Did you mean --plan?'],
+    ['list', '--jsn', 'Did you mean --json?'],
+  ])('%s %s: an option that is mistyped gets the one that is meant', async (command, option, hint) => {
+    const { code, stderr } = await keys(command, option, 'x')
+    expect([code, stderr]).toEqual([1, expect.stringContaining(`unknown option '${option}' (${hint})`)])
+  })
+
+  test.each(['2027-02-30', '2027-02-30T10:00:00Z', '2027-04-31'])(
+    'a day that does not exist is refused: %s',
+    async (expires) => {
+      const { code, stderr } = await keys('create', '--name', 'x', '--plan', 'Free', '--expires', expires)
+      expect([code, stderr]).toEqual([1, expect.stringContaining('it must be a date in the future')])
+    },
+  )
 
   test('usage --days draws requests per key and day within 80 columns, the busiest key first', async () => {
     const { id } = await json('create', '--name', 'A name that is longer than its column', '--plan', 'Pro')

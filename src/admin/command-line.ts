@@ -1,4 +1,5 @@
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 'commander'
+import { suggestionList } from 'graphql/jsutils/suggestionList.js'
 import * as z from 'zod'
 import { Access } from '../../prisma/generated/client/client.js'
 import { MAX_INT } from '../../schema/input/rules.js'
@@ -7,6 +8,7 @@ import { databaseError, messageOf, openDatabase, PATIENT_MS } from '../database/
 import { USAGE_DAYS } from '../keys/index.js'
 import { reasonOf } from '../observe/stack.js'
 import { readSettings } from '../settings.js'
+import { StartupError } from '../startup-error.js'
 import { type Action, keyCommands, type Options } from './key-commands.js'
 import { keyReports } from './key-reports.js'
 
@@ -49,8 +51,30 @@ const choice = (words: string[]) => (text: string) => {
   return word
 }
 
+/** Without `--` before it, npm takes an option for one of its own, and passes it as a variable. */
+function takenByNpm({ options }: Command, args: string[], variables: NodeJS.ProcessEnv): string[] {
+  if (variables.npm_lifecycle_event !== 'keys') return []
+  return options.flatMap(({ long }) => {
+    const value = variables[`npm_config_${long?.slice(2).replaceAll('-', '_')}`]
+    const isGiven = args.some((arg) => arg === long || arg.startsWith(`${long}=`))
+    return long && value !== undefined && !isGiven && !OF_NPM.test(value) ? long : []
+  })
+}
+/** Values of `access`, which npm has, too. */
+const OF_NPM = /^(public|restricted|)$/
+
+/** An option that the command does not have, and the one that could be meant. */
+function unknownOption({ options }: Command, args: string[]): string | undefined {
+  const known = options.flatMap(({ long }) => long ?? [])
+  const unknown = args.map((arg) => arg.replace(/=.*/s, '')).find((arg) => /^--\w/.test(arg) && !known.includes(arg))
+  const [meant] = unknown ? suggestionList(unknown, known) : []
+  return meant && `error: unknown option '${unknown}' (Did you mean ${meant}?)`
+}
+
 /** Adds to commander's own message what the command accepts, if the message does not say it. */
-function explain(command: Command, message: string): string {
+function explain(command: Command, given: string, args: string[]): string {
+  // A required option is missing because its name was mistyped.
+  const message = given.startsWith('error: required option') ? (unknownOption(command, args) ?? given) : given
   const line = message
     .trim()
     .replaceAll(/\s*\n\s*/g, ' ')
@@ -66,8 +90,7 @@ function explain(command: Command, message: string): string {
 }
 
 export interface Terminal {
-  /** Default: the environment of the process. */
-  environment?: NodeJS.ProcessEnv
+  environment: NodeJS.ProcessEnv
   out(text: string): void
   err(text: string): void
 }
@@ -99,13 +122,13 @@ async function run(command: Command, action: Action, { environment, out, err }: 
   }
 }
 
-function createProgram(terminal: Terminal) {
+function createProgram(terminal: Terminal, args: string[]) {
   const { out: writeOut, err: writeErr } = terminal
   const onTerminal = (command: Command) =>
     command.exitOverride().configureOutput({
       writeOut,
       writeErr,
-      outputError: (message, write) => write(explain(command, message)),
+      outputError: (message, write) => write(explain(command, message, args)),
     })
   const program = onTerminal(
     new Command('keys')
@@ -163,7 +186,14 @@ function createProgram(terminal: Terminal) {
 /** Runs one command, and returns its exit code. */
 export async function runKeys(args: string[], terminal: Terminal): Promise<number> {
   try {
-    await createProgram(terminal).parseAsync(args, { from: 'user' })
+    const program = createProgram(terminal, args)
+    const command = program.commands.find((one) => one.name() === args[0])
+    const taken = command ? takenByNpm(command, args, terminal.environment) : []
+    if (taken.length > 0)
+      throw new StartupError(
+        `npm has taken ${taken.join(' and ')} for itself. Write -- before the command: npm run keys -- ${args[0]} …`,
+      )
+    await program.parseAsync(args, { from: 'user' })
     return 0
   } catch (error) {
     // Commander has printed the reason, or the help that was asked for.

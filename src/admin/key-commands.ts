@@ -106,7 +106,8 @@ export const keyCommands = {
     const contains = name?.replace(/[\\%_]/g, '\\$&')
     const where = { name: { contains, mode: 'insensitive' } } as const
     const keys = await database.prisma.apiKey.findMany({ where, orderBy: { id: 'asc' } })
-    if (keys.length === 0 && name && !options.json) return `No key has ${JSON.stringify(name)} in its name.\n`
+    const all = keys.length === 0 && name && !options.json ? await database.prisma.apiKey.count() : 0
+    if (all > 0) return `None of ${all} keys has ${JSON.stringify(name)} in its name.\n`
     const columns = 'id name plan access prefix state minuteLimit dayLimit expiresAt replacedById lastUsedAt'
     return render(keys.map(printable), options.json, columns.split(' '))
   },

@@ -153,6 +153,13 @@ function describe({ event, changes }: Pick<ApiKeyEvent, 'event' | 'changes'>, re
   return lines.join('\n')
 }
 
+/** The last event of a deleted key, which is found by its id or prefix; undefined for any other key. */
+const findDeleted = ({ prisma: { apiKeyEvent } }: Database, idOrPrefix: string) => {
+  const prefix = prefixIn(idOrPrefix)
+  const named = prefix ? { prefix } : { changes: { path: ['id', '0'], equals: Number(idOrPrefix) } }
+  return apiKeyEvent.findFirst({ where: { event: 'deleted', ...named } })
+}
+
 export const keyReports = {
   async usage(call, idOrPrefix) {
     const { days } = call.options
@@ -162,11 +169,10 @@ export const keyReports = {
 
   async history({ database, options: { json } }, idOrPrefix) {
     const { apiKeyEvent } = database.prisma
-    const prefix = prefixIn(idOrPrefix)
-    const isDeleted = prefix !== undefined && (await apiKeyEvent.count({ where: { prefix, event: 'deleted' } })) > 0
-    const key = idOrPrefix === undefined || isDeleted ? undefined : await find(database, idOrPrefix)
+    const deleted = idOrPrefix === undefined ? undefined : await findDeleted(database, idOrPrefix)
+    const key = idOrPrefix === undefined || deleted ? undefined : await find(database, idOrPrefix)
     const newest = await apiKeyEvent.findMany({
-      where: key ? { keyId: key.id } : { prefix },
+      where: key ? { keyId: key.id } : { prefix: deleted?.prefix },
       include: { key: { select: { replaces: { select: { id: true } } } } },
       orderBy: { id: 'desc' },
       take: idOrPrefix === undefined ? MAX_EVENTS_OF_ALL : MAX_EVENTS,

@@ -124,6 +124,8 @@ function startAddress() {
   const message = byId('missing')
   const check = () => {
     const name = fragment()
+    // The operationId, which clients and logs show.
+    if (document.getElementById(`operation-${name}`)) return location.replace(`#operation-${name}`)
     message.hidden = name === '' || document.getElementById(name) !== null
     if (message.hidden) return
     const search = element('button', { type: 'button', className: 'link', onclick: () => openSearch(name) }, 'Search')

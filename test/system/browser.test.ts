@@ -183,6 +183,23 @@ inChromium('the reference', () => {
       await fresh.close()
     })
 
+    test('that name an operationId, as logs and clients show it, land on the operation', async () => {
+      const seen = async (on: Page, operationId: string) => {
+        await expect.poll(() => new URL(on.url()).hash).toBe(`#operation-${operationId}`)
+        await expect.poll(async () => (await landed(`operation-${operationId}`, on)).top).toBeLessThan(130)
+        expect(await on.getByRole('alert').isHidden()).toBe(true)
+      }
+      for (const { operationId } of operations().slice(0, 5)) {
+        await visit('#bans')
+        await visit(`#${operationId}`)
+        await seen(page, operationId)
+      }
+      const fresh = await open()
+      await fresh.goto(`${baseUrl}/docs#listPets`)
+      await seen(fresh, 'listPets')
+      await fresh.close()
+    })
+
     test('that name nothing land on the top, with a message that offers a search', async () => {
       for (const [address, name] of [
         ['#quotas', 'quotas'],
