@@ -38,7 +38,7 @@ export interface ListRead {
   direction: 'asc' | 'desc'
   /**
    * The columns with which the index begins before those of the order. Each one is equal to a condition, or has few values
-   * (an enum or Boolean), each of which is read apart.
+   * (an enum or Boolean), each of which is read separately.
    */
   within?: readonly string[]
 }

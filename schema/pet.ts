@@ -155,7 +155,7 @@ builder.mutationFields((t) => ({
     resolve: async (_root, { petId: id }, { writes, transaction }, info) => {
       const refusal = conflict(`Pet ${id} has orders. Delete or change them first.`)
       if (!selects(info, 'inventory')) return found(await writes.delete('Pet', { id }, refusal), 'pet', id)
-      // Its entry goes with it. Whoever locks both locks the pet first.
+      // Its entry goes with it. All that lock both lock the pet first.
       return transaction(async ({ reads, writes }) => {
         await reads.lock('Pet', 'id', id)
         const inventory = await reads.lock('InventoryItem', 'petId', id)

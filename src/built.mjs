@@ -23,7 +23,7 @@ if (sources.some((path) => changed(join(root, path)) > built))
   console.error('The sources are newer than the build. Run: npm run build')
 
 // The shell in which npm runs a script may exit on a signal without passing it on. Only then is the end of the parent a
-// signal: whoever starts the service in the background may end before it.
+// signal: a program that starts the service in the background may end before it.
 const parent = process.ppid
 if (/^node [^&|;]*built\.mjs[^&|;]*$/.test(process.env.npm_lifecycle_script ?? ''))
   setInterval(() => process.ppid !== parent && process.kill(process.pid, 'SIGTERM'), 500).unref()

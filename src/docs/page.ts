@@ -53,7 +53,7 @@ interface Section {
   content: Content
 }
 
-/** Words by which search finds a part of a guide, besides its heading: a comment that follows the heading. */
+/** Words by which search finds a part of a guide, in addition to its heading: a comment that follows the heading. */
 const searchWords = (token?: Token) => (/^<!-- search: (.+) -->\s*$/.exec(token?.raw ?? '') ?? [])[1] ?? ''
 
 /** Each guide is a section of the text with a heading of the second level. */

@@ -6,7 +6,7 @@ export const SCALARS_PER_WEIGHT = 10
 export interface Measured {
   /** Scalar fields of each object of the selection. */
   scalars: number
-  /** What those of them weigh besides that are computed, once for each object, by their names. */
+  /** What those of them weigh in addition that are computed, once for each object, by their names. */
   computed: ReadonlyMap<string, number>
   /** Objects below each object, their weight, totals, all fields, and their keys. */
   objects: number

@@ -108,8 +108,8 @@ export async function listen(
     },
     (req, res) => {
       responses.set(req.socket, [res, responses.get(req.socket)?.[0]])
-      // Node would go on to read chunks, however small, until they have as many bytes as its buffer. Whoever reads the
-      // body resumes.
+      // Node would go on to read chunks, however small, until they have as many bytes as its buffer. What reads the
+      // body resumes the socket.
       if (req.headers['transfer-encoding']) req.socket.pause()
       const answer = () => void app.handle(req, res).catch(() => req.socket.destroy())
       // A client that reuses the connection learns now that it will close.
@@ -132,7 +132,7 @@ export async function listen(
   const refuse = (socket: Socket, refusal: ApiError) =>
     void refuseMalformed(app, socket, refusal).catch(() => socket.destroy())
   server.on('clientError', (error, socket: Socket) => {
-    // Clients and browsers open connections in advance. An answer to nothing would be taken for that to their next request.
+    // Clients and browsers open connections before they need them. An answer to nothing would be taken for that to their next request.
     if (socket.bytesRead === 0) socket.destroy()
     else refuse(socket, refusalOf(error))
   })

@@ -132,7 +132,7 @@ export async function openFailover(
     if (!closed) heartbeat = setTimeout(beat, HEARTBEAT_MS).unref()
   }
 
-  // Without Sentinels it would try for ever to connect.
+  // Without Sentinels it would never stop trying to connect.
   const failed = new Promise((resolve) => client.once('error', resolve))
   await Promise.race([client.connect().catch(() => {}), failed])
   await beat()

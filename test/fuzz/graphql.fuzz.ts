@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import {
@@ -35,6 +36,10 @@ let gateway: Gateway
 beforeAll(async () => {
   gateway = await openGateway()
   await resetStore(gateway.prisma)
+  for (const query of persisted) {
+    const extensions = { persistedQuery: { version: 1, sha256Hash: hash('sha256', query) } }
+    await send(requestOf({ body: json({ query, variables: { id: 1 }, extensions }) }))
+  }
 })
 afterAll(() => gateway.close())
 
@@ -166,7 +171,30 @@ const bodies = fc.oneof<fc.Arbitrary<string | Uint8Array>[]>(
   fc.uint8Array({ maxLength: 500 }),
   fc.tuple(parameters, fc.nat(200)).map(([value, end]) => json(value).slice(0, end)),
 )
+/** Documents that clients send by hash: known ones, with what may stand beside a hash. */
+const persisted = ['{ pets { id } }', 'mutation ($id: Int64!) { createOrder(input: { petId: $id }) { id } }']
+const deep = fc
+  .tuple(
+    fc.constantFrom(['[', ']'], ['{"a":', '}'], ['[9007199254740993,', ']']),
+    fc.constantFrom(1, 100, 2_000, 5_000, 20_000),
+  )
+  .map(([[open = '', close = ''], depth]) => `{"id":1,"more":${open.repeat(depth)}1${close.repeat(depth)}}`)
+const byHash = fc
+  .record({
+    known: fc.constantFrom(...persisted),
+    query: fc.constantFrom('', 'null', 'same', 'absent'),
+    operationName: fc.constantFrom('', null, undefined, 'Q'),
+    variables: fc.oneof(fc.constant('{"id":1}'), deep),
+    headers: fc.record({ 'idempotency-key': fc.constantFrom('k', 'l', '') }, { requiredKeys: [] }),
+  })
+  .map(({ known, query, operationName, variables, headers }) => {
+    const sent = { '': '', null: null, same: known, absent: undefined }[query]
+    const extensions = { persistedQuery: { version: 1, sha256Hash: hash('sha256', known) } }
+    const body = JSON.stringify({ query: sent, operationName, extensions, variables: '?' })
+    return { body: body.replace('"?"', variables), headers: headers as Record<string, string> }
+  })
 const requests = fc.oneof<fc.Arbitrary<Partial<FuzzRequest>>[]>(
+  byHash,
   fc.record({
     body: bodies,
     headers: fc.record(
@@ -206,7 +234,7 @@ fuzz('any request to GraphQL gets an answer of GraphQL', 0.08, requests, {
   show: (request) => curl(requestOf(request)),
   async run(request) {
     const { status, body } = await send(requestOf(request))
-    if (![...allowed, 405, 413, 415].includes(status)) throw new Error(`The response has the status ${status}`)
+    if (![...allowed, 405, 413, 415, 422].includes(status)) throw new Error(`The response has the status ${status}`)
     // Several operations get as many answers.
     const answers: (typeof body)[] = Array.isArray(body) ? body : [body]
     if (request.method !== 'HEAD' && !answers.every(({ data, errors }) => data || errors))

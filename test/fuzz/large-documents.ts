@@ -34,7 +34,7 @@ const MAX_DEPTH = 10
 const MAX_REPETITIONS = 10
 /** Letters of aliases, which leave room for the rest of 64 KiB. */
 const MAX_LETTERS = 50_000
-/** Selections with all fragments expanded, under each alias anew. */
+/** Selections with all fragments expanded, under each alias again. */
 const MAX_EXPANDED = 5_000
 const MAX_LIMIT = 100
 

@@ -108,7 +108,7 @@ async function run(given: Case) {
     // Each id has a way of its own down the index.
     if (rows > Math.min(most, MAX_ROWS) || (!ids && idleBlocks > 0) || indexes.includes('Seq Scan'))
       throw new Error(
-        `${what} looks at ${rows} rows and ${idleBlocks} blocks in vain by ${indexes}; ${most} rows are enough:\n${sql}`,
+        `${what} looks at ${rows} rows and ${idleBlocks} blocks for nothing by ${indexes}; ${most} rows are enough:\n${sql}`,
       )
   }
   // Some versions round the rows of each loop.

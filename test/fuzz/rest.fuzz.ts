@@ -74,22 +74,37 @@ function texts({ schema, in: place }: Parameter): fc.Arbitrary<Part<string[]>> {
     values.filter((all) => all.every(encodable)),
     fc.boolean(),
   )
-  const broken = bad(
-    fc
-      .oneof(
-        wrongTexts.filter((text) => place === 'query' || text !== '').map((text) => encodeURIComponent(text)),
-        undecodable,
-      )
-      .map((text) => [text]),
-  )
+  const wrong = wrongTexts.filter((text) => place === 'query' || text !== '').map((text) => [encodeURIComponent(text)])
+  // A text to search for can be any of them.
+  const isText = type.type === 'string' && !type.enum && !type.format
+  const broken = fc.oneof(isText ? odd(wrong) : bad(wrong), bad(undecodable.map((text) => [text])))
   const twice = bad(values.map((all) => [...all, ...all].map((text) => encodeURIComponent(text))))
   const valid = good(encodings.map(([all, every]) => all.map((text) => encoded(text, every))))
   return type.items || place === 'path' ? mostly(valid, broken) : mostly(valid, broken, twice)
 }
 
+/** Among them what other APIs take. */
 const unknownParameters = fc
-  .constantFrom('x', 'Limit', '__proto__', 'constructor', 'input', 'a%00b', '%F0%9F%90%88', '%zz', 'limit[]')
+  .constantFrom(
+    ...['x', 'Limit', '__proto__', 'constructor', 'input', 'a%00b', '%F0%9F%90%88', '%zz', 'limit[]', 'id[]', 'id[0]'],
+    ...[
+      'page',
+      'offset',
+      'page[size]',
+      'page[number]',
+      'filter[status]',
+      'filter[',
+      'filter[]',
+      '[]',
+      'orderBy',
+      '_page',
+    ],
+  )
   .map((name) => [`${name}=1`])
+/** Of two of them, one is wrong everywhere. */
+const wrongSorts = fc
+  .constantFrom('-name', '+name', 'name:desc', 'name%20asc', 'name,-id', ':desc', '-', '-'.repeat(50), 'name.desc.asc')
+  .map((order) => [`sort=${order}`, 'sort=name'])
 
 /** Whether a value that is valid alone may be refused beside others: a filter, an order, a cursor (test/lists.test.ts). */
 const dependsOnOthers = ({ name, description = '' }: Operation['parameters'][number]) =>
@@ -107,7 +122,7 @@ function targets({ path, parameters }: Operation): fc.Arbitrary<Part<string>> {
         }),
       ),
     ),
-    mostly(good(fc.constant<string[]>([])), bad(unknownParameters)),
+    mostly(good(fc.constant<string[]>([])), bad(fc.oneof(unknownParameters, wrongSorts))),
   )
   return fc.tuple(fc.tuple(...inPath.map(texts)), query).map(([values, pairs]) => {
     const search = pairs.flatMap(({ value }) => value).join('&')
@@ -186,10 +201,29 @@ const headers = fc.record(
   { requiredKeys: [] },
 )
 
-type Key = 'valid' | 'none' | 'text' | 'forged'
+/** How the key of the gateway is sent, or what is sent instead. */
+type Key = 'valid' | 'none' | 'text' | 'forged' | { header: string; form: string }
+const wrongKeys = fc.record({
+  header: fc.constantFrom('authorization', 'x-api-key', 'apikey', 'api-key', 'x-auth-token'),
+  form: fc.constantFrom(
+    ...['', 'Bearer', 'Bearer ', 'Token KEY', 'ApiKey KEY', 'Basic KEY', 'Bearer "KEY"', '"KEY"', 'Bearer Bearer KEY'],
+    ...[
+      'Bearer KEYx',
+      'undefined',
+      'Bearer null',
+      '$KEY',
+      '<KEY>',
+      '{{KEY}}',
+      'KEY KEY',
+      'petstore_',
+      'Bearer\tKEY',
+      ': KEY',
+    ],
+  ),
+})
 const keys = fc.oneof(
   { weight: 30, arbitrary: good(fc.constant<Key>('valid')) },
-  { weight: 1, arbitrary: bad(fc.constantFrom<Key>('none', 'text', 'forged')) },
+  { weight: 1, arbitrary: bad(fc.oneof(fc.constantFrom<Key>('none', 'text', 'forged'), wrongKeys)) },
 )
 
 interface RestCase {
@@ -214,6 +248,7 @@ afterAll(() => gateway.close())
 function credentials(key: Key): Record<string, string> {
   if (key === 'none') return {}
   if (key === 'text') return { 'x-api-key': 'petstore_x' }
+  if (typeof key === 'object') return { [key.header]: key.form.replaceAll('KEY', gateway.key) }
   return { authorization: `Bearer ${key === 'forged' ? createSecret().key : gateway.key}` }
 }
 
@@ -234,6 +269,11 @@ const casesOf = (operation: Operation): fc.Arbitrary<() => RestCase> =>
       }
     })
 
+/** No response shows the key, however it was sent. */
+function assertSecret(text: string) {
+  if (text.includes(gateway.key.slice(-40))) throw new Error('The response shows the key')
+}
+
 /** The statuses of a request that keeps the contract: it succeeds, or the data refuses it. */
 const allowedIfValid = [200, 201, 204, 404, 409, 422]
 
@@ -244,6 +284,7 @@ fuzz('REST keeps its document', 0.45, fc.oneof(...operations.map(casesOf)), {
     const { method, target, headers, body } = request
     const answer = await gateway.call(method, target, { key: null, headers, body })
     assertHealthy(gateway, [answer.status], messagesOf(answer))
+    assertSecret(answer.text)
     if (valid && !allowedIfValid.includes(answer.status))
       throw new Error(`A valid request returned ${answer.status}: ${answer.text}`)
     if (valid === false && answer.status < 400) throw new Error(`An invalid request returned ${answer.status}`)
@@ -258,6 +299,8 @@ const segments = fc.oneof(
     'graphql',
     'docs',
     'healthz',
+    ...['swagger', 'swagger-ui', 'index.html', 'api', 'api-docs', 'graphiql', 'openapi.json', 'v1', 'health', 'ready'],
+    ...['favicon.ico', 'apple-touch-icon.png', 'actuator', 'metrics', 'usage', ''],
     '..',
     '.',
     '%2e%2e',

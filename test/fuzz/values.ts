@@ -85,7 +85,18 @@ export function accepted(schema: JsonSchema, resolve: Resolve): fc.Arbitrary<unk
 const HUGE = 10n ** 400n
 const numbers = [0.5, -0.5, 1e21, -1, 2n ** 63n, -(2n ** 63n), HUGE]
 const unstorable = ['\0', 'a\0b', '\ud800', 'x\udc00y']
-const texts = ['', ' ', '1', 'true', 'null', 'Sold', '2026-02-30T00:00:00Z', '2026-12-24', ...unstorable]
+const texts = [
+  '',
+  ' ',
+  '1',
+  'true',
+  'null',
+  'Sold',
+  '2026-02-30T00:00:00Z',
+  '2016-12-31T23:59:60Z',
+  '2026-12-24',
+  ...unstorable,
+]
 const others: Record<string, unknown[]> = {
   integer: [...numbers, ...texts, true, [], [1], {}],
   boolean: [...texts, 0, 1, [], [true], {}],

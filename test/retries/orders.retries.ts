@@ -17,7 +17,7 @@ const CLIENTS = 20
 /** Clients go on until gateways were killed this often, or the run would show nothing. */
 const MIN_KILLS = 2
 
-/** Restarts a gateway for ever, `aliveMs` after each start. */
+/** Restarts a gateway again and again, `aliveMs` after each start. */
 function keepKilling(start: () => Promise<Started>, aliveMs: number) {
   let stopped = false
   let kills = 0

@@ -47,7 +47,7 @@ export class TransactionClient extends EventEmitter {
     const answer = this.#send(this.#lease, client, statement)
     if (isLast(statement.text)) {
       this.#ended = this.#send(this.#lease, client, { text: 'COMMIT' })
-      // Whoever commits or rolls back hears of it.
+      // commit and rollback report its error.
       this.#ended.catch(() => {})
     }
     return answer
