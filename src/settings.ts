@@ -20,8 +20,9 @@ const url = (protocols: string[]) =>
 
 /** A password that was not encoded ends where its first such character is: the rest would be taken for a host. */
 const postgresUrl = url(['postgresql:', 'postgres:']).refine((value) => {
-  const { hash, pathname, searchParams } = URL.parse(value) ?? {}
-  return !hash && !pathname?.includes('@') && ![...(searchParams?.keys() ?? [])].some((name) => name.includes('@'))
+  if (!URL.canParse(value)) return false
+  const { hash, pathname, searchParams } = new URL(value)
+  return hash === '' && ![pathname, ...searchParams.keys()].some((part) => part.includes('@'))
 })
 const ENCODED = '%40 for @, %23 for #, %2F for / and %3F for ? in its password'
 

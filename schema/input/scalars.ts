@@ -43,14 +43,14 @@ const rfc3339 = z
 
 function toDate(value: unknown): Date {
   const { data } = rfc3339.safeParse(value)
-  if (!data && rfc3339.safeParse(String(value).replace(/(?<=T\d\d:\d\d):60/i, ':59')).success)
+  if (data) return data
+  if (typeof value === 'string' && rfc3339.safeParse(value.replace(LEAP_SECOND, ':59')).success)
     throw new InvalidValue('must have seconds from 00 to 59: leap seconds are not taken')
-  if (!data)
-    throw new InvalidValue(
-      `must be an RFC 3339 date-time with an offset, such as 2026-12-24T18:00:00Z, in the years 1970 to 9999 and at most ${MAX_DATE_TIME} characters`,
-    )
-  return data
+  throw new InvalidValue(
+    `must be an RFC 3339 date-time with an offset, such as 2026-12-24T18:00:00Z, in the years 1970 to 9999 and at most ${MAX_DATE_TIME} characters`,
+  )
 }
+const LEAP_SECOND = /(?<=T\d\d:\d\d):60/i
 
 builder.scalarType('DateTime', {
   description:

@@ -205,7 +205,7 @@ export function createDocs({ baseUrl, sunset, schema, hasProbes }: DocumentsOpti
     return probe && probe !== pathname ? new URL(baseUrl).origin + probe : undefined
   }
 
-  /** Leads browsers to a page, which need no key to be told of it. */
+  /** Leads browsers to the page, and tells other clients where it is. Neither needs a key. */
   function redirect(request: HttpRequest, address: string): HttpResponse {
     const { method, search } = request
     const isPage = method === 'GET' && prefersType(request, 'text/html')

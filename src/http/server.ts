@@ -132,7 +132,7 @@ export async function listen(
   const refuse = (socket: Socket, refusal: ApiError) =>
     void refuseMalformed(app, socket, refusal).catch(() => socket.destroy())
   server.on('clientError', (error, socket: Socket) => {
-    // Clients and browsers open connections before they need them. An answer to nothing would be taken for that to their next request.
+    // Clients and browsers open connections early. An answer to nothing would be taken for that to their next request.
     if (socket.bytesRead === 0) socket.destroy()
     else refuse(socket, refusalOf(error))
   })

@@ -1,4 +1,3 @@
-import { shownName } from '../../schema/input/problems.js'
 import type { HttpRequest } from '../http/request.js'
 
 // What a request has instead of a valid key, in a sentence that shows nothing of a secret.
@@ -13,10 +12,10 @@ function wrongAuthorization(value: string): string {
   if (value === '') return 'Authorization is empty: is a variable without a value?'
   if (/^bearer$/i.test(value)) return 'Bearer came without a key: is a variable without a value?'
   if (value.startsWith('petstore_')) return 'Authorization has a key without Bearer before it.'
-  const [scheme = ''] = value.split(' ')
-  return scheme === value
-    ? 'Authorization has no Bearer before its value.'
-    : `Authorization has the scheme ${shownName(scheme)}, not Bearer.`
+  const [, scheme] = /^([a-z-]{1,20}) /i.exec(value) ?? []
+  return scheme
+    ? `Authorization has the scheme ${scheme}, not Bearer.`
+    : 'Authorization has no Bearer before its value.'
 }
 
 /** Why a request counts as one without a key; undefined if it has nothing like one. */
@@ -32,7 +31,7 @@ export function missingKey({ head, query }: HttpRequest): string | undefined {
         : header !== undefined
           ? `The header ${header} is not read.`
           : parameter !== undefined &&
-            `The query parameter ${shownName(parameter)} is not read: addresses are logged, and a key in one is no longer secret.`
+            `The query parameter ${parameter} is not read: addresses are logged, and a key in one is no longer secret.`
   return found ? `${found} ${HOW}` : undefined
 }
 

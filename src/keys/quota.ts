@@ -27,7 +27,7 @@ export interface QuotaDecision {
   refusal?: ApiError
 }
 
-/** The share of its smallest window that a key must have left for its next decision to count as certain: other gateways take from it. */
+/** The share of its smallest window that a key must have left for its next decision to count as certain: others take, too. */
 const PLENTY = 0.1
 
 /** The step that takes the cost of a request from the quota of its key. */
