@@ -136,7 +136,7 @@ function outcomeOf({ status, retryAfter, text }: Answer): Sample['outcome'] {
 /** Sends the request to a gateway that accepts some; a refused connection is tried elsewhere, as every proxy does. */
 async function measure({ gateways, entrance, keys }: World, kind: Kind, n: number): Promise<Sample> {
   const at = performance.now()
-  for (;;) {
+  for (let isAgain = false; ; ) {
     const accepting = entrance ? [entrance] : gateways.filter(({ accepts }) => accepts)
     const gateway = accepting[n % accepting.length]
     const done = (outcome: Sample['outcome'], detail: string, write?: Write) => {
@@ -152,6 +152,11 @@ async function measure({ gateways, entrance, keys }: World, kind: Kind, n: numbe
       return done(outcome, `${answer.status} ${answer.text.slice(0, 300)}`, write)
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException
+      // A proxy may close a kept connection at any moment. Then a client sends what changes nothing again (RFC 9112, 9.3.1).
+      if (entrance && kind.method === 'GET' && code === 'ECONNRESET' && !isAgain) {
+        isAgain = true
+        continue
+      }
       if (code !== 'ECONNREFUSED') return done(gateway.signalled === 'SIGKILL' ? 'cut' : 'failed', message)
       gateway.accepts = false
     }
