@@ -13,7 +13,7 @@ export const createMemoryRateLimiter = (): Pick<RateLimiter, 'consume'> =>
 /** Never rejects: without a reachable Redis, counting begins in memory and moves to Redis when it appears. */
 export const openRateLimiter = async (options: RateLimiterOptions): Promise<RateLimiter> => {
   const { redisUrl, log, keyPrefix = 'petstore', redisTimeoutMs = 100 } = options
-  const rule = { ...options, banCarrySeconds: options.banCarrySeconds ?? 8 }
+  const rule = { ...options, banCarrySeconds: options.banCarrySeconds ?? 5 }
   const memory = new MemoryStore(rule, keyPrefix)
   // Memory decides at once: there is nothing to predict.
   if (!redisUrl) return { consume: memory.consume.bind(memory), left: () => 0, state: 'memory', close: async () => {} }

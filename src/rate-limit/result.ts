@@ -86,7 +86,7 @@ export interface RateLimiterOptions {
   banAfter: number
   banSeconds: number
   log: Logger
-  /** Seconds for which a new ban is carried to the other gateways; default: 8, twice as long as they trust its row. */
+  /** Seconds for which a new ban is carried to the other gateways: at least the time they take to read it from its row. */
   banCarrySeconds?: number
   /** The longest that a request waits for Redis, in milliseconds; default: 100. */
   redisTimeoutMs?: number
