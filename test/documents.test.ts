@@ -1,7 +1,8 @@
 import { getIntrospectionQuery } from 'graphql'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { schema } from '../schema/index.js'
-import { createDocuments, KnownDocument } from '../src/graphql/documents.js'
+import { createDocuments } from '../src/graphql/caches.js'
+import { KnownDocument } from '../src/graphql/documents.js'
 import { times } from './support/calls.js'
 import { sharedGateway } from './support/gateway.js'
 import { nest, repeat } from './support/hostile-documents.js'
@@ -445,6 +446,19 @@ describe('the answer', () => {
     expect([a.name, b.name, b.pets.length, c, d, (await category()).name]).toEqual(['a', 'b', 100, null, null, 'b'])
     expect(body.errors).toEqual([tooLong, tooLong])
     expect(body.errors.map(({ path }: { path: string[] }) => path)).toEqual([['c'], ['d']])
+  })
+
+  test('of a mutation without lists ends so, too', async () => {
+    const { id } = await gateway.prisma.category.create({ data: { name: 'Cats', description: '\u0001'.repeat(1000) } })
+    // Each field has 50 descriptions of 6,000 characters of JSON.
+    const fields = repeat(50, (i) => `f${i}: updateCategory(categoryId: ${id}, input: { name: "f${i}" }) { ...D name }`)
+    const { status, body } = await gateway.graphql(
+      `mutation { ${fields} } fragment D on Category { description ${repeat(49, (i) => `a${i}: description`)} }`,
+    )
+    const done = Object.values(body.data).filter((category) => category !== null)
+    expect([status, done.length, body.errors.length]).toEqual([200, Math.floor(MAX / 300_000), 50 - done.length])
+    expect(body.errors).toEqual(Array(50 - done.length).fill(tooLong))
+    expect((await gateway.prisma.category.findUniqueOrThrow({ where: { id } })).name).toBe(`f${done.length - 1}`)
   })
 
   test('of a batch, an operation with an Idempotency-Key or @atomic that would be longer is refused, and nothing has changed', async () => {

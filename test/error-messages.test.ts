@@ -449,7 +449,7 @@ describe('a 401 says what arrived instead of a key', () => {
     for (const name of ['api_key', 'apikey', 'access_token']) {
       const { message } = await gateway.get(`/pets?${name}=${key}`, { key: null })
       expect(message).toBe(
-        `The query parameter ${name} is not read: addresses are logged, and a key in one is no longer secret. ${HOW}`,
+        `The query parameter ${name} is not read. Addresses are logged: have a key that was in one rotated. ${HOW}`,
       )
     }
   })

@@ -24,9 +24,11 @@ export const name = storable
   )
   .meta({ minLength: 1, maxLength: 100, pattern: '\\S' })
 
+/** The longest text, in characters (Unicode code points). */
+export const MAX_TEXT = 1000
 export const description = storable
-  .refine((text) => codePoints(text) <= 1000, 'must have at most 1000 characters')
-  .meta({ maxLength: 1000 })
+  .refine((text) => codePoints(text) <= MAX_TEXT, `must have at most ${MAX_TEXT} characters`)
+  .meta({ maxLength: MAX_TEXT })
 
 const whole = (min: number, max: number) =>
   z

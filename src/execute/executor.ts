@@ -141,7 +141,8 @@ const writeApart = (apart: Apart) => async (execution: Execution, field: Planned
     if (budget === 0) throw new ResponseTooLong(maxLength)
     let part = execution
     const { column } = await apart(async (contextValue) => {
-      part = partOf(execution, contextValue)
+      // It can be repeated, and ends alone.
+      part = { ...execution, contextValue, errors: execution.errors && new Map(execution.errors) }
       const column = await new Promise<Column>((resolve, reject) => {
         part.end = reject
         resolve(writeRoot(part, field))
@@ -157,13 +158,6 @@ const writeApart = (apart: Apart) => async (execution: Execution, field: Planned
     return field.write(execution, [new Failure(error)], root.below(field.key, field.parentType.name))
   }
 }
-
-/** One field of an execution, which can be repeated, and ends alone. */
-const partOf = (execution: Execution, contextValue: unknown): Execution => ({
-  ...execution,
-  contextValue,
-  errors: execution.errors && new Map(execution.errors),
-})
 
 /** Resolves and writes the fields of a mutation one after another. A non-null one that fails is the last one. */
 function writeSerially(

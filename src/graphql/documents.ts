@@ -17,7 +17,6 @@ import { operations } from '../../schema/operations.js'
 import { type ExecutionRequest, MAX_PLANS, prepare } from '../execute/executor.js'
 import type { NamedRow } from '../execute/resolver-context.js'
 import { type SelectedField, Selections } from '../execute/selections.js'
-import { type Holding, MemoryBudget } from '../http/memory-budget.js'
 import { type Cost, costOf, type Variables } from './cost.js'
 import {
   countTokens,
@@ -222,34 +221,3 @@ export class KnownOperation {
 const BYTES_PER_DOCUMENT = 10_000
 const BYTES_PER_TOKEN = 700
 const BYTES_PER_SELECTION = 1_000
-/** What the documents in the cache may take in memory, in bytes. */
-const MAX_CACHED_BYTES = 67_108_864
-/** What the texts of persisted documents may take in memory, in bytes. */
-const MAX_PERSISTED_BYTES = 16_777_216
-
-/** A cache that all keys share: if it is full, the one that has filled most of it drops what has not been used for longest. */
-function createCache<Value>(maxBytes: number, bytesOf: (value: Value) => number) {
-  const entries = new Map<string, Holding & { value: Value }>()
-  const budget = new MemoryBudget(maxBytes)
-  return {
-    get(name: string): Value | undefined {
-      const entry = entries.get(name)
-      if (!entry) return
-      budget.release(entry)
-      budget.hold(entry, entry.bytes)
-      return entry.value
-    },
-    keep(name: string, value: Value, holder: string) {
-      if (entries.has(name)) return
-      const entry = { value, holders: [holder], bytes: 0, giveUp: () => entries.delete(name) }
-      entries.set(name, entry)
-      budget.hold(entry, bytesOf(value))
-    },
-  }
-}
-
-/** The documents that clients send repeatedly, by their texts: each is parsed once. */
-export const createDocuments = () => createCache<KnownDocument>(MAX_CACHED_BYTES, ({ weight }) => weight)
-
-/** The texts of documents that clients send by hash. */
-export const createPersisted = () => createCache<string>(MAX_PERSISTED_BYTES, ({ length }) => 2 * length + 500)

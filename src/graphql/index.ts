@@ -3,6 +3,7 @@ import type { GraphQLSchema } from 'graphql'
 import { createYoga, type Plugin } from 'graphql-yoga'
 import type { Context } from '../../schema/context.js'
 import { ApiError, invalidRequest } from '../../schema/errors.js'
+import { MAX_TEXT } from '../../schema/input/rules.js'
 import type { Query } from '../database/index.js'
 import { pause, ResponseTooLong } from '../execute/execution.js'
 import type { Apart, Executed } from '../execute/executor.js'
@@ -16,16 +17,17 @@ import { type Caller, type QuotaDecision, requireWriteAccess } from '../keys/ind
 import type { Logger } from '../observe/log.js'
 import { inSpan } from '../observe/tracing.js'
 import type { ReadRequest, Reply } from '../reply.js'
+import { createDocuments, createPersisted } from './caches.js'
 import { LIMITS, type Variables } from './cost.js'
-import { createDocuments, createPersisted, KnownDocument, type KnownOperation } from './documents.js'
+import { KnownDocument, type KnownOperation } from './documents.js'
 import { isShort, MAX_FREE_REQUEST, MAX_FREE_TOKENS } from './limits.js'
 import { type GraphqlParameters, lengthOf, readParameters } from './parameters.js'
 import { createResponses, hasNoValue, PersistedQueryNotFound } from './responses.js'
 
 /** The longest response, in bytes; of a mutation, in characters. */
 const MAX_RESPONSE = 8_388_608
-/** The longest value of a field, as JSON: a description of control characters. */
-const MAX_VALUE = 6_000
+/** The longest value of a field, in characters of JSON, which can take six for one. */
+const MAX_VALUE = 6 * MAX_TEXT
 /** How long an execution may take. */
 const DEADLINE_MS = 10_000
 
@@ -160,8 +162,8 @@ export function createGraphql(options: GraphqlOptions) {
     const { fields, completed, letters } = operation.cost(variables)
     // Without fields there is nothing to perform once, or to undo.
     if (document.errors.length > 0 || (isAtomic ? fields === 0 : key === undefined)) {
-      const canBeNull = readsBelow || letters + MAX_VALUE * completed > MAX_RESPONSE
-      return resultOf(await execute(call, caller, quota, canBeNull ? { apart: apartFor(caller, quota) } : {}), request)
+      const needsUndo = readsBelow || letters + MAX_VALUE * completed > MAX_RESPONSE
+      return resultOf(await execute(call, caller, quota, needsUndo ? { apart: apartFor(caller, quota) } : {}), request)
     }
     if (fields !== 1 && !isAtomic)
       throw invalidRequest(

@@ -18,21 +18,23 @@ function wrongAuthorization(value: string): string {
     : 'Authorization has no Bearer before its value.'
 }
 
-/** Why a request counts as one without a key; undefined if it has nothing like one. */
-export function missingKey({ head, query }: HttpRequest): string | undefined {
-  const { authorization, 'x-api-key': given } = head.headers
-  const header = Object.keys(head.headers).find((name) => OTHER_HEADERS.test(name))
+function insteadOfKey({ head: { headers }, query }: HttpRequest): string | undefined {
+  const { authorization, 'x-api-key': given } = headers
+  if (authorization !== undefined) return wrongAuthorization(authorization.trim())
+  if (given !== undefined) return 'X-API-Key is empty: is a variable without a value?'
+  const header = Object.keys(headers).find((name) => OTHER_HEADERS.test(name))
+  if (header) return `The header ${header} is not read.`
   const parameter = [...query.keys()].find((name) => OTHER_PARAMETERS.test(name))
-  const found =
-    authorization !== undefined
-      ? wrongAuthorization(authorization.trim())
-      : given !== undefined
-        ? 'X-API-Key is empty: is a variable without a value?'
-        : header !== undefined
-          ? `The header ${header} is not read.`
-          : parameter !== undefined &&
-            `The query parameter ${parameter} is not read: addresses are logged, and a key in one is no longer secret.`
-  return found ? `${found} ${HOW}` : undefined
+  return (
+    parameter &&
+    `The query parameter ${parameter} is not read. Addresses are logged: have a key that was in one rotated.`
+  )
+}
+
+/** Why a request counts as one without a key; undefined if it has nothing like one. */
+export function missingKey(request: HttpRequest): string | undefined {
+  const found = insteadOfKey(request)
+  return found && `${found} ${HOW}`
 }
 
 /** Why a text is no key; undefined if it could be one that was mistyped. */

@@ -15,7 +15,7 @@ export const openRateLimiter = async (options: RateLimiterOptions): Promise<Rate
   const { redisUrl, log, keyPrefix = 'petstore', redisTimeoutMs = 100 } = options
   const rule = { ...options, banCarrySeconds: options.banCarrySeconds ?? 5 }
   const memory = new MemoryStore(rule, keyPrefix)
-  // Memory decides at once: there is nothing to predict.
+  // Memory decides immediately: there is nothing to predict.
   if (!redisUrl) return { consume: memory.consume.bind(memory), left: () => 0, state: 'memory', close: async () => {} }
   const target = parseRedisUrl(redisUrl)
   // Loaded with their first use: they are a tenth of a start.

@@ -86,8 +86,11 @@ export function createReader(operation: Operation) {
     const unknown = unknownNames(known, 'this operation takes none')
     for (const name of new Set(request.query.keys())) {
       const read = inQuery.get(name)
-      if (read) args[name] = read(request.query.getAll(name), problems)
-      else problems.add(unknown(`The query parameter ${shownName(name)}`, name))
+      if (read) {
+        args[name] = read(request.query.getAll(name), problems)
+        continue
+      }
+      problems.add(unknown(`The query parameter ${shownName(name)}`, name))
       const list = lists.find((list) => name.startsWith(`${list}[`))
       if (list) problems.add(repeatRule(list))
     }
