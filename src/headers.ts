@@ -1,8 +1,8 @@
 import { fill, type Operation } from '../schema/operations.js'
+import { traceparent } from './engines/observe/tracing.js'
 import { isServerWide } from './http/head.js'
 import type { HttpRequest } from './http/request.js'
 import type { HttpResponse } from './http/response.js'
-import { traceparent } from './observe/tracing.js'
 import { type RateLimitResult, setRateLimitHeaders } from './rate-limit/index.js'
 import type { Exchange } from './reply.js'
 

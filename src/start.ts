@@ -2,9 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { type DemoKeys, demoKeys } from './admin/demo-keys.js'
 import { createApp } from './app.js'
 import { installationId, openDatabase } from './database/index.js'
+import { createLog } from './engines/observe/log.js'
+import { reasonOf } from './engines/observe/stack.js'
 import { listen } from './http/server.js'
-import { createLog } from './observe/log.js'
-import { reasonOf } from './observe/stack.js'
 import { version } from './project.js'
 import { openRateLimiter } from './rate-limit/index.js'
 import { parseRedisUrl, redisAddress } from './rate-limit/url.js'
@@ -49,7 +49,7 @@ export function start(): (reason: string) => void {
     for (const warning of misspeltSettings()) log.warn(warning)
     const collector = collectorOf(settings)
     // Loaded only if it is needed, like Redis. It is closed last, because a collector that is away takes its time.
-    if (collector) closers.push((await import('./observe/sdk.js')).openTelemetry(settings, log))
+    if (collector) closers.push((await import('./engines/observe/sdk.js')).openTelemetry(settings, log))
     let demo = undefined as DemoKeys | undefined
     const database = await openDatabase(settings, {
       log,

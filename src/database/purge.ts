@@ -1,5 +1,5 @@
 import { Prisma, type PrismaClient } from '../../prisma/generated/client/client.js'
-import type { Logger } from '../observe/log.js'
+import type { Logger } from '../engines/observe/log.js'
 
 const ROWS = 500
 

@@ -1,6 +1,6 @@
 import type { ListRead, PageRead, Reads } from '../../schema/context.js'
 import { MAX_TOTAL } from '../../schema/input/rules.js'
-import { LinkedSpans } from '../observe/tracing.js'
+import { LinkedSpans } from '../engines/observe/tracing.js'
 import { createPrepared, type Tables } from './model.js'
 import { createStatements, type Query, type RowStatement, type Statement } from './statements.js'
 

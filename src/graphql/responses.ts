@@ -1,10 +1,10 @@
 import { GraphQLError, type GraphQLFormattedError } from 'graphql'
 import { ApiError, type ErrorCode } from '../../schema/errors.js'
+import type { Logger } from '../engines/observe/log.js'
 import type { Executed } from '../execute/executor.js'
 import { graphqlMediaType, toApiError, unavailable } from '../http/errors.js'
 import type { HttpRequest } from '../http/request.js'
 import { jsonResponse } from '../http/response.js'
-import type { Logger } from '../observe/log.js'
 import type { Reply } from '../reply.js'
 import { SeveralOperations } from './parameters.js'
 

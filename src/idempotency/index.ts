@@ -10,13 +10,13 @@ import {
   purgeRegularly,
   type Query,
 } from '../database/index.js'
+import type { Logger } from '../engines/observe/log.js'
 import type { CreateTransact, NamedRow } from '../execute/resolver-context.js'
 import type { Body } from '../http/body.js'
 import { errorResponse, toApiError } from '../http/errors.js'
 import type { HttpRequest } from '../http/request.js'
 import type { HttpResponse } from '../http/response.js'
 import type { Caller } from '../keys/index.js'
-import type { Logger } from '../observe/log.js'
 import type { Reply } from '../reply.js'
 
 /** The longest Idempotency-Key, in characters. */

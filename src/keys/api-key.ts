@@ -7,7 +7,7 @@ import type { Reads } from '../../schema/context.js'
 import { getOrCreate } from '../../schema/get-or-create.js'
 import { plans } from '../../schema/plans.js'
 import { Unreadable } from '../database/index.js'
-import type { Logger } from '../observe/log.js'
+import type { Logger } from '../engines/observe/log.js'
 import type { Subject } from '../rate-limit/index.js'
 
 /** Lengths of the windows in seconds. Only tests have others. */

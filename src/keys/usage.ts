@@ -2,7 +2,7 @@ import { Prisma, type PrismaClient } from '../../prisma/generated/client/client.
 import type { UsageOfDay } from '../../schema/context.js'
 import { MAX_INT } from '../../schema/input/rules.js'
 import { purgeRegularly, type Query } from '../database/index.js'
-import type { Logger } from '../observe/log.js'
+import type { Logger } from '../engines/observe/log.js'
 import type { Caller } from './authenticate.js'
 
 /** How many days of usage are kept: a year, and a month to compare it with. */

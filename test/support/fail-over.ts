@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, vi } from 'vitest'
-import { createLog } from '../../src/observe/log.js'
+import { createLog } from '../../src/engines/observe/log.js'
 import { openRateLimiter, type Subject } from '../../src/rate-limit/index.js'
 
 /**

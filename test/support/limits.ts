@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { createLog } from '../../src/observe/log.js'
+import { createLog } from '../../src/engines/observe/log.js'
 import {
   openRateLimiter,
   type RateLimiter,

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { createLog } from '../../src/observe/log.js'
+import { createLog } from '../../src/engines/observe/log.js'
 import { openRateLimiter, type RateLimiter, type Subject } from '../../src/rate-limit/index.js'
 import { failOver } from '../support/fail-over.js'
 import { RedisServer, redisBinary } from '../support/redis.js'

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from 'vitest'
-import { createLog } from '../../src/observe/log.js'
+import { createLog } from '../../src/engines/observe/log.js'
 import { openRateLimiter, type Subject } from '../../src/rate-limit/index.js'
 import { failOver } from '../support/fail-over.js'
 import { RedisServer, redisBinary } from '../support/redis.js'

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs'
 import { SourceMap } from 'node:module'
 import { dirname, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { attempt } from '../../schema/attempt.js'
-import { StartupError } from '../startup-error.js'
+import { attempt } from '../../../schema/attempt.js'
+import { StartupError } from '../../startup-error.js'
 
 const maps = new Map<string, SourceMap | undefined>()
 

@@ -11,8 +11,8 @@ import {
   serviceInstanceIdDetector,
 } from '@opentelemetry/resources'
 import { BasicTracerProvider, BatchSpanProcessor, type SpanExporter } from '@opentelemetry/sdk-trace-base'
-import { version } from '../project.js'
-import type { Settings } from '../settings.js'
+import { version } from '../../project.js'
+import type { Settings } from '../../settings.js'
 import type { Logger } from './log.js'
 
 // The SDK of OpenTelemetry. It reads the variables OTEL_* itself; only start.ts loads it, if they ask for spans.

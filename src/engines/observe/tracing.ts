@@ -11,8 +11,8 @@ import {
   SpanStatusCode,
   trace,
 } from '@opentelemetry/api'
-import { ApiError } from '../../schema/errors.js'
-import { version } from '../project.js'
+import { ApiError } from '../../../schema/errors.js'
+import { version } from '../../project.js'
 
 // Spans, by the API of OpenTelemetry alone: without an SDK (sdk.ts) no request has a span, and nothing here costs
 // more than asking for one. No span gets a value of a client: neither a message of an error nor a parameter.

@@ -1,9 +1,9 @@
 import { SpanStatusCode } from '@opentelemetry/api'
 import { Counter, Histogram, type Registry } from 'prom-client'
-import type { HttpRequest } from '../http/request.js'
-import type { Exchange } from '../reply.js'
-import type { Logger } from './log.js'
-import { spanMethod } from './tracing.js'
+import type { Logger } from '../../engines/observe/log.js'
+import { spanMethod } from '../../engines/observe/tracing.js'
+import type { HttpRequest } from '../../http/request.js'
+import type { Exchange } from '../../reply.js'
 
 /** What a request asked for. */
 export interface Asked {
