@@ -1,8 +1,8 @@
-import { builder, columnDescription, idArg, inputArg } from './builder.js'
-import { conflict, found } from './errors.js'
-import { description, name } from './input/rules.js'
-import { addList, beginsWith, defineList } from './lists/define.js'
-import { Node } from './node.js'
+import { builder, columnDescription, idArg, inputArg } from './kit/builder.js'
+import { conflict, found } from './kit/errors.js'
+import { description, name } from './kit/input/rules.js'
+import { addList, beginsWith, defineList } from './kit/lists/define.js'
+import { Node } from './kit/node.js'
 
 export const Category = builder.prismaObject('Category', {
   interfaces: [Node],

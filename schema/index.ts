@@ -1,12 +1,12 @@
 import { DirectiveLocation, GraphQLDirective, specifiedDirectives } from 'graphql'
-import { builder } from './builder.js'
-import { addEtags } from './conditions.js'
-import './input/scalars.js'
+import { builder } from './kit/builder.js'
+import { addEtags } from './kit/conditions.js'
+import './kit/input/scalars.js'
 import './category.js'
 import './pet.js'
 import './order.js'
 import './inventory.js'
-import './quota.js'
+import './kit/quota.js'
 
 addEtags(builder)
 

@@ -1,10 +1,10 @@
-import { batchArg, builder, columnDescription, graphqlOnly, idArg, inputArg } from './builder.js'
-import { allFound, found } from './errors.js'
-import { stock } from './input/rules.js'
-import { addList, atLeast, atMost, defineList, equals } from './lists/define.js'
-import { Node } from './node.js'
+import { batchArg, builder, columnDescription, graphqlOnly, idArg, inputArg } from './kit/builder.js'
+import { allFound, found } from './kit/errors.js'
+import { stock } from './kit/input/rules.js'
+import { addList, atLeast, atMost, defineList, equals } from './kit/lists/define.js'
+import { Node } from './kit/node.js'
+import { toOne } from './kit/relations.js'
 import { Pet, PetStatus } from './pet.js'
-import { toOne } from './relations.js'
 
 const InventoryItem = builder.prismaObject('InventoryItem', {
   interfaces: [Node],

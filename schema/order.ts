@@ -1,10 +1,10 @@
-import { batchArg, builder, columnDescription, graphqlOnly, idArg, inputArg } from './builder.js'
-import { conflict, found, notFound } from './errors.js'
-import { orderQuantity } from './input/rules.js'
-import { addList, addListBelow, atLeast, below, defineList, equals } from './lists/define.js'
-import { Node } from './node.js'
+import { batchArg, builder, columnDescription, graphqlOnly, idArg, inputArg } from './kit/builder.js'
+import { conflict, found, notFound } from './kit/errors.js'
+import { orderQuantity } from './kit/input/rules.js'
+import { addList, addListBelow, atLeast, below, defineList, equals } from './kit/lists/define.js'
+import { Node } from './kit/node.js'
+import { toOne } from './kit/relations.js'
 import { Pet } from './pet.js'
-import { toOne } from './relations.js'
 
 const Order = builder.prismaObject('Order', {
   interfaces: [Node],

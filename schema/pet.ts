@@ -1,10 +1,10 @@
-import { batchArg, builder, columnDescription, graphqlOnly, idArg, inputArg } from './builder.js'
 import { Category } from './category.js'
-import { allFound, conflict, found } from './errors.js'
-import { name } from './input/rules.js'
-import { addList, addListBelow, beginsWith, defineList, equals } from './lists/define.js'
-import { Node } from './node.js'
-import { selects, toOne } from './relations.js'
+import { batchArg, builder, columnDescription, graphqlOnly, idArg, inputArg } from './kit/builder.js'
+import { allFound, conflict, found } from './kit/errors.js'
+import { name } from './kit/input/rules.js'
+import { addList, addListBelow, beginsWith, defineList, equals } from './kit/lists/define.js'
+import { Node } from './kit/node.js'
+import { selects, toOne } from './kit/relations.js'
 
 export const PetStatus = builder.enumType('PetStatus', {
   description:

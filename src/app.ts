@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { ApiError } from '../schema/errors.js'
 import { schema } from '../schema/index.js'
+import { ApiError } from '../schema/kit/errors.js'
 import { ADMISSION_LIMITS, Admissions, type Slot } from './admission/index.js'
 import type { Database } from './database/index.js'
 import { createDocs } from './docs/index.js'

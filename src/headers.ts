@@ -1,4 +1,4 @@
-import { fill, type Operation } from '../schema/operations.js'
+import { fill, type Operation } from '../schema/kit/operations.js'
 import { traceparent } from './engines/observe/tracing.js'
 import { isServerWide } from './http/head.js'
 import type { HttpRequest } from './http/request.js'

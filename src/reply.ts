@@ -1,5 +1,5 @@
-import type { ErrorCode } from '../schema/errors.js'
-import type { Operation } from '../schema/operations.js'
+import type { ErrorCode } from '../schema/kit/errors.js'
+import type { Operation } from '../schema/kit/operations.js'
 import type { HttpResponse } from './http/response.js'
 import type { Caller, Cost, QuotaDecision } from './keys/index.js'
 import type { RateLimitResult } from './rate-limit/index.js'

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { catalogue } from '../schema/errors.js'
+import { catalogue } from '../schema/kit/errors.js'
 import { type Gateway, openGateway, testRedisUrl } from './support/gateway.js'
 import { anchors, pages } from './support/markdown.js'
 

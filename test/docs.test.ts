@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
-import { catalogue } from '../schema/errors.js'
+import { catalogue } from '../schema/kit/errors.js'
 import { createPage } from '../src/docs/page.js'
 import { createOpenApi } from '../src/openapi/index.js'
 import { inject, sharedGateway } from './support/gateway.js'

@@ -11,7 +11,7 @@ import {
   isRequiredInputField,
 } from 'graphql'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { type Operation, operations } from '../schema/operations.js'
+import { type Operation, operations } from '../schema/kit/operations.js'
 import {
   type Args,
   callGraphql,

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
 import { seed } from '../prisma/seed.js'
-import { fill, operations } from '../schema/operations.js'
+import { fill, operations } from '../schema/kit/operations.js'
 import { createApp } from '../src/app.js'
 import { createLog } from '../src/engines/observe/log.js'
 import type { ResponseObject, Schema } from '../src/openapi/document.js'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { lists } from '../schema/lists/define.js'
+import { lists } from '../schema/kit/lists/define.js'
 import { MAX_PREPARED } from '../src/database/pool/shapes.js'
 import { resetStore } from './support/calls.js'
 import { openTestDatabase, type TestDatabase } from './support/database.js'

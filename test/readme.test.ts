@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { catalogue } from '../schema/errors.js'
-import { plans } from '../schema/plans.js'
+import { catalogue } from '../schema/kit/errors.js'
+import { plans } from '../schema/kit/plans.js'
 import { settings } from '../src/settings.js'
 import { codeBlocks, pages, section, table } from './support/markdown.js'
 

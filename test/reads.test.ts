@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Condition, Model, PageRead, Reads } from '../schema/context.js'
+import type { Condition, Model, PageRead, Reads } from '../schema/kit/context.js'
 import { createTables } from '../src/database/model.js'
 import { createReads } from '../src/database/reads.js'
 import { openTestDatabase, type TestDatabase } from './support/database.js'

@@ -1,5 +1,5 @@
 import type { Access, ApiKey, Prisma } from '../../prisma/generated/client/client.js'
-import { MAX_INT } from '../../schema/input/rules.js'
+import { MAX_INT } from '../../schema/kit/input/rules.js'
 import type { Database } from '../database/index.js'
 import { createSecret, isOver, keySubject, writeKeys } from '../keys/index.js'
 import type { Settings } from '../settings.js'

@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks'
-import { ApiError } from '../../schema/errors.js'
-import { getOrCreate } from '../../schema/get-or-create.js'
+import { ApiError } from '../../schema/kit/errors.js'
+import { getOrCreate } from '../../schema/kit/get-or-create.js'
 
 export interface QueueLimits {
   /** How many requests may be at work concurrently. */

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { attempt } from '../../schema/attempt.js'
+import { attempt } from '../../schema/kit/attempt.js'
 import { StartupError } from '../startup-error.js'
 import { SESSION_OPTIONS, SESSION_PARAMETERS } from './session.js'
 

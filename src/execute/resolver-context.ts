@@ -1,5 +1,5 @@
 import { initContextCache } from '@pothos/core'
-import type { Context, Reads } from '../../schema/context.js'
+import type { Context, Reads } from '../../schema/kit/context.js'
 import {
   createReads,
   createTables,

@@ -7,9 +7,9 @@ import {
   type SelectionNode,
   type ValueNode,
 } from 'graphql'
-import { DEFAULT_LIMIT, MAX_LIMIT } from '../../schema/input/rules.js'
-import { batchUnits, operations } from '../../schema/operations.js'
-import type { ListCost } from '../../schema/plugin.js'
+import { DEFAULT_LIMIT, MAX_LIMIT } from '../../schema/kit/input/rules.js'
+import { batchUnits, operations } from '../../schema/kit/operations.js'
+import type { ListCost } from '../../schema/kit/plugin.js'
 import type { SelectedField, Selections } from '../execute/selections.js'
 import { dearest, type Measured, NOTHING, SCALARS_PER_WEIGHT, sum, times } from './weight.js'
 

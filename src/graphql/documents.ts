@@ -9,11 +9,11 @@ import {
   OperationTypeNode,
   visit,
 } from 'graphql'
-import { invalidRequest } from '../../schema/errors.js'
-import { getOrCreate } from '../../schema/get-or-create.js'
 import { atomic } from '../../schema/index.js'
-import { anyOf, didYouMean, shownName } from '../../schema/input/problems.js'
-import { operations } from '../../schema/operations.js'
+import { invalidRequest } from '../../schema/kit/errors.js'
+import { getOrCreate } from '../../schema/kit/get-or-create.js'
+import { anyOf, didYouMean, shownName } from '../../schema/kit/input/problems.js'
+import { operations } from '../../schema/kit/operations.js'
 import { type ExecutionRequest, MAX_PLANS, prepare } from '../execute/executor.js'
 import type { NamedRow } from '../execute/resolver-context.js'
 import { type SelectedField, Selections } from '../execute/selections.js'

@@ -11,7 +11,7 @@ import {
   TokenKind,
   visit,
 } from 'graphql'
-import { invalidRequest } from '../../schema/errors.js'
+import { invalidRequest } from '../../schema/kit/errors.js'
 import type { Selections } from '../execute/selections.js'
 
 // The limits of a document. They are checked before its cost is charged and before it is validated, from the document

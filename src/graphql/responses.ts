@@ -1,5 +1,5 @@
 import { GraphQLError, type GraphQLFormattedError } from 'graphql'
-import { ApiError, type ErrorCode } from '../../schema/errors.js'
+import { ApiError, type ErrorCode } from '../../schema/kit/errors.js'
 import type { Logger } from '../engines/observe/log.js'
 import type { Executed } from '../execute/executor.js'
 import { graphqlMediaType, toApiError, unavailable } from '../http/errors.js'

@@ -1,5 +1,5 @@
 import { getNamedType, type OperationDefinitionNode, valueFromASTUntyped } from 'graphql'
-import type { Values } from '../../schema/input/values.js'
+import type { Values } from '../../schema/kit/input/values.js'
 import type { NamedRow } from '../execute/resolver-context.js'
 import type { SelectedField, Selections } from '../execute/selections.js'
 import type { Variables } from './cost.js'

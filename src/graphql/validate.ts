@@ -15,7 +15,7 @@ import {
   validate,
 } from 'graphql'
 import { didYouMean } from 'graphql/jsutils/didYouMean.js'
-import { likelyNames } from '../../schema/input/problems.js'
+import { likelyNames } from '../../schema/kit/input/problems.js'
 
 /** The most errors in a response. Each may cost a search for what the client could have meant. */
 const MAX_ERRORS = 10

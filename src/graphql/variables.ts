@@ -14,8 +14,8 @@ import {
   visit,
   visitWithTypeInfo,
 } from 'graphql'
-import { type Path, Problems, pathText } from '../../schema/input/problems.js'
-import { type Input, judge, readValue, type Values } from '../../schema/input/values.js'
+import { type Path, Problems, pathText } from '../../schema/kit/input/problems.js'
+import { type Input, judge, readValue, type Values } from '../../schema/kit/input/values.js'
 
 /** The arguments and input fields that take each variable of a document: they have rules for its value. */
 function usesOf(schema: GraphQLSchema, document: DocumentNode): Map<string, Input> {

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
-import { ApiError, invalidRequest } from '../../schema/errors.js'
-import { wrongValue } from '../../schema/input/problems.js'
+import { ApiError, invalidRequest } from '../../schema/kit/errors.js'
+import { wrongValue } from '../../schema/kit/input/problems.js'
 import { parseJson } from './json.js'
 import type { Holding, MemoryBudget } from './memory-budget.js'
 import type { HttpRequest } from './request.js'

@@ -1,5 +1,5 @@
 import { GraphQLError } from 'graphql'
-import { ApiError, InvalidValue } from '../../schema/errors.js'
+import { ApiError, InvalidValue } from '../../schema/kit/errors.js'
 import type { Logger } from '../engines/observe/log.js'
 import { type HttpRequest, prefersType } from './request.js'
 import { type HttpResponse, jsonResponse } from './response.js'

@@ -1,7 +1,7 @@
 import { type IncomingHttpHeaders, METHODS } from 'node:http'
 import { isIPv6 } from 'node:net'
-import { ApiError } from '../../schema/errors.js'
-import { shownName, wrongValue } from '../../schema/input/problems.js'
+import { ApiError } from '../../schema/kit/errors.js'
+import { shownName, wrongValue } from '../../schema/kit/input/problems.js'
 
 /** The head of a request: as much of Node's IncomingMessage as the steps read. */
 export interface RequestHead {

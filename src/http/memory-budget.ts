@@ -1,4 +1,4 @@
-import { getOrCreate } from '../../schema/get-or-create.js'
+import { getOrCreate } from '../../schema/kit/get-or-create.js'
 
 /** What a client holds of the budget. */
 export interface Holding {

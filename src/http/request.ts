@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import ipaddr from 'ipaddr.js'
 import Negotiator from 'negotiator'
-import { attempt } from '../../schema/attempt.js'
-import { type ApiError, invalidRequest } from '../../schema/errors.js'
-import { shownName } from '../../schema/input/problems.js'
+import { attempt } from '../../schema/kit/attempt.js'
+import { type ApiError, invalidRequest } from '../../schema/kit/errors.js'
+import { shownName } from '../../schema/kit/input/problems.js'
 import { openTrace, readTrace, type Trace } from '../engines/observe/tracing.js'
 import { malformation, type RequestHead } from './head.js'
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
-import type { ApiError } from '../../schema/errors.js'
+import type { ApiError } from '../../schema/kit/errors.js'
 import { StartupError } from '../startup-error.js'
 import { MAX_HEAD_READ, noTunnel, type RequestHead, refusalOf } from './head.js'
 import type { HttpResponse } from './response.js'

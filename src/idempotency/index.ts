@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { Prisma } from '../../prisma/generated/client/client.js'
-import { ApiError, catalogue, invalidRequest } from '../../schema/errors.js'
+import { ApiError, catalogue, invalidRequest } from '../../schema/kit/errors.js'
 import {
   bulkheadComment,
   type Database,

@@ -1,5 +1,5 @@
 import type { ApiKey } from '../../prisma/generated/client/client.js'
-import { ApiError, invalidRequest } from '../../schema/errors.js'
+import { ApiError, invalidRequest } from '../../schema/kit/errors.js'
 import { inTime } from '../deadline.js'
 import { unavailable } from '../http/errors.js'
 import type { RequestHead } from '../http/head.js'

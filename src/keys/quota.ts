@@ -1,5 +1,5 @@
-import type { Quota } from '../../schema/context.js'
-import { ApiError, invalidRequest } from '../../schema/errors.js'
+import type { Quota } from '../../schema/kit/context.js'
+import { ApiError, invalidRequest } from '../../schema/kit/errors.js'
 import {
   createMemoryRateLimiter,
   type RateLimiter,

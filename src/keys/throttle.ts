@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { getOrCreate } from '../../schema/get-or-create.js'
+import { getOrCreate } from '../../schema/kit/get-or-create.js'
 
 /** The most keys of one address that are looked up together, with one database query. */
 const MAX_TOGETHER = 100

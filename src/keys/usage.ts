@@ -1,6 +1,6 @@
 import { Prisma, type PrismaClient } from '../../prisma/generated/client/client.js'
-import type { UsageOfDay } from '../../schema/context.js'
-import { MAX_INT } from '../../schema/input/rules.js'
+import type { UsageOfDay } from '../../schema/kit/context.js'
+import { MAX_INT } from '../../schema/kit/input/rules.js'
 import { purgeRegularly, type Query } from '../database/index.js'
 import type { Logger } from '../engines/observe/log.js'
 import type { Caller } from './authenticate.js'

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util'
 import { getNamedType } from 'graphql'
-import { fill, type Operation } from '../../schema/operations.js'
+import { fill, type Operation } from '../../schema/kit/operations.js'
 import { exampleBody, exampleParams } from './examples.js'
 
 type Call = ReturnType<typeof sampleCall>

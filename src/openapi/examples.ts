@@ -12,7 +12,7 @@ import {
   isNonNullType,
   isObjectType,
 } from 'graphql'
-import type { Operation } from '../../schema/operations.js'
+import type { Operation } from '../../schema/kit/operations.js'
 
 // Examples follow from the declaration of a field and, where it has none, from its type. They agree with the sample
 // data, so that a request made of them works as it is.

@@ -1,6 +1,6 @@
 import { stringify } from 'yaml'
-import { operations } from '../../schema/operations.js'
-import { tags } from '../../schema/plugin.js'
+import { operations } from '../../schema/kit/operations.js'
+import { tags } from '../../schema/kit/plugin.js'
 import { createRouter } from '../rest/index.js'
 import type { Generated, Options } from './document.js'
 import { guideLinks, readGuides } from './guides.js'

@@ -1,6 +1,6 @@
 import { getNullableType, isEnumType, isListType } from 'graphql'
-import { createEtag } from '../../schema/etag.js'
-import type { Operation } from '../../schema/operations.js'
+import { createEtag } from '../../schema/kit/etag.js'
+import type { Operation } from '../../schema/kit/operations.js'
 import { MEDIA_TYPES } from '../http/body.js'
 import { MAX_KEY } from '../idempotency/index.js'
 import { codeSamples } from './code-samples.js'

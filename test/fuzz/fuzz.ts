@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto'
 import fc from 'fast-check'
 import { test } from 'vitest'
-import { catalogue } from '../../schema/errors.js'
+import { catalogue } from '../../schema/kit/errors.js'
 import type { Answer, Gateway } from '../support/gateway.js'
 
 const { FUZZ_CASES = '20000', FUZZ_SEED = String(randomInt(2 ** 31)), FUZZ_PATH: path } = process.env

@@ -2,7 +2,7 @@ import { type GraphQLOutputType, getNamedType, isObjectType } from 'graphql'
 import { stringify } from 'lossless-json'
 import { expect } from 'vitest'
 import type { PrismaClient } from '../../prisma/generated/client/client.js'
-import { fill, type Operation } from '../../schema/operations.js'
+import { fill, type Operation } from '../../schema/kit/operations.js'
 import type { Answer, Gateway } from './gateway.js'
 
 // Calls any operation with the same arguments on either surface. An integer above 2^53 is a bigint.

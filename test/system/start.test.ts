@@ -139,7 +139,7 @@ describe('npm start', () => {
     await write('schema/pet.ts', now)
     await write('dist/src/main.js', now + 1)
     expect(await start()).toEqual({ code: 0, stdout: '', stderr: '' })
-    await write('schema/lists/pages.ts', now + 2)
+    await write('schema/kit/lists/pages.ts', now + 2)
     expect(await start()).toMatchObject({
       code: 0,
       stderr: 'The sources are newer than the build. Run: npm run build\n',

@@ -1,9 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
 import '../../schema/index.js'
-import type { List } from '../../schema/lists/arguments.js'
-import { lists } from '../../schema/lists/define.js'
-import { type Given, planOf } from '../../schema/lists/plan.js'
+import type { List } from '../../schema/kit/lists/arguments.js'
+import { lists } from '../../schema/kit/lists/define.js'
+import { type Given, planOf } from '../../schema/kit/lists/plan.js'
 
 // Writes the tables of docs/lists.md: which questions a list answers, and by which index.
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { SourceMap } from 'node:module'
 import { dirname, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { attempt } from '../../../schema/attempt.js'
+import { attempt } from '../../../schema/kit/attempt.js'
 import { StartupError } from '../../startup-error.js'
 
 const maps = new Map<string, SourceMap | undefined>()

@@ -11,7 +11,7 @@ import {
   SpanStatusCode,
   trace,
 } from '@opentelemetry/api'
-import { ApiError } from '../../../schema/errors.js'
+import { ApiError } from '../../../schema/kit/errors.js'
 import { version } from '../../project.js'
 
 // Spans, by the API of OpenTelemetry alone: without an SDK (sdk.ts) no request has a span, and nothing here costs

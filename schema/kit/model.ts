@@ -1,4 +1,4 @@
-import { getDatamodel } from '../prisma/generated/pothos.js'
+import { getDatamodel } from '../../prisma/generated/pothos.js'
 
 /** Prisma's models, by name. */
 export const { models } = getDatamodel().datamodel

@@ -6,7 +6,7 @@ import {
   isInputObjectType,
   isListType,
 } from 'graphql'
-import { restSchema } from './index.js'
+import { restSchema } from '../index.js'
 import { ITEMS_PER_UNIT, MAX_BATCH } from './input/rules.js'
 import type { Rest } from './plugin.js'
 

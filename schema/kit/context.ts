@@ -1,4 +1,4 @@
-import type PrismaTypes from '../prisma/generated/pothos.js'
+import type PrismaTypes from '../../prisma/generated/pothos.js'
 import type { Plan } from './plans.js'
 
 /** `reset` is in Unix seconds. */
