@@ -1,6 +1,7 @@
 import { DirectiveLocation, GraphQLDirective, specifiedDirectives } from 'graphql'
 import { builder } from './kit/builder.js'
 import { addEtags } from './kit/conditions.js'
+import { operationsOf } from './kit/operations.js'
 import './kit/input/scalars.js'
 import './category.js'
 import './pet.js'
@@ -26,3 +27,6 @@ export const schema = builder.toSchema({
 
 /** The same resolvers without the fields that lead from one resource to another: what REST is generated from. */
 export const restSchema = builder.toSchema({ sortSchema: false, subGraph: 'rest' })
+
+/** Every operation of the service. REST derives from this list alone. */
+export const operations = operationsOf(restSchema)

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { schema } from '../schema/index.js'
-import { fill, operations } from '../schema/kit/operations.js'
+import { operations, schema } from '../schema/index.js'
+import { fill } from '../schema/kit/operations.js'
 import { contents, resetStore } from './support/calls.js'
 import { sharedGateway } from './support/gateway.js'
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { operations } from '../schema/kit/operations.js'
+import { operations } from '../schema/index.js'
 import { createSecret } from '../src/keys/index.js'
 import { resetStore, times } from './support/calls.js'
 import { sharedGateway } from './support/gateway.js'

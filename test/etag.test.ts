@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { operations } from '../schema/kit/operations.js'
+import { operations } from '../schema/index.js'
 import { contents, expectCommonHeaders, resetStore, times } from './support/calls.js'
 import { type Answer, type Gateway, sharedGateway } from './support/gateway.js'
 import { testDatabaseUrl, useClient } from './support/postgres.js'

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import { operations } from '../schema/kit/operations.js'
+import { operations } from '../schema/index.js'
 import { setDeprecationHeaders } from '../src/headers.js'
 import { bindingWindow, type RateLimitResult, setRateLimitHeaders, type WindowState } from '../src/rate-limit/index.js'
 import { preflight, times } from './support/calls.js'

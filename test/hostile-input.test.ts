@@ -11,7 +11,8 @@ import {
   isRequiredInputField,
 } from 'graphql'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { type Operation, operations } from '../schema/kit/operations.js'
+import { operations } from '../schema/index.js'
+import type { Operation } from '../schema/kit/operations.js'
 import {
   type Args,
   callGraphql,

@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
 import { seed } from '../prisma/seed.js'
-import { fill, operations } from '../schema/kit/operations.js'
+import { operations } from '../schema/index.js'
+import { fill } from '../schema/kit/operations.js'
 import { createApp } from '../src/app.js'
 import { createLog } from '../src/engines/observe/log.js'
 import type { ResponseObject, Schema } from '../src/openapi/document.js'

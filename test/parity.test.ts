@@ -1,8 +1,8 @@
 import { getNamedType, isInputObjectType } from 'graphql'
 import { describe, expect, test } from 'vitest'
-import { schema } from '../schema/index.js'
+import { operations, schema } from '../schema/index.js'
 import { catalogue, type ErrorCode } from '../schema/kit/errors.js'
-import { fill, type Operation, operations } from '../schema/kit/operations.js'
+import { fill, type Operation } from '../schema/kit/operations.js'
 import { type Args, callGraphql, callRest, contents, resetStore } from './support/calls.js'
 import { sharedGateway } from './support/gateway.js'
 

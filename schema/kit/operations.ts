@@ -1,12 +1,12 @@
 import {
   type GraphQLArgument,
   type GraphQLField,
+  type GraphQLSchema,
   getNamedType,
   getNullableType,
   isInputObjectType,
   isListType,
 } from 'graphql'
-import { restSchema } from '../index.js'
 import { ITEMS_PER_UNIT, MAX_BATCH } from './input/rules.js'
 import type { Rest } from './plugin.js'
 
@@ -52,13 +52,14 @@ function createOperation(type: Operation['type'], field: GraphQLField<unknown, u
   }
 }
 
-/** Every operation of the service, in the order of the schema. REST derives from this list alone. */
-export const operations: Operation[] = [restSchema.getQueryType(), restSchema.getMutationType()].flatMap((type) =>
-  Object.values(type?.getFields() ?? {}).flatMap((field) => {
-    const { rest } = field.extensions
-    return rest ? [createOperation(type?.name as Operation['type'], field, rest)] : []
-  }),
-)
+/** The operations that the root fields of a schema declare, in its order. */
+export const operationsOf = (schema: GraphQLSchema): Operation[] =>
+  [schema.getQueryType(), schema.getMutationType()].flatMap((type) =>
+    Object.values(type?.getFields() ?? {}).flatMap((field) => {
+      const { rest } = field.extensions
+      return rest ? [createOperation(type?.name as Operation['type'], field, rest)] : []
+    }),
+  )
 
 /** What a batch costs, by its items, of which at most `cap` count; 1 if it is no list. */
 export const batchUnits = (items: unknown, cap = MAX_BATCH) =>

@@ -7,8 +7,9 @@ import {
   type SelectionNode,
   type ValueNode,
 } from 'graphql'
+import { operations } from '../../schema/index.js'
 import { DEFAULT_LIMIT, MAX_LIMIT } from '../../schema/kit/input/rules.js'
-import { batchUnits, operations } from '../../schema/kit/operations.js'
+import { batchUnits } from '../../schema/kit/operations.js'
 import type { ListCost } from '../../schema/kit/plugin.js'
 import type { SelectedField, Selections } from '../execute/selections.js'
 import { dearest, type Measured, NOTHING, SCALARS_PER_WEIGHT, sum, times } from './weight.js'

@@ -9,11 +9,10 @@ import {
   OperationTypeNode,
   visit,
 } from 'graphql'
-import { atomic } from '../../schema/index.js'
+import { atomic, operations } from '../../schema/index.js'
 import { invalidRequest } from '../../schema/kit/errors.js'
 import { getOrCreate } from '../../schema/kit/get-or-create.js'
 import { anyOf, didYouMean, shownName } from '../../schema/kit/input/problems.js'
-import { operations } from '../../schema/kit/operations.js'
 import { type ExecutionRequest, MAX_PLANS, prepare } from '../execute/executor.js'
 import type { NamedRow } from '../execute/resolver-context.js'
 import { type SelectedField, Selections } from '../execute/selections.js'

@@ -1,5 +1,5 @@
 import { stringify } from 'yaml'
-import { operations } from '../../schema/kit/operations.js'
+import { operations } from '../../schema/index.js'
 import { tags } from '../../schema/kit/plugin.js'
 import { createRouter } from '../rest/index.js'
 import type { Generated, Options } from './document.js'

@@ -12,11 +12,11 @@ import {
   isObjectType,
 } from 'graphql'
 import * as z from 'zod'
-import { restSchema } from '../../schema/index.js'
+import { operations, restSchema } from '../../schema/index.js'
 import { catalogue, MAX_MESSAGE } from '../../schema/kit/errors.js'
 import { MAX_INT } from '../../schema/kit/input/rules.js'
 import { rulesOf } from '../../schema/kit/input/values.js'
-import { type Operation, operations } from '../../schema/kit/operations.js'
+import type { Operation } from '../../schema/kit/operations.js'
 import { type Schema, schemaRef } from './document.js'
 import { exampleOf, inputOf, resultOf } from './examples.js'
 

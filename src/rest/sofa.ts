@@ -1,8 +1,8 @@
 import type { DocumentNode, ExecutionArgs } from 'graphql'
 import { createSofa, createSofaRouter } from 'sofa-api'
-import { restSchema } from '../../schema/index.js'
+import { operations, restSchema } from '../../schema/index.js'
 import { MAX_DATE_TIME, MAX_ID } from '../../schema/kit/input/scalars.js'
-import { type Operation, operations } from '../../schema/kit/operations.js'
+import type { Operation } from '../../schema/kit/operations.js'
 
 type SofaConfig = Parameters<typeof createSofa>[0]
 
