@@ -24,8 +24,8 @@ import {
   validate,
 } from 'graphql'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { pause } from '../src/execute/execution.js'
-import { type Executed, type ExecutionRequest, prepare } from '../src/execute/executor.js'
+import { pause } from '../src/engines/executor/execution.js'
+import { type Executed, type ExecutionRequest, prepare } from '../src/engines/executor/executor.js'
 
 type Data = Record<string, unknown>
 

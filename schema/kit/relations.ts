@@ -3,7 +3,7 @@ import { collectSubfields } from 'graphql/execution/collectFields.js'
 import type { Context, Model } from './context.js'
 import { deletedMeanwhile } from './errors.js'
 
-// Fields that are resolved by one call for all objects of a level: see src/execute/levels.ts.
+// Fields that are resolved by one call for all objects of a level: see src/engines/executor/levels.ts.
 
 // biome-ignore lint/suspicious/noExplicitAny: rows and arguments of any type
 export type Any = any

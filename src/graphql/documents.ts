@@ -13,9 +13,9 @@ import { atomic, operations } from '../../schema/index.js'
 import { invalidRequest } from '../../schema/kit/errors.js'
 import { getOrCreate } from '../../schema/kit/get-or-create.js'
 import { anyOf, didYouMean, shownName } from '../../schema/kit/input/problems.js'
-import { type ExecutionRequest, MAX_PLANS, prepare } from '../execute/executor.js'
-import type { NamedRow } from '../execute/resolver-context.js'
-import { type SelectedField, Selections } from '../execute/selections.js'
+import { type ExecutionRequest, MAX_PLANS, prepare } from '../engines/executor/executor.js'
+import { type SelectedField, Selections } from '../engines/executor/selections.js'
+import type { NamedRow } from '../gateway/context/index.js'
 import { type Cost, costOf, type Variables } from './cost.js'
 import {
   countTokens,

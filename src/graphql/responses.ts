@@ -1,7 +1,7 @@
 import { GraphQLError, type GraphQLFormattedError } from 'graphql'
 import { ApiError, type ErrorCode } from '../../schema/kit/errors.js'
+import type { Executed } from '../engines/executor/executor.js'
 import type { Logger } from '../engines/observe/log.js'
-import type { Executed } from '../execute/executor.js'
 import { graphqlMediaType, toApiError, unavailable } from '../http/errors.js'
 import type { HttpRequest } from '../http/request.js'
 import { jsonResponse } from '../http/response.js'

@@ -1,7 +1,7 @@
 import { getNamedType, type OperationDefinitionNode, valueFromASTUntyped } from 'graphql'
 import type { Values } from '../../schema/kit/input/values.js'
-import type { NamedRow } from '../execute/resolver-context.js'
-import type { SelectedField, Selections } from '../execute/selections.js'
+import type { SelectedField, Selections } from '../engines/executor/selections.js'
+import type { NamedRow } from '../gateway/context/index.js'
 import type { Variables } from './cost.js'
 
 /** The rows that the fields of a mutation change, as far as their arguments name them. */

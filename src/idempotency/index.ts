@@ -11,7 +11,7 @@ import {
   type Query,
 } from '../database/index.js'
 import type { Logger } from '../engines/observe/log.js'
-import type { CreateTransact, NamedRow } from '../execute/resolver-context.js'
+import type { CreateTransact, NamedRow } from '../gateway/context/index.js'
 import type { Body } from '../http/body.js'
 import { errorResponse, toApiError } from '../http/errors.js'
 import type { HttpRequest } from '../http/request.js'

@@ -23,7 +23,7 @@ import { schema } from '../../schema/index.js'
 import { openDatabase } from '../../src/database/index.js'
 import { createTables } from '../../src/database/model.js'
 import { createReads } from '../../src/database/reads.js'
-import { prepare } from '../../src/execute/executor.js'
+import { prepare } from '../../src/engines/executor/executor.js'
 import { table } from './markdown.js'
 import { median } from './results.js'
 

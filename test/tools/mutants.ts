@@ -59,7 +59,7 @@ const COVERED: Record<string, string[]> = {
   'src/graphql/weight.ts': ['documents'],
   'src/graphql/limits.ts': ['documents'],
   'src/graphql/validate.ts': ['documents', 'hostile-documents'],
-  'src/execute/selections.ts': ['documents', 'hostile-documents', 'executor'],
+  'src/engines/executor/selections.ts': ['documents', 'hostile-documents', 'executor'],
 }
 
 const { values, positionals } = parseArgs({

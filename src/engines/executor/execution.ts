@@ -1,5 +1,5 @@
 import type { GraphQLError, GraphQLResolveInfo } from 'graphql'
-import { ApiError } from '../../schema/kit/errors.js'
+import { ApiError } from '../../../schema/kit/errors.js'
 import type { Path } from './places.js'
 import type { Execution, Field } from './plan.js'
 

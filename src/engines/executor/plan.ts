@@ -14,7 +14,7 @@ import {
   TypeNameMetaFieldDef,
 } from 'graphql'
 import { collectSubfields } from 'graphql/execution/collectFields.js'
-import { getOrCreate } from '../../schema/kit/get-or-create.js'
+import { getOrCreate } from '../../../schema/kit/get-or-create.js'
 import { type Column, leafWriterOf } from './json.js'
 import type { Path, Places } from './places.js'
 import type { Selections } from './selections.js'

@@ -14,7 +14,7 @@ import {
   isObjectType,
 } from 'graphql'
 import { inspect } from 'graphql/jsutils/inspect.js'
-import { getOrCreate } from '../../schema/kit/get-or-create.js'
+import { getOrCreate } from '../../../schema/kit/get-or-create.js'
 import { addError, countLength, forEach, infoOf } from './execution.js'
 import { type Column, createColumn, fail, leafWriterOf, put } from './json.js'
 import { writeSelection } from './levels.js'

@@ -19,8 +19,8 @@ import {
   TypeNameMetaFieldDef,
   visit,
 } from 'graphql'
-import { invalidRequest } from '../../schema/kit/errors.js'
-import { getOrCreate } from '../../schema/kit/get-or-create.js'
+import { invalidRequest } from '../../../schema/kit/errors.js'
+import { getOrCreate } from '../../../schema/kit/get-or-create.js'
 
 /** Selections that the merged selection sets of a document may have together. */
 const MAX_EXPANDED = 5_000
