@@ -6,6 +6,7 @@ import type { Database } from './database/index.js'
 import { createDocs } from './docs/index.js'
 import type { Logger } from './engines/observe/log.js'
 import { inSpan, inTrace } from './engines/observe/tracing.js'
+import type { RateLimiter } from './engines/rate-limit/index.js'
 import { createAccess } from './gateway/context/index.js'
 import { createHealth } from './gateway/monitor/health.js'
 import { createMetrics } from './gateway/monitor/metrics.js'
@@ -29,7 +30,6 @@ import {
   KeyUsage,
   windowSeconds,
 } from './keys/index.js'
-import type { RateLimiter } from './rate-limit/index.js'
 import type { Exchange, Findings, Reply } from './reply.js'
 import { createRest } from './rest/index.js'
 import type { Settings } from './settings.js'

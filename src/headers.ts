@@ -1,9 +1,9 @@
 import { fill, type Operation } from '../schema/kit/operations.js'
 import { traceparent } from './engines/observe/tracing.js'
+import { type RateLimitResult, setRateLimitHeaders } from './engines/rate-limit/index.js'
 import { isServerWide } from './http/head.js'
 import type { HttpRequest } from './http/request.js'
 import type { HttpResponse } from './http/response.js'
-import { type RateLimitResult, setRateLimitHeaders } from './rate-limit/index.js'
 import type { Exchange } from './reply.js'
 
 export interface HeaderOptions {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import * as z from 'zod'
 import { anyOf } from '../schema/kit/input/problems.js'
-import { parseRedisUrl, REDIS_URL_FORMS } from './rate-limit/url.js'
+import { parseRedisUrl, REDIS_URL_FORMS } from './engines/rate-limit/url.js'
 import { StartupError } from './startup-error.js'
 
 const wholeNumber = (min: number, max: number) =>

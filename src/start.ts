@@ -4,10 +4,10 @@ import { createApp } from './app.js'
 import { installationId, openDatabase } from './database/index.js'
 import { createLog } from './engines/observe/log.js'
 import { reasonOf } from './engines/observe/stack.js'
+import { openRateLimiter } from './engines/rate-limit/index.js'
+import { parseRedisUrl, redisAddress } from './engines/rate-limit/url.js'
 import { listen } from './http/server.js'
 import { version } from './project.js'
-import { openRateLimiter } from './rate-limit/index.js'
-import { parseRedisUrl, redisAddress } from './rate-limit/url.js'
 import { collectorOf, misspeltSettings, readSettings } from './settings.js'
 
 /** How long closing may take once no request is in flight, which takes 10 seconds at most (see http/server.ts). */

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import { parseRedisUrl } from '../src/rate-limit/url.js'
+import { parseRedisUrl } from '../src/engines/rate-limit/url.js'
 import { misspeltSettings, readSettings, settings } from '../src/settings.js'
 import { StartupError } from '../src/startup-error.js'
 

@@ -1,7 +1,12 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { operations } from '../schema/index.js'
+import {
+  bindingWindow,
+  type RateLimitResult,
+  setRateLimitHeaders,
+  type WindowState,
+} from '../src/engines/rate-limit/index.js'
 import { setDeprecationHeaders } from '../src/headers.js'
-import { bindingWindow, type RateLimitResult, setRateLimitHeaders, type WindowState } from '../src/rate-limit/index.js'
 import { preflight, times } from './support/calls.js'
 import { type Answer, sharedGateway } from './support/gateway.js'
 

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
+import type { RateLimitResult } from '../engines/rate-limit/index.js'
 import type { Caller } from '../keys/index.js'
-import type { RateLimitResult } from '../rate-limit/index.js'
 import { FairQueue, type QueueLimits } from './queue.js'
 
 export { LARGE_SHARE, type Slot } from './queue.js'

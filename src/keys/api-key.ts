@@ -8,7 +8,7 @@ import { getOrCreate } from '../../schema/kit/get-or-create.js'
 import { plans } from '../../schema/kit/plans.js'
 import { Unreadable } from '../database/index.js'
 import type { Logger } from '../engines/observe/log.js'
-import type { Subject } from '../rate-limit/index.js'
+import type { Subject } from '../engines/rate-limit/index.js'
 
 /** Lengths of the windows in seconds. Only tests have others. */
 export const windowSeconds = { minute: 60, day: 86_400, address: 60 }

@@ -1,10 +1,10 @@
 import type { ApiKey } from '../../prisma/generated/client/client.js'
 import { ApiError, invalidRequest } from '../../schema/kit/errors.js'
 import { inTime } from '../deadline.js'
+import { type RateLimiter, type RateLimitResult, refusalMessage, type Subject } from '../engines/rate-limit/index.js'
 import { unavailable } from '../http/errors.js'
 import type { RequestHead } from '../http/head.js'
 import type { HttpRequest } from '../http/request.js'
-import { type RateLimiter, type RateLimitResult, refusalMessage, type Subject } from '../rate-limit/index.js'
 import {
   type ApiKeyCache,
   addressSubject,

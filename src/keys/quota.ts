@@ -8,7 +8,7 @@ import {
   type Subject,
   type WindowName,
   waitMessage,
-} from '../rate-limit/index.js'
+} from '../engines/rate-limit/index.js'
 import { type ApiKeyCache, isOver } from './api-key.js'
 import type { Caller } from './authenticate.js'
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, vi } from 'vitest'
 import { createLog } from '../../src/engines/observe/log.js'
-import { openRateLimiter, type Subject } from '../../src/rate-limit/index.js'
+import { openRateLimiter, type Subject } from '../../src/engines/rate-limit/index.js'
 
 /**
  * Two gateways under load while the Redis that holds the counters of `subject` is killed. The time is far from what an

@@ -1,4 +1,4 @@
-import type { RateLimitResult, Subject } from '../../src/rate-limit/index.js'
+import type { RateLimitResult, Subject } from '../../src/engines/rate-limit/index.js'
 
 /** Milliseconds since the first decision, the cost, and the expected result; `ban`: seconds of the ban that it starts. */
 type Step = [at: number, cost: number, outcome: RateLimitResult['outcome'], remaining: number[], ban?: number]

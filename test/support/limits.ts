@@ -6,7 +6,7 @@ import {
   type RateLimiterOptions,
   type RateLimitResult,
   type Subject,
-} from '../../src/rate-limit/index.js'
+} from '../../src/engines/rate-limit/index.js'
 
 // The counters of a gateway without the gateway.
 

@@ -1,4 +1,4 @@
-import type { WindowName } from '../../src/rate-limit/index.js'
+import type { WindowName } from '../../src/engines/rate-limit/index.js'
 
 // A simple model of quotas, strikes and bans that every store is compared with. A test knows only that a request was decided
 // between sending it and receiving the response, so every time is a span. There is no other tolerance: if a span leaves the

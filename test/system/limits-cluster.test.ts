@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { createLog } from '../../src/engines/observe/log.js'
-import { openRateLimiter, type RateLimiter, type Subject } from '../../src/rate-limit/index.js'
+import { openRateLimiter, type RateLimiter, type Subject } from '../../src/engines/rate-limit/index.js'
 import { failOver } from '../support/fail-over.js'
 import { RedisServer, redisBinary } from '../support/redis.js'
 import { startCluster } from '../support/redis-groups.js'

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest'
 import { createLog } from '../../src/engines/observe/log.js'
-import { openRateLimiter, type Subject } from '../../src/rate-limit/index.js'
+import { openRateLimiter, type Subject } from '../../src/engines/rate-limit/index.js'
 import { failOver } from '../support/fail-over.js'
 import { RedisServer, redisBinary } from '../support/redis.js'
 import { startSentinels } from '../support/redis-groups.js'

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createLog } from '../../src/engines/observe/log.js'
-import { openRateLimiter, type Subject } from '../../src/rate-limit/index.js'
+import { openRateLimiter, type Subject } from '../../src/engines/rate-limit/index.js'
 import { freePort } from '../support/ports.js'
 import { RedisServer, redisBinary } from '../support/redis.js'
 

@@ -5,7 +5,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { afterAll, describe, expect, it, vi } from 'vitest'
 import { createLog } from '../../src/engines/observe/log.js'
-import type { RateLimiter, RateLimiterOptions, RateLimitResult, Subject } from '../../src/rate-limit/index.js'
+import type { RateLimiter, RateLimiterOptions, RateLimitResult, Subject } from '../../src/engines/rate-limit/index.js'
 import { admitted, closeLimits, subjectOf as key, openLimits, remaining } from '../support/limits.js'
 import { TcpProxy } from '../support/proxy.js'
 import { RedisServer, redisBinary } from '../support/redis.js'
@@ -141,7 +141,7 @@ describe.runIf(redisBinary)('an unreachable Redis', () => {
   it('leaves no open handle after close, and neither does a reachable one', async () => {
     const exits = async (port: number) => {
       const script = `
-        const { openRateLimiter } = await import('./src/rate-limit/index.ts')
+        const { openRateLimiter } = await import('./src/engines/rate-limit/index.ts')
         const log = { warn() {}, info() {} }
         const limits = await openRateLimiter({ redisUrl: 'redis://127.0.0.1:${port}', banAfter: 1, banSeconds: 1, log })
         await limits.consume({ id: 'x', windows: [{ name: 'day', limit: 1, seconds: 1 }], bannable: true }, 1)

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { setTimeout as wait } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createLog } from '../../src/engines/observe/log.js'
-import { openRateLimiter } from '../../src/rate-limit/index.js'
+import { openRateLimiter } from '../../src/engines/rate-limit/index.js'
 import { admitted, subjectOf } from '../support/limits.js'
 import { RedisServer, redisBinary } from '../support/redis.js'
 

@@ -1,4 +1,4 @@
-import type { Logger } from '../engines/observe/log.js'
+import type { Logger } from '../observe/log.js'
 
 export type WindowName = 'minute' | 'day' | 'address' | 'free'
 

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { Cluster, type Redis, type Result } from 'ioredis'
 import { RateLimiterRedis } from 'rate-limiter-flexible'
-import { inTime } from '../deadline.js'
-import { projectPath } from '../project.js'
+import { inTime } from '../../deadline.js'
+import { projectPath } from '../../project.js'
 import { type BanRule, type Bans, createBans, GRACE_MS } from './bans.js'
 import type { Counters } from './memory.js'
 import { NOT_BEGUN, type ObserveCommand, type RateLimitResult, type Subject, storeResult } from './result.js'
@@ -44,7 +44,7 @@ export class RedisStore {
   ) {
     const connection = { storeClient: redis, rejectIfRedisNotReady: true }
     this.#bans = createBans(rule, keyPrefix, (options) => new RateLimiterRedis({ ...options, ...connection }))
-    redis.defineCommand('decide', { lua: readFileSync(projectPath('src/rate-limit/decide.lua'), 'utf8') })
+    redis.defineCommand('decide', { lua: readFileSync(projectPath('src/engines/rate-limit/decide.lua'), 'utf8') })
   }
 
   /** Key of a subject's windows. The braces are a hash tag: all keys of a subject live in one slot of a cluster. */
