@@ -225,7 +225,7 @@ describe('GraphiQL', () => {
 
   test('has examples that work on the sample data', async () => {
     await seed(gateway.prisma)
-    const query = readFileSync('src/docs/graphiql/examples.graphql', 'utf8')
+    const query = readFileSync('src/gateway/docs/graphiql/examples.graphql', 'utf8')
     const names = parse(query).definitions.map((definition) => 'name' in definition && definition.name?.value)
     expect(names.length).toBeGreaterThan(4)
     for (const operationName of names) {

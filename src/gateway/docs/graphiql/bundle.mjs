@@ -21,7 +21,7 @@ await build({
     { in: `${folder}/main.js`, out: 'graphiql' },
     { in: `${folder}/graphiql.css`, out: 'graphiql' },
   ],
-  outdir: `${folder}/../../../dist/graphiql`,
+  outdir: `${folder}/../../../../dist/graphiql`,
   bundle: true,
   minify: true,
   format: 'esm',

@@ -3,11 +3,11 @@ import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import { type GraphQLSchema, printSchema } from 'graphql'
-import { ApiError } from '../../schema/kit/errors.js'
-import { acceptedCoding, type HttpRequest, prefersType } from '../http/request.js'
-import type { HttpResponse } from '../http/response.js'
-import type { Options } from '../openapi/index.js'
-import { projectPath } from '../project.js'
+import { ApiError } from '../../../schema/kit/errors.js'
+import { acceptedCoding, type HttpRequest, prefersType } from '../../http/request.js'
+import type { HttpResponse } from '../../http/response.js'
+import type { Options } from '../../openapi/index.js'
+import { projectPath } from '../../project.js'
 import { createGraphiqlPage } from './graphiql/page.js'
 import { createUsagePage } from './usage-page.js'
 
@@ -68,14 +68,27 @@ async function page(text: string | Uint8Array, type: string, headers: Record<str
 
 /** What the pages load: the type, and the files that make it up. GraphiQL's are in the build (graphiql/bundle.mjs). */
 const assets = {
-  'reference.css': ['text/css; charset=utf-8', 'src/docs/shared.css', 'src/docs/reference.css'],
-  'reference.js': ['text/javascript; charset=utf-8', 'src/docs/shared.js', 'src/docs/reference.js'],
-  'graphiql.css': ['text/css; charset=utf-8', 'src/docs/shared.css', 'dist/graphiql/graphiql.css'],
+  'reference.css': [
+    'text/css; charset=utf-8',
+    'src/engines/reference/shared.css',
+    'src/engines/reference/reference.css',
+  ],
+  'reference.js': [
+    'text/javascript; charset=utf-8',
+    'src/engines/reference/shared.js',
+    'src/engines/reference/reference.js',
+  ],
+  'graphiql.css': ['text/css; charset=utf-8', 'src/engines/reference/shared.css', 'dist/graphiql/graphiql.css'],
   'graphiql.js': ['text/javascript; charset=utf-8', 'dist/graphiql/graphiql.js'],
-  'usage.css': ['text/css; charset=utf-8', 'src/docs/shared.css', 'src/docs/usage.css'],
-  'usage.js': ['text/javascript; charset=utf-8', 'src/docs/shared.js', 'src/docs/plot.js', 'src/docs/usage.js'],
-  'shared.js': ['text/javascript; charset=utf-8', 'src/docs/shared.js'],
-  'favicon.svg': ['image/svg+xml', 'src/docs/favicon.svg'],
+  'usage.css': ['text/css; charset=utf-8', 'src/engines/reference/shared.css', 'src/gateway/docs/usage.css'],
+  'usage.js': [
+    'text/javascript; charset=utf-8',
+    'src/engines/reference/shared.js',
+    'src/gateway/docs/plot.js',
+    'src/gateway/docs/usage.js',
+  ],
+  'shared.js': ['text/javascript; charset=utf-8', 'src/engines/reference/shared.js'],
+  'favicon.svg': ['image/svg+xml', 'src/engines/reference/favicon.svg'],
   'examples/import.mjs': ['text/javascript; charset=utf-8', 'docs/examples/import.mjs'],
   'examples/export.mjs': ['text/javascript; charset=utf-8', 'docs/examples/export.mjs'],
   'examples/petstore.mjs': ['text/javascript; charset=utf-8', 'docs/examples/petstore.mjs'],
@@ -114,7 +127,7 @@ export function createDocs({ baseUrl, sunset, schema, hasProbes }: DocumentsOpti
   const base = new URL(baseUrl).pathname.replace(/\/$/, '')
   // Imported with the first request: most gateways never serve the document, and its code takes memory.
   const openapi = async () => {
-    const { createGuide, createOpenApi, toYaml } = await import('../openapi/index.js')
+    const { createGuide, createOpenApi, toYaml } = await import('../../openapi/index.js')
     const options = { baseUrl, sunset }
     return { document: createOpenApi(options), guides: createGuide(options), toYaml }
   }
@@ -124,7 +137,7 @@ export function createDocs({ baseUrl, sunset, schema, hasProbes }: DocumentsOpti
   const reference = async () => {
     const [{ document, guides }, { createPage }, [style = '', script = '', icon = '']] = await Promise.all([
       openapi(),
-      import('./page.js'),
+      import('../../engines/reference/page.js'),
       addressesOf('reference.css', 'reference.js', 'favicon.svg'),
     ])
     const text = createPage(document, guides, { base, style, script, icon })

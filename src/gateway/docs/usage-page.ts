@@ -1,5 +1,5 @@
-import { html } from './html.js'
-import { layout } from './layout.js'
+import { html } from '../../engines/reference/html.js'
+import { layout } from '../../engines/reference/layout.js'
 
 /** The address of the service, and those of what the page loads. */
 export interface UsageAddresses {
