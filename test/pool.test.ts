@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { ConnectionPool } from '../src/database/pool/pool.js'
-import { MAX_PREPARED } from '../src/database/pool/shapes.js'
+import { ConnectionPool } from '../src/engines/postgres/pool/pool.js'
+import { MAX_PREPARED } from '../src/engines/postgres/pool/shapes.js'
 import { openTestDatabase, type TestDatabase } from './support/database.js'
 import { testDatabaseUrl, useClient, waitingForLocks } from './support/postgres.js'
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { lists } from '../schema/kit/lists/define.js'
-import { MAX_PREPARED } from '../src/database/pool/shapes.js'
+import { MAX_PREPARED } from '../src/engines/postgres/pool/shapes.js'
 import { resetStore } from './support/calls.js'
 import { openTestDatabase, type TestDatabase } from './support/database.js'
 import { type Gateway, openGateway } from './support/gateway.js'

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Condition, Model, PageRead, Reads } from '../schema/kit/context.js'
-import { createTables } from '../src/database/model.js'
-import { createReads } from '../src/database/reads.js'
+import { createTables } from '../src/engines/postgres/model.js'
+import { createReads } from '../src/engines/postgres/reads.js'
 import { openTestDatabase, type TestDatabase } from './support/database.js'
 import { fillStore, optional, orNull } from './support/lists.js'
 

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
 import { describe, expect, test } from 'vitest'
-import { readServerUrl } from '../src/database/server-url.js'
+import { readServerUrl } from '../src/engines/postgres/server-url.js'
 import { temporaryFolder } from './support/process.js'
 
 const read = (parameters: string, base = 'postgresql://ann:secret@db.example.com/shop') =>

@@ -4,27 +4,35 @@ import { PrismaPg } from '@prisma/adapter-pg'
 import type pg from 'pg'
 import { PrismaClient } from '../../prisma/generated/client/client.js'
 import type { Logger } from '../engines/observe/log.js'
+import { hasTables, migrate } from '../engines/postgres/migrations/migrations.js'
+import type { OnStatement } from '../engines/postgres/pool/lease.js'
+import { ConnectionPool } from '../engines/postgres/pool/pool.js'
+import { valuesOfPrisma } from '../engines/postgres/pool/prepared-query.js'
+import { Probe } from '../engines/postgres/pool/probe.js'
+import { databaseError, readServerUrl, type ServerUrl, SHARED } from '../engines/postgres/server-url.js'
+import type { Query } from '../engines/postgres/statements.js'
 import type { Settings } from '../settings.js'
 import { StartupError } from '../startup-error.js'
 import { type Embedded, openEmbedded, optimizeWasmLater } from './embedded/open.js'
-import { hasTables, migrate } from './migrations.js'
-import type { OnStatement } from './pool/lease.js'
-import { ConnectionPool } from './pool/pool.js'
-import { valuesOfPrisma } from './pool/prepared-query.js'
-import { Probe } from './pool/probe.js'
-import { databaseError, readServerUrl, type ServerUrl, SHARED } from './server-url.js'
-import type { Query } from './statements.js'
 
+export { createTables } from '../engines/postgres/model.js'
+export {
+  ERROR_KINDS,
+  errorKind,
+  isDuplicate,
+  MustRepeat,
+  messageOf,
+  repeating,
+  Unreadable,
+} from '../engines/postgres/pool/errors.js'
+export { bulkheadComment, LAST_COMMENT, rowName } from '../engines/postgres/pool/shapes.js'
+export { createReads } from '../engines/postgres/reads.js'
+export { databaseError } from '../engines/postgres/server-url.js'
+export type { Query } from '../engines/postgres/statements.js'
+export { createWrites } from '../engines/postgres/writes.js'
 export { backUp, restore, STREAM, type Summary } from './embedded/backup.js'
 export { installationId } from './installation.js'
-export { createTables } from './model.js'
-export { ERROR_KINDS, errorKind, isDuplicate, MustRepeat, messageOf, repeating, Unreadable } from './pool/errors.js'
-export { bulkheadComment, LAST_COMMENT, rowName } from './pool/shapes.js'
 export { purgeRegularly } from './purge.js'
-export { createReads } from './reads.js'
-export { databaseError } from './server-url.js'
-export type { Query } from './statements.js'
-export { createWrites } from './writes.js'
 
 /** A database that is up to date. */
 export type Database = Omit<ReturnType<typeof connect>, 'open'>

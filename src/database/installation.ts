@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import type { PrismaClient } from '../../prisma/generated/client/client.js'
+import { messageOf } from '../engines/postgres/pool/errors.js'
 import type { Settings } from '../settings.js'
 import { StartupError } from '../startup-error.js'
-import { messageOf } from './pool/errors.js'
 
 /**
  * The id of an installation, by which its names in Redis differ from those of others: INSTALLATION_ID, or the one that is in its

@@ -21,9 +21,9 @@ import {
 } from 'graphql'
 import { schema } from '../../schema/index.js'
 import { openDatabase } from '../../src/database/index.js'
-import { createTables } from '../../src/database/model.js'
-import { createReads } from '../../src/database/reads.js'
 import { prepare } from '../../src/engines/executor/executor.js'
+import { createTables } from '../../src/engines/postgres/model.js'
+import { createReads } from '../../src/engines/postgres/reads.js'
 import { table } from './markdown.js'
 import { median } from './results.js'
 

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { PrismaPg } from '@prisma/adapter-pg'
 import { bindMigrationAwareSqlAdapterFactory, ColumnTypeEnum, type SqlQuery } from '@prisma/driver-adapter-utils'
 import pg from 'pg'
-import { readMigrations } from '../../src/database/history.js'
+import { readMigrations } from '../../src/engines/postgres/migrations/history.js'
 
 // Asks Prisma's schema engine about a database. The WebAssembly build needs no download.
 

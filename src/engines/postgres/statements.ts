@@ -1,5 +1,5 @@
-import { $Enums } from '../../prisma/generated/client/client.js'
-import type { Condition, ListRead, PageRead } from '../../schema/kit/context.js'
+import { $Enums } from '../../../prisma/generated/client/client.js'
+import type { Condition, ListRead, PageRead } from '../../../schema/kit/context.js'
 import { type Column, qualified, type Tables } from './model.js'
 
 /**

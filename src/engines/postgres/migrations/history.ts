@@ -2,9 +2,9 @@ import { hash, randomUUID } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
-import { projectPath } from '../project.js'
-import { StartupError } from '../startup-error.js'
-import { SET_TRANSACTION } from './session.js'
+import { projectPath } from '../../../project.js'
+import { StartupError } from '../../../startup-error.js'
+import { SET_TRANSACTION } from '../session.js'
 
 /** How long a server may take to say which migrations it has. */
 const READ_TIMEOUT = 10_000

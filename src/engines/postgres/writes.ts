@@ -1,5 +1,5 @@
-import type { Model, Reads, Row, Writes } from '../../schema/kit/context.js'
-import { deletedMeanwhile, unknownReference } from '../../schema/kit/errors.js'
+import type { Model, Reads, Row, Writes } from '../../../schema/kit/context.js'
+import { deletedMeanwhile, unknownReference } from '../../../schema/kit/errors.js'
 import { type Column, createPrepared, type Tables } from './model.js'
 import { brokenReference } from './pool/errors.js'
 import { rowsComment } from './pool/shapes.js'

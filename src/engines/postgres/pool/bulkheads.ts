@@ -1,4 +1,4 @@
-import { getOrCreate } from '../../../schema/kit/get-or-create.js'
+import { getOrCreate } from '../../../../schema/kit/get-or-create.js'
 
 /** The most connections in use. Those of stalled bulkheads come on top, up to twice as many in all. */
 const MAX_CONNECTIONS = 10

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { StartupError } from '../startup-error.js'
+import { StartupError } from '../../../startup-error.js'
 import {
   BUILDERS,
   buildIndex,

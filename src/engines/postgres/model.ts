@@ -1,6 +1,6 @@
-import type { PrismaClient } from '../../prisma/generated/client/client.js'
-import { getOrCreate } from '../../schema/kit/get-or-create.js'
-import { keyOf as idOf, models } from '../../schema/kit/model.js'
+import type { PrismaClient } from '../../../prisma/generated/client/client.js'
+import { getOrCreate } from '../../../schema/kit/get-or-create.js'
+import { keyOf as idOf, models } from '../../../schema/kit/model.js'
 
 /** The names in the database where they differ (`@map`, `@@map`), which only the client knows. */
 interface Client {

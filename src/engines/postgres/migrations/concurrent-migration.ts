@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { StartupError } from '../startup-error.js'
+import { StartupError } from '../../../startup-error.js'
 
 // Migrations that let others write to their tables: indexes are built beside them, and many rows are changed in batches.
 // PostgreSQL refuses both inside of a transaction.

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
-import { attempt } from '../../schema/kit/attempt.js'
-import { StartupError } from '../startup-error.js'
+import { attempt } from '../../../schema/kit/attempt.js'
+import { StartupError } from '../../startup-error.js'
 import { SESSION_OPTIONS, SESSION_PARAMETERS } from './session.js'
 
 /** What a URL of a PostgreSQL server says. */
