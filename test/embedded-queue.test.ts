@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
-import { openEmbedded } from '../src/database/embedded/open.js'
+import { openEmbedded } from '../src/engines/embedded/open.js'
 
 test('the embedded database does not start what waits for a client that gave up while a long statement ran', async () => {
   const { url, close } = await openEmbedded({ dataDir: '', port: 0, inMemory: true })

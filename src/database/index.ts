@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path'
 import { PrismaPg } from '@prisma/adapter-pg'
 import type pg from 'pg'
 import { PrismaClient } from '../../prisma/generated/client/client.js'
+import { type Embedded, openEmbedded, optimizeWasmLater } from '../engines/embedded/open.js'
 import type { Logger } from '../engines/observe/log.js'
 import { hasTables, migrate } from '../engines/postgres/migrations/migrations.js'
 import type { OnStatement } from '../engines/postgres/pool/lease.js'
@@ -13,8 +14,8 @@ import { databaseError, readServerUrl, type ServerUrl, SHARED } from '../engines
 import type { Query } from '../engines/postgres/statements.js'
 import type { Settings } from '../settings.js'
 import { StartupError } from '../startup-error.js'
-import { type Embedded, openEmbedded, optimizeWasmLater } from './embedded/open.js'
 
+export { backUp, restore, STREAM, type Summary } from '../engines/embedded/backup.js'
 export { createTables } from '../engines/postgres/model.js'
 export {
   ERROR_KINDS,
@@ -30,7 +31,6 @@ export { createReads } from '../engines/postgres/reads.js'
 export { databaseError } from '../engines/postgres/server-url.js'
 export type { Query } from '../engines/postgres/statements.js'
 export { createWrites } from '../engines/postgres/writes.js'
-export { backUp, restore, STREAM, type Summary } from './embedded/backup.js'
 export { installationId } from './installation.js'
 export { purgeRegularly } from './purge.js'
 

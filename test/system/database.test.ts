@@ -24,9 +24,9 @@ import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest'
 import { seed } from '../../prisma/seed.js'
 import { demoKeys } from '../../src/admin/demo-keys.js'
-import { acquireLock, type Lock } from '../../src/database/embedded/lock.js'
-import { openEmbedded } from '../../src/database/embedded/open.js'
 import { type Database, type DatabaseOptions, openDatabase } from '../../src/database/index.js'
+import { acquireLock, type Lock } from '../../src/engines/embedded/lock.js'
+import { openEmbedded } from '../../src/engines/embedded/open.js'
 import { storedSecret } from '../../src/keys/index.js'
 import { refusal } from '../support/database.js'
 
@@ -340,7 +340,7 @@ describe('the lock of a folder', () => {
     async () => {
       const folder = emptyLocked()
       await take(folder)
-      const source = `import('${pathToFileURL('src/database/embedded/lock.ts')}')
+      const source = `import('${pathToFileURL('src/engines/embedded/lock.ts')}')
         .then(({ acquireLock }) => acquireLock('${folder}')).then(({ owner }) => console.log(JSON.stringify(owner)))`
       const args = ['--pid', '--net', '--fork', process.execPath, '--import', 'tsx', '--eval', source]
       const { stdout } = await promisify(execFile)('unshare', args)

@@ -197,7 +197,7 @@ async function unlessUnusable<T>(folder: string, action: () => T | Promise<T>): 
 }
 
 async function start(directory: string, { port, onLost }: EmbeddedOptions): Promise<Embedded> {
-  const worker = new Worker(projectPath('src/database/embedded/worker.mjs'), {
+  const worker = new Worker(projectPath('src/engines/embedded/worker.mjs'), {
     workerData: { directory, port },
     execArgv: [],
     stdout: true,
