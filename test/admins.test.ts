@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { afterAll, describe, expect, test } from 'vitest'
-import { createSecret } from '../src/keys/index.js'
+import { createSecret } from '../src/gateway/keys/index.js'
 import { times } from './support/calls.js'
 import { sharedGateway } from './support/gateway.js'
 

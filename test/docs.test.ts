@@ -3,7 +3,7 @@ import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { catalogue } from '../schema/kit/errors.js'
 import { createPage } from '../src/engines/reference/page.js'
-import { createOpenApi } from '../src/openapi/index.js'
+import { createOpenApi } from '../src/gateway/openapi/index.js'
 import { inject, sharedGateway } from './support/gateway.js'
 import { exchange } from './support/sockets.js'
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { operations } from '../schema/index.js'
-import { createSecret } from '../src/keys/index.js'
+import { createSecret } from '../src/gateway/keys/index.js'
 import { resetStore, times } from './support/calls.js'
 import { sharedGateway } from './support/gateway.js'
 

@@ -6,7 +6,7 @@ import {
   setRateLimitHeaders,
   type WindowState,
 } from '../src/engines/rate-limit/index.js'
-import { setDeprecationHeaders } from '../src/headers.js'
+import { setDeprecationHeaders } from '../src/gateway/reply/headers.js'
 import { preflight, times } from './support/calls.js'
 import { type Answer, sharedGateway } from './support/gateway.js'
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { parse, stringify } from 'lossless-json'
 import { describe, expect, test } from 'vitest'
-import { parseJson } from '../src/http/json.js'
+import { parseJson } from '../src/gateway/http/json.js'
 
 // A parser in JavaScript knows what is right.
 const exact = (json: string) =>

@@ -4,7 +4,7 @@ import pg from 'pg'
 import { afterAll, describe, expect, test } from 'vitest'
 import type { ApiKey } from '../prisma/generated/client/client.js'
 import { createLog } from '../src/engines/observe/log.js'
-import { createSecret, KeyUsage, writeKeys } from '../src/keys/index.js'
+import { createSecret, KeyUsage, writeKeys } from '../src/gateway/keys/index.js'
 import { sharedGateway } from './support/gateway.js'
 import { testDatabaseUrl } from './support/postgres.js'
 

@@ -4,9 +4,9 @@ import type { z } from 'zod'
 import { operations, restSchema } from '../schema/index.js'
 import { catalogue } from '../schema/kit/errors.js'
 import { fill } from '../schema/kit/operations.js'
-import type { ResponseObject, Schema } from '../src/openapi/document.js'
-import { exampleParams } from '../src/openapi/examples.js'
-import { createGuide, createOpenApi, type OperationObject } from '../src/openapi/index.js'
+import type { ResponseObject, Schema } from '../src/gateway/openapi/document.js'
+import { exampleParams } from '../src/gateway/openapi/examples.js'
+import { createGuide, createOpenApi, type OperationObject } from '../src/gateway/openapi/index.js'
 
 const options = { baseUrl: 'https://api.test/v1', sunset: new Date('2031-02-03T00:00:00Z') }
 const document = createOpenApi(options)

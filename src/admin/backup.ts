@@ -1,6 +1,6 @@
 import { Command } from 'commander'
-import { backUp, restore, STREAM, type Summary } from '../database/index.js'
 import { reasonOf } from '../engines/observe/stack.js'
+import { backUp, restore, STREAM, type Summary } from '../gateway/database/index.js'
 import { readSettings } from '../settings.js'
 import { StartupError } from '../startup-error.js'
 

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { printSchema } from 'graphql'
 import { schema } from '../../schema/index.js'
-import { createOpenApi, PUBLISHED_DEFAULTS, toYaml } from '../openapi/index.js'
+import { createOpenApi, PUBLISHED_DEFAULTS, toYaml } from '../gateway/openapi/index.js'
 import { settings } from '../settings.js'
 
 // `npm run contract`: writes the contract of both surfaces into a folder. The committed files are what API reviews read

@@ -5,7 +5,7 @@ import type { PrismaClient } from '../../prisma/generated/client/client.js'
 import { seed } from '../../prisma/seed.js'
 import { attempt } from '../../schema/kit/attempt.js'
 import { type Plan, plans } from '../../schema/kit/plans.js'
-import { createSecret, storedSecret, writeKeys } from '../keys/index.js'
+import { createSecret, storedSecret, writeKeys } from '../gateway/keys/index.js'
 import { StartupError } from '../startup-error.js'
 
 const names = Object.keys(plans) as Plan[]

@@ -1,8 +1,8 @@
 import type { ApiKey, ApiKeyEvent } from '../../prisma/generated/client/client.js'
-import { type Database, installationId } from '../database/index.js'
 import { createLog } from '../engines/observe/log.js'
 import { DAY_MS, openRateLimiter } from '../engines/rate-limit/index.js'
-import { type Figures, keySubject } from '../keys/index.js'
+import { type Database, installationId } from '../gateway/database/index.js'
+import { type Figures, keySubject } from '../gateway/keys/index.js'
 import { type Action, bannedUntil, type Call, find, prefixIn, state } from './key-commands.js'
 import { bar, line, render, renderColumns, sparkline, text, visible } from './table.js'
 

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { createRequire } from 'node:module'
-import { openDatabase } from '../database/index.js'
 import { reasonOf } from '../engines/observe/stack.js'
+import { openDatabase } from '../gateway/database/index.js'
 import { projectPath } from '../project.js'
 import { readSettings } from '../settings.js'
 

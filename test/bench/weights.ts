@@ -20,10 +20,10 @@ import {
   TypeNameMetaFieldDef,
 } from 'graphql'
 import { schema } from '../../schema/index.js'
-import { openDatabase } from '../../src/database/index.js'
 import { prepare } from '../../src/engines/executor/executor.js'
 import { createTables } from '../../src/engines/postgres/model.js'
 import { createReads } from '../../src/engines/postgres/reads.js'
+import { openDatabase } from '../../src/gateway/database/index.js'
 import { table } from './markdown.js'
 import { median } from './results.js'
 

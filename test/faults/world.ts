@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { Agent } from 'node:http'
-import { createSecret } from '../../src/keys/index.js'
+import { createSecret } from '../../src/gateway/keys/index.js'
 import { atEnd, Refusal } from '../bench/lifecycle.js'
 import { startServer } from '../bench/processes.js'
 import { hasHaproxy, startHaproxy } from '../support/haproxy.js'

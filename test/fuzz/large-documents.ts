@@ -25,7 +25,7 @@ import { nodeIdOf } from './documents.js'
 // which shrinks well, says what is selected and how many times under aliases. What stands below an alias is written once,
 // in a fragment, so that a short document can select very much.
 
-// The limits of a document (src/graphql/limits.ts). Another value here costs nothing but cases that are refused.
+// The limits of a document (src/gateway/graphql/limits.ts). Another value here costs nothing but cases that are refused.
 const MAX_FIELDS = 500
 const MAX_ALIASES = 100
 const MAX_INTROSPECTION_ALIASES = 5

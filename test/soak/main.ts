@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import Table from 'cli-table3'
-import { createSecret } from '../../src/keys/index.js'
+import { createSecret } from '../../src/gateway/keys/index.js'
 import { Refusal, runProgram } from '../bench/lifecycle.js'
 import { type RunningServer, startServer } from '../bench/processes.js'
 import { buildGateway, gatewayCommand } from '../bench/servers.js'

@@ -1,8 +1,8 @@
 import { Ajv, type ValidateFunction } from 'ajv'
 import formats from 'ajv-formats'
-import type { App } from '../../src/app.js'
-import type { ResponseObject, Schema } from '../../src/openapi/document.js'
-import { createOpenApi, type OpenApiDocument, type OperationObject } from '../../src/openapi/index.js'
+import type { App } from '../../src/gateway/app.js'
+import type { ResponseObject, Schema } from '../../src/gateway/openapi/document.js'
+import { createOpenApi, type OpenApiDocument, type OperationObject } from '../../src/gateway/openapi/index.js'
 
 // Every response of a gateway under test is compared with its own OpenAPI document: the document must list everything that
 // is sent, and everything it requires must be sent.

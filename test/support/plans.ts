@@ -1,9 +1,9 @@
 import type { Model } from '../../schema/kit/context.js'
 import { MAX_TOTAL } from '../../schema/kit/input/rules.js'
 import type { ListQuery } from '../../schema/kit/lists/plan.js'
-import type { Database } from '../../src/database/index.js'
 import { createTables } from '../../src/engines/postgres/model.js'
 import { createStatements } from '../../src/engines/postgres/statements.js'
+import type { Database } from '../../src/gateway/database/index.js'
 
 // What PostgreSQL reads for a question: how many rows it looks at, by which indexes. It depends on no clock.
 

@@ -1,7 +1,7 @@
 import { expect, onTestFinished } from 'vitest'
 import { runKeys as runCommand } from '../../src/admin/command-line.js'
-import { openDatabase } from '../../src/database/index.js'
 import { createLog } from '../../src/engines/observe/log.js'
+import { openDatabase } from '../../src/gateway/database/index.js'
 import { readSettings } from '../../src/settings.js'
 import type { Call } from './every-operation.js'
 import { openGateway } from './gateway.js'

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, vi } from 'vitest'
-import { openDatabase } from '../../src/database/index.js'
+import { openDatabase } from '../../src/gateway/database/index.js'
 import { readSettings } from '../../src/settings.js'
 import { type Gateway, openGateway } from './gateway.js'
 import { queryOnce } from './postgres.js'

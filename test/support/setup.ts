@@ -53,7 +53,7 @@ export async function requireServers() {
 
 /** A data directory with all migrations. */
 export async function makeFolder({ provide }: TestProject): Promise<Cleanup> {
-  const { openDatabase } = await import('../../src/database/index.js')
+  const { openDatabase } = await import('../../src/gateway/database/index.js')
   const all = await mkdtemp(join(tmpdir(), 'petstore-tests-'))
   const folder = join(all, 'template')
   await (await openDatabase({ DATA_DIR: folder, EMBEDDED_DB_PORT: 0 })).close()
@@ -63,7 +63,7 @@ export async function makeFolder({ provide }: TestProject): Promise<Cleanup> {
 
 /** The same as a database on TEST_DATABASE_URL. */
 export async function makeTemplate({ provide }: TestProject): Promise<Cleanup> {
-  const { openDatabase } = await import('../../src/database/index.js')
+  const { openDatabase } = await import('../../src/gateway/database/index.js')
   const template = `petstore_template_${process.pid}`
   await asAdmin(`CREATE DATABASE ${template}`)
   await (await openDatabase({ DATABASE_URL: databaseUrl(template), DATA_DIR: '', EMBEDDED_DB_PORT: 0 })).close()

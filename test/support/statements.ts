@@ -1,6 +1,6 @@
 import { PrismaPg } from '@prisma/adapter-pg'
 import { PrismaClient } from '../../prisma/generated/client/client.js'
-import type { Database, Query } from '../../src/database/index.js'
+import type { Database, Query } from '../../src/gateway/database/index.js'
 import { openTestDatabase } from './database.js'
 
 /** A database whose SQL statements are recorded; those of Prisma come from a second client. */

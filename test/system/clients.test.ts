@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { createLog } from '../../src/engines/observe/log.js'
 import { createTables } from '../../src/engines/postgres/model.js'
 import { createReads } from '../../src/engines/postgres/reads.js'
-import { ApiKeyCache } from '../../src/keys/index.js'
+import { ApiKeyCache } from '../../src/gateway/keys/index.js'
 import { openTestDatabase, type TestDatabase } from '../support/database.js'
 import { type Gateway, openGateway } from '../support/gateway.js'
 

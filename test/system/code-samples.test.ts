@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { seed } from '../../prisma/seed.js'
 import { operations } from '../../schema/index.js'
 import type { Operation } from '../../schema/kit/operations.js'
-import { codeSamples } from '../../src/openapi/code-samples.js'
+import { codeSamples } from '../../src/gateway/openapi/code-samples.js'
 import { type Gateway, openGateway } from '../support/gateway.js'
 import { has, runPrograms } from '../support/programs.js'
 

@@ -24,10 +24,10 @@ import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest'
 import { seed } from '../../prisma/seed.js'
 import { demoKeys } from '../../src/admin/demo-keys.js'
-import { type Database, type DatabaseOptions, openDatabase } from '../../src/database/index.js'
 import { acquireLock, type Lock } from '../../src/engines/embedded/lock.js'
 import { openEmbedded } from '../../src/engines/embedded/open.js'
-import { storedSecret } from '../../src/keys/index.js'
+import { type Database, type DatabaseOptions, openDatabase } from '../../src/gateway/database/index.js'
+import { storedSecret } from '../../src/gateway/keys/index.js'
 import { refusal } from '../support/database.js'
 
 const scratch = mkdtempSync(join(tmpdir(), 'petstore-database-'))

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { openDatabase } from '../../src/database/index.js'
+import { openDatabase } from '../../src/gateway/database/index.js'
 import { readSettings } from '../../src/settings.js'
 import { refusal } from '../support/database.js'
 import { everyOperation } from '../support/every-operation.js'

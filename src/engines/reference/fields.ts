@@ -1,4 +1,4 @@
-import type { Header, OpenApiDocument, Schema } from '../../openapi/index.js'
+import type { Header, OpenApiDocument, Schema } from '../../gateway/openapi/index.js'
 import { type Content, html, type Markup } from './html.js'
 import type { Markdown } from './markdown.js'
 

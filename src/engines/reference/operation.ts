@@ -1,4 +1,4 @@
-import type { Header, OperationObject, ResponseObject } from '../../openapi/index.js'
+import type { Header, OperationObject, ResponseObject } from '../../gateway/openapi/index.js'
 import {
   exampleOf,
   fields,

@@ -1,6 +1,6 @@
 import type { Token } from 'marked'
-import type { Header, ResponseObject } from '../../openapi/index.js'
-import { type OpenApiDocument, slug } from '../../openapi/index.js'
+import type { Header, ResponseObject } from '../../gateway/openapi/index.js'
+import { type OpenApiDocument, slug } from '../../gateway/openapi/index.js'
 import { exampleOf, headerFields, pretty, resolve, schemaFields, typeOf, type View } from './fields.js'
 import { type Content, html, type Markup } from './html.js'
 import { icon, layout } from './layout.js'

@@ -1,5 +1,6 @@
 import { initContextCache } from '@pothos/core'
 import type { Context, Reads } from '../../../schema/kit/context.js'
+import { inTime } from '../../deadline.js'
 import {
   createReads,
   createTables,
@@ -8,10 +9,9 @@ import {
   type Query,
   repeating,
   rowName,
-} from '../../database/index.js'
-import { inTime } from '../../deadline.js'
-import { unavailable } from '../../http/errors.js'
-import { type Caller, type QuotaDecision, readQuota, readUsage } from '../../keys/index.js'
+} from '../database/index.js'
+import { unavailable } from '../http/errors.js'
+import { type Caller, type QuotaDecision, readQuota, readUsage } from '../keys/index.js'
 
 /** How long a request may still wait for the database, `ms` from now on. */
 export function createDeadline(ms: number) {

@@ -4,10 +4,10 @@ import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import { type GraphQLSchema, printSchema } from 'graphql'
 import { ApiError } from '../../../schema/kit/errors.js'
-import { acceptedCoding, type HttpRequest, prefersType } from '../../http/request.js'
-import type { HttpResponse } from '../../http/response.js'
-import type { Options } from '../../openapi/index.js'
 import { projectPath } from '../../project.js'
+import { acceptedCoding, type HttpRequest, prefersType } from '../http/request.js'
+import type { HttpResponse } from '../http/response.js'
+import type { Options } from '../openapi/index.js'
 import { createGraphiqlPage } from './graphiql/page.js'
 import { createUsagePage } from './usage-page.js'
 
@@ -127,7 +127,7 @@ export function createDocs({ baseUrl, sunset, schema, hasProbes }: DocumentsOpti
   const base = new URL(baseUrl).pathname.replace(/\/$/, '')
   // Imported with the first request: most gateways never serve the document, and its code takes memory.
   const openapi = async () => {
-    const { createGuide, createOpenApi, toYaml } = await import('../../openapi/index.js')
+    const { createGuide, createOpenApi, toYaml } = await import('../openapi/index.js')
     const options = { baseUrl, sunset }
     return { document: createOpenApi(options), guides: createGuide(options), toYaml }
   }

@@ -1,0 +1,232 @@
+import { trace } from '@opentelemetry/api'
+import type { GraphQLSchema } from 'graphql'
+import { createYoga, type Plugin } from 'graphql-yoga'
+import type { Context } from '../../../schema/kit/context.js'
+import { ApiError, invalidRequest } from '../../../schema/kit/errors.js'
+import { MAX_TEXT } from '../../../schema/kit/input/rules.js'
+import { pause, ResponseTooLong } from '../../engines/executor/execution.js'
+import type { Apart, Executed } from '../../engines/executor/executor.js'
+import type { Cancelled } from '../../engines/executor/plan.js'
+import type { Logger } from '../../engines/observe/log.js'
+import { inSpan } from '../../engines/observe/tracing.js'
+import type { CreateResolverContext, CreateTransact } from '../context/index.js'
+import type { Query } from '../database/index.js'
+import type { Body } from '../http/body.js'
+import { unavailable } from '../http/errors.js'
+import type { HttpRequest } from '../http/request.js'
+import { type Idempotency, readIdempotencyKey, undoing } from '../idempotency/index.js'
+import { type Caller, type QuotaDecision, requireWriteAccess } from '../keys/index.js'
+import type { ReadRequest, Reply } from '../reply/exchange.js'
+import { createDocuments, createPersisted } from './caches.js'
+import { LIMITS, type Variables } from './cost.js'
+import { KnownDocument, type KnownOperation } from './documents.js'
+import { isShort, MAX_FREE_REQUEST, MAX_FREE_TOKENS } from './limits.js'
+import { type GraphqlParameters, lengthOf, readParameters } from './parameters.js'
+import { createResponses, hasNoValue, PersistedQueryNotFound } from './responses.js'
+
+/** The longest response, in bytes; of a mutation, in characters. */
+const MAX_RESPONSE = 8_388_608
+/** The longest value of a field, in characters of JSON, which can take six for one. */
+const MAX_VALUE = 6 * MAX_TEXT
+/** How long an execution may take. */
+const DEADLINE_MS = 10_000
+
+export { MAX_FREE_REQUEST } from './limits.js'
+
+export interface GraphqlOptions {
+  schema: GraphQLSchema
+  createContext: CreateResolverContext
+  createTransact: CreateTransact
+  idempotency: Idempotency
+  log: Logger
+  deadlineMs?: number
+}
+
+const interrupted = (message: string) => new ApiError('unavailable', message, unavailable().headers)
+
+/** An operation of a document within the limits, and what the client sent with it. */
+interface Call extends GraphqlParameters {
+  request: HttpRequest
+  body: Body
+  query: string
+  document: KnownDocument
+  operation: KnownOperation
+}
+
+/** An error that is not about the values of a request, but about the request itself: it comes before the quota. */
+const isBeforeQuota = (error: unknown) => error instanceof ApiError && [405, 413, 415].includes(error.status)
+
+/** Replaces Yoga's parsing, validation and execution by what is known of the document. */
+const useKnownDocuments: Plugin<Context & { call: Call; cancelled: Cancelled; apart?: Apart }> = {
+  onParse: ({ context: { call }, setParseFn }) => setParseFn(() => call.document.node),
+  onValidate: ({ context: { call }, setResult }) => setResult(call.document.errors),
+  onExecute: ({ context: { call, cancelled, apart }, setExecuteFn }) =>
+    setExecuteFn(({ contextValue, variableValues }) =>
+      inSpan('execute', () =>
+        call.operation.execute(variableValues as Variables, {
+          contextValue,
+          apart,
+          cancelled,
+          pause,
+          maxLength: MAX_RESPONSE,
+        }),
+      ),
+    ),
+}
+
+/** The GraphQL surface: Yoga executes documents that are within the limits and whose cost was taken from the quota. */
+export function createGraphql(options: GraphqlOptions) {
+  const { schema, createContext, createTransact, idempotency, log, deadlineMs = DEADLINE_MS } = options
+  const { resultOf, refuse } = createResponses(log)
+  const documents = createDocuments()
+  const persisted = createPersisted()
+  const yoga = createYoga<object, Context>({
+    schema,
+    plugins: [useKnownDocuments],
+    parserAndValidationCache: false,
+    // What Yoga would add here, the steps in app.ts do for both surfaces.
+    maskedErrors: false,
+    graphiql: false,
+    landingPage: false,
+    cors: false,
+    multipart: false,
+    maxRequestBodySize: false,
+    logging: false,
+  })
+
+  function readCall(request: HttpRequest, body: Body, maxBytes: number | undefined): Call {
+    const { query: sent, hash, operationName, variables } = readParameters(request, body, maxBytes)
+    const query = sent ?? persisted.get(hash as string)
+    if (query === undefined) throw new PersistedQueryNotFound()
+    if (maxBytes !== undefined && !isShort(query)) throw unavailable()
+    const maxTokens = maxBytes === undefined ? undefined : MAX_FREE_TOKENS
+    const document = documents.get(query) ?? new KnownDocument(schema, query, maxTokens)
+    const operation = document.operation(operationName)
+    return { request, body, query, hash, operationName, variables, document, operation }
+  }
+
+  /**
+   * The operation and its cost. One that cannot run costs one unit.
+   *
+   * @param maxBytes how many bytes are read to find a free operation; undefined if any operation is read
+   */
+  function read(request: HttpRequest, body: Body, maxBytes: number | undefined): ReadRequest {
+    let operationName: string | undefined
+    try {
+      const call = readCall(request, body, maxBytes)
+      const { query, hash, variables, document, operation } = call
+      operationName = operation.name
+      trace.getActiveSpan()?.setAttribute('graphql.operation.type', operation.definition.operation)
+      const cost = operation.cost(variables)
+      const isFree = cost.units === 0 && operation.isSmall && lengthOf(request, body) <= MAX_FREE_REQUEST
+      if (maxBytes !== undefined && !isFree) throw unavailable()
+      for (const [figure, max, verb, what] of LIMITS)
+        if (cost[figure] > max) {
+          const fitting = operation.fittingLimit(variables, (cost) => cost[figure] <= max)
+          throw invalidRequest(`The operation ${verb} ${cost[figure]} ${what}; at most ${max} are allowed. ${fitting}`)
+        }
+      return {
+        operationName,
+        units: isFree ? 0 : Math.max(1, cost.units),
+        advice: (most) => operation.fittingLimit(variables, (cost) => cost.units <= most),
+        isRead: !operation.isMutation,
+        run(caller, quota) {
+          const isValid = inSpan('validate', () => document.errors.length === 0)
+          // Free operations can be sent by a key that has nothing left: they share one room.
+          const holder = isFree ? 'free' : String(caller.key.id)
+          if (isValid) documents.keep(query, document, holder)
+          if (isValid && hash !== undefined) persisted.keep(hash, query, holder)
+          return operation.isMutation ? mutate(call, caller, quota) : ask(call, caller, quota)
+        },
+      }
+    } catch (error) {
+      return { operationName, units: 1, isRefusedFirst: isBeforeQuota(error), run: async () => refuse(error, request) }
+    }
+  }
+
+  async function ask(call: Call, caller: Caller, quota: Promise<QuotaDecision>): Promise<Reply> {
+    const executed = await execute(call, caller, quota)
+    const result = resultOf(executed, call.request)
+    const bytes = Buffer.byteLength(result.response.body as string)
+    if (bytes > MAX_RESPONSE) throw new ResponseTooLong(MAX_RESPONSE, ` (it has ${bytes})`)
+    return result
+  }
+
+  async function mutate(call: Call, caller: Caller, quota: Promise<QuotaDecision>): Promise<Reply> {
+    const { request, variables, document, operation } = call
+    if (request.method === 'GET')
+      throw new ApiError('method_not_allowed', 'A mutation must be sent by POST.', { allow: 'POST' })
+    requireWriteAccess(caller)
+    const key = readIdempotencyKey(request)
+    const { isAtomic, readsBelow } = operation
+    const { fields, completed, letters } = operation.cost(variables)
+    // Without fields there is nothing to perform once, or to undo.
+    if (document.errors.length > 0 || (isAtomic ? fields === 0 : key === undefined)) {
+      const needsUndo = readsBelow || letters + MAX_VALUE * completed > MAX_RESPONSE
+      return resultOf(await execute(call, caller, quota, needsUndo ? { apart: apartFor(caller, quota) } : {}), request)
+    }
+    if (fields !== 1 && !isAtomic)
+      throw invalidRequest(
+        `With an Idempotency-Key, an operation must have exactly one mutation field or @atomic; this one has ${fields} fields.`,
+      )
+    const perform = async (query: Query) => {
+      const executed = await execute(call, caller, quota, { query })
+      const { data, errors } = executed
+      const isRefused = errors !== undefined && (isAtomic || hasNoValue(executed))
+      const isWithoutData = isAtomic && errors !== undefined && data !== undefined
+      return { isRefused, ...resultOf(isWithoutData ? { data: null, errors: errors.slice(0, 1) } : executed, request) }
+    }
+    const rows = operation.rows(variables)
+    if (key === undefined) return createTransact(caller)((query) => undoing(query, perform), rows)
+    const { name: operationName, isBatch } = operation
+    const keyed = { request, body: bodyOf(call), caller, operationName, rows, isBatch }
+    return idempotency.once(keyed, key, perform)
+  }
+
+  function apartFor(caller: Caller, quota: Promise<QuotaDecision>): Apart {
+    const transact = createTransact(caller)
+    return (work) => transact((query) => undoing(query, () => work(createContext(caller, quota, query))))
+  }
+
+  /** Executes until the deadline, or until the client disconnects. */
+  async function execute(
+    call: Call,
+    caller: Caller,
+    quota: Promise<QuotaDecision>,
+    { query, apart }: { query?: Query; apart?: Apart } = {},
+  ) {
+    const { query: source, operationName, variables } = call
+    const end = performance.now() + deadlineMs
+    const cancelled: Cancelled = () => {
+      if (call.request.head.socket.destroyed) return interrupted('The client has disconnected.')
+      if (performance.now() <= end) return
+      const seconds = deadlineMs / 1000
+      return interrupted(`The operation took longer than ${seconds} seconds. Select fewer fields or smaller pages.`)
+    }
+    const executed = (await yoga.getResultForParams(
+      // No plugin in use reads Yoga's own request.
+      { params: { query: source, operationName, variables }, request: undefined as unknown as Request },
+      Object.assign(createContext(caller, quota, query), { call, cancelled, apart }),
+    )) as Executed
+    const [error] = executed.errors ?? []
+    if (error instanceof ResponseTooLong) throw error
+    return executed
+  }
+
+  return { read }
+}
+
+/**
+ * What an Idempotency-Key stands for: a document may be sent by its hash alone, or with it.
+ *
+ * @throws ApiError invalid_request (the variables are nested too deeply to be compared)
+ */
+function bodyOf({ body, hash, query, operationName, variables }: Call): Body {
+  if (hash === undefined) return body
+  const exact = (_: string, value: unknown) => (typeof value === 'bigint' ? `${value}n` : value)
+  try {
+    return Buffer.from(JSON.stringify([query, operationName, variables], exact))
+  } catch (error) {
+    throw error instanceof RangeError ? invalidRequest('variables is nested too deeply.') : error
+  }
+}

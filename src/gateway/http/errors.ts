@@ -1,0 +1,83 @@
+import { GraphQLError } from 'graphql'
+import { ApiError, InvalidValue } from '../../../schema/kit/errors.js'
+import type { Logger } from '../../engines/observe/log.js'
+import { type HttpRequest, prefersType } from './request.js'
+import { type HttpResponse, jsonResponse } from './response.js'
+
+/** Seconds after which a client may try again when the database did not answer. */
+const RETRY_UNAVAILABLE = '5'
+
+export const unavailable = () => new ApiError('unavailable', undefined, { 'retry-after': RETRY_UNAVAILABLE })
+
+// Node's sockets, and values that cannot be read; then PostgreSQL: connection, resources, operator, system; a conflict, a lock, a server that only reads, a
+// statement that another server has prepared.
+const awayCode =
+  /^(?:ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|EBADMSG|(?:08|53|57|58)\w{3}|40001|40P01|55P03|25006|26000)$/
+// What pg and its pool say without a code, in a plain Error. Compared whole: other messages repeat what a client has sent.
+const awayMessages = new Set<unknown>([
+  'Connection terminated',
+  'Connection terminated unexpectedly',
+  'Connection terminated due to connection timeout',
+  'timeout exceeded when trying to connect',
+  'timeout expired',
+  'Client has encountered a connection error and is not queryable',
+  'Client was closed and is not queryable',
+])
+
+/** Whether the database cannot answer, by an error of pg or of Node. */
+function isAway(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  const { code } = error as { code?: unknown }
+  if (typeof code === 'string' && awayCode.test(code)) return true
+  return error.name === 'Error' && awayMessages.has(error.message)
+}
+
+/** A message of GraphQL's own, which repeats wrong texts and numbers in full, with what is wrong with them at its end. */
+const readable = (message: string) =>
+  message
+    // Every match that begins also ends, whatever comes: without the closing quote, too.
+    .replace(/"(?:[^"\\]|\\.)*"?|\w{60,}/gs, (text) =>
+      text.length < 60 ? text : `${text.slice(0, 40)}…${text.startsWith('"') ? '"' : ''}`,
+    )
+    .replace('; must ', '; it must ')
+
+const rootCause = (error: unknown): unknown =>
+  error instanceof GraphQLError && error.originalError ? rootCause(error.originalError) : error
+
+/**
+ * The error that a caller may see. ApiErrors stay as they are; errors of graphql-js become `invalid_request`; an
+ * unreachable database becomes `unavailable`; all others are logged with the request's id and become `internal`.
+ */
+export function toApiError(error: unknown, log: Logger, requestId?: string): ApiError {
+  if (error instanceof ApiError) return error
+  if (error instanceof GraphQLError) {
+    const cause = rootCause(error)
+    // Of graphql-js' errors, the outermost says which value it is about. A resolver's error is handled on its own.
+    const own = cause instanceof InvalidValue || (cause instanceof GraphQLError && !(cause instanceof ApiError))
+    if (!own) return toApiError(cause, log, requestId)
+    return new ApiError(
+      error.extensions.http?.status === 405 ? 'method_not_allowed' : 'invalid_request',
+      readable(error.message),
+    )
+  }
+  if (isAway(error)) {
+    // What is wrong with the database is logged once, by src/gateway/database.
+    log.debug({ err: error, requestId }, 'the database did not answer')
+    return unavailable()
+  }
+  log.error({ err: error, requestId }, 'unexpected error')
+  return new ApiError('internal')
+}
+
+const GRAPHQL_TYPE = 'application/graphql-response+json'
+
+/** GraphQL's own media type if Accept names it and does not prefer JSON. */
+export const graphqlMediaType = (request: HttpRequest) =>
+  prefersType(request, GRAPHQL_TYPE) ? GRAPHQL_TYPE : 'application/json'
+
+/** The response to a refused request: GraphQL's shape on /graphql, elsewhere the Error object. */
+export function errorResponse({ code, message, status, headers }: ApiError, request: HttpRequest): HttpResponse {
+  if (request.path !== '/graphql') return jsonResponse(JSON.stringify({ code, message, status }), status, headers)
+  const body = JSON.stringify({ errors: [{ message, extensions: { code, status } }] })
+  return jsonResponse(body, status, { 'content-type': `${graphqlMediaType(request)}; charset=utf-8`, ...headers })
+}

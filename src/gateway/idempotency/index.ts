@@ -1,0 +1,181 @@
+import { createHash } from 'node:crypto'
+import { Prisma } from '../../../prisma/generated/client/client.js'
+import { ApiError, catalogue, invalidRequest } from '../../../schema/kit/errors.js'
+import type { Logger } from '../../engines/observe/log.js'
+import type { CreateTransact, NamedRow } from '../context/index.js'
+import {
+  bulkheadComment,
+  type Database,
+  isDuplicate,
+  LAST_COMMENT,
+  MustRepeat,
+  purgeRegularly,
+  type Query,
+} from '../database/index.js'
+import type { Body } from '../http/body.js'
+import { errorResponse, toApiError } from '../http/errors.js'
+import type { HttpRequest } from '../http/request.js'
+import type { HttpResponse } from '../http/response.js'
+import type { Caller } from '../keys/index.js'
+import type { Reply } from '../reply/exchange.js'
+
+/** The longest Idempotency-Key, in characters. */
+export const MAX_KEY = 255
+/** The longest answer that is kept, in bytes. */
+export const MAX_ANSWER = 65_536
+export const MAX_BATCH_ANSWER = 4 * MAX_ANSWER
+
+const PURGE_MS = 60_000
+
+/** Performs a request. Throws what its resolver throws, if that is all there is to answer. */
+type Perform = (query: Query) => Promise<Performed>
+
+interface Performed extends Reply {
+  /** It has changed nothing, or what it has changed must be undone. */
+  isRefused?: boolean
+}
+
+export interface KeyedRequest {
+  request: HttpRequest
+  body: Body
+  caller: Caller
+  operationName: string | undefined
+  /** What the request changes, as its arguments name it. */
+  rows?: readonly NamedRow[]
+  isBatch: boolean
+}
+
+interface Found {
+  isLocked: boolean
+  /** null if no answer is kept, like all that follow. */
+  isExpired: boolean | null
+  /** SHA-256 of method, path and body. */
+  fingerprint: string
+  status: number
+  headers: HttpResponse['headers']
+  body: string
+}
+
+/** Locks the key until the transaction ends, unless another transaction has locked it, and reads its answer. */
+const LOOK = `
+  SELECT lock AS "isLocked", "createdAt" <= now() - interval '24 hours' AS "isExpired", fingerprint, status, headers, body,
+    $3::text AS row
+  FROM pg_try_advisory_xact_lock(hashtextextended($1, $2)) AS lock
+  LEFT JOIN "public"."IdempotentAnswer" ON "callerId" = $2 AND key = $1`
+
+const FORGET = 'DELETE FROM "public"."IdempotentAnswer" WHERE "callerId" = $1 AND key = $2'
+
+const KEEP = `${LAST_COMMENT}
+  INSERT INTO "public"."IdempotentAnswer" ("callerId", key, fingerprint, status, headers, body) VALUES ($1, $2, $3, $4, $5, $6)`
+
+/**
+ * The kept response; undefined if the request must be performed now.
+ *
+ * @throws ApiError conflict (the first request is still running), idempotency_mismatch
+ */
+function replay({ isLocked, isExpired, fingerprint: first, ...kept }: Found, fingerprint: string) {
+  if (isExpired === false) {
+    if (first !== fingerprint) throw new ApiError('idempotency_mismatch')
+    const { status, headers, body } = kept
+    return { status, headers: { ...headers, 'idempotency-replayed': 'true' }, body }
+  }
+  if (!isLocked)
+    throw new ApiError('conflict', 'A request with this Idempotency-Key is still running.', { 'retry-after': '1' })
+}
+
+type Keyed = [callerId: number, key: string, fingerprint: string]
+
+async function keep(query: Query, keyed: Keyed, { status, headers, body = '' }: HttpResponse, max: number) {
+  const length = Buffer.byteLength(body)
+  if (length > max)
+    throw invalidRequest(
+      `The response would have ${length} bytes; with an Idempotency-Key at most ${max} are possible. Select fewer fields.`,
+    )
+  await query(KEEP, [...keyed, status, headers, String(body)]).catch((error) => {
+    throw isDuplicate(error) ? new MustRepeat('Another gateway has kept an answer meanwhile.') : error
+  })
+}
+
+/** Undoes what a refused request has changed before it was refused. The transaction goes on. */
+export async function undoing<P extends Pick<Performed, 'isRefused'>>(
+  query: Query,
+  perform: (query: Query) => Promise<P>,
+) {
+  const performed = await perform(query)
+  if (performed.isRefused) await query('ROLLBACK AND CHAIN', [])
+  return performed
+}
+
+/**
+ * The request's Idempotency-Key.
+ *
+ * @throws ApiError invalid_request
+ */
+export function readIdempotencyKey({ head: { rawHeaders, headers } }: HttpRequest): string | undefined {
+  const key = headers['idempotency-key']
+  if (key === undefined) return
+  const names = rawHeaders.filter((name, i) => i % 2 === 0 && name.toLowerCase() === 'idempotency-key')
+  if (names.length > 1) throw invalidRequest('The header Idempotency-Key must not be repeated.')
+  if (!/^[\x20-\x7e]+$/.test(String(key)) || key.length > MAX_KEY)
+    throw invalidRequest(`The header Idempotency-Key must be 1 to ${MAX_KEY} printable ASCII characters.`)
+  return String(key)
+}
+
+/**
+ * Performs each request with an Idempotency-Key once, and replays its response for 24 hours, on every gateway. The
+ * response is kept in the transaction that performs the request, so that a crash cannot separate the two. The lock of the
+ * key ends with the transaction or its connection, so a killed gateway blocks no other.
+ */
+export function createIdempotency({ prisma }: Pick<Database, 'prisma'>, createTransact: CreateTransact, log: Logger) {
+  return {
+    /**
+     * Calls `perform` with a transaction and keeps its response, or returns the response that is kept already.
+     *
+     * @throws ApiError conflict, idempotency_mismatch
+     */
+    async once(keyed: KeyedRequest, key: string, perform: Perform): Promise<Reply> {
+      const { request, caller, body, operationName = '', rows = [], isBatch } = keyed
+      if (body instanceof ApiError) throw new ApiError('internal')
+      const callerId = caller.key.originId ?? caller.key.id
+      const fingerprint = createHash('sha256').update(`${request.method} ${request.path}\n`).update(body).digest('hex')
+      const look = bulkheadComment(`keyed ${operationName}`, 3) + LOOK
+      const refuse = (error: unknown): Performed => {
+        const refusal = toApiError(error, log, request.id)
+        return { response: errorResponse(refusal, request), refusal: refusal.code, isRefused: true }
+      }
+      /** A result that is not kept does not depend on how the transaction ends. */
+      let unkept: Reply | undefined
+
+      async function attempt(query: Query): Promise<Reply> {
+        unkept = undefined
+        const [found] = (await query(look, [key, callerId, rows[0]?.join(' ') ?? null])) as unknown as [Found]
+        const replayed = replay(found, fingerprint)
+        if (replayed) return { response: replayed }
+        const { response, refusal, isRefused } = await undoing(query, (query) => perform(query).catch(refuse))
+        // Only refusals that depend on the stored data are kept: repeating the others is safe.
+        const isKept = !isRefused || (refusal && [404, 409, 422].includes(catalogue[refusal].status))
+        if (!isKept) unkept = { response, refusal }
+        if (isKept && found.isExpired) await query(FORGET, [callerId, key])
+        if (isKept) await keep(query, [callerId, key, fingerprint], response, isBatch ? MAX_BATCH_ANSWER : MAX_ANSWER)
+        return { response, refusal }
+      }
+
+      try {
+        return await createTransact(caller)(attempt, rows)
+      } catch (error) {
+        if (unkept) return unkept
+        throw error
+      }
+    },
+    /** Ends the deletion of expired answers. */
+    close: purgeRegularly({
+      prisma,
+      log,
+      table: 'IdempotentAnswer',
+      condition: Prisma.sql`"createdAt" <= now() - interval '24 hours'`,
+      everyMs: PURGE_MS,
+    }),
+  }
+}
+
+export type Idempotency = ReturnType<typeof createIdempotency>

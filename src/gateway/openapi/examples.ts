@@ -1,0 +1,67 @@
+import {
+  type GraphQLArgument,
+  type GraphQLField,
+  type GraphQLInputObjectType,
+  type GraphQLObjectType,
+  type GraphQLType,
+  getNamedType,
+  getNullableType,
+  isEnumType,
+  isInputObjectType,
+  isListType,
+  isNonNullType,
+  isObjectType,
+} from 'graphql'
+import type { Operation } from '../../../schema/kit/operations.js'
+
+// Examples follow from the declaration of a field and, where it has none, from its type. They agree with the sample
+// data, so that a request made of them works as it is.
+
+const scalars: Record<string, unknown> = {
+  Int64: 1,
+  Int: 1,
+  String: 'text',
+  Boolean: false,
+  DateTime: '2026-12-24T18:00:00.000Z',
+}
+
+/** The type of an operation's body. */
+export const inputOf = ({ body }: Operation) => body && (getNamedType(body.type) as GraphQLInputObjectType)
+
+export const resultOf = ({ field }: Operation) => getNamedType(field.type) as GraphQLObjectType
+
+/** @param like the type whose examples serve, where `type` is an input that creates or changes one */
+export function exampleOf(type: GraphQLType, like?: GraphQLObjectType): unknown {
+  const bare = getNullableType(type)
+  if (isListType(bare)) return [exampleOf(bare.ofType, like)]
+  if (isEnumType(bare)) return bare.getValues()[0]?.name
+  if (!isObjectType(bare) && !isInputObjectType(bare)) return scalars[bare.name]
+  const examples = like?.getFields() ?? {}
+  return Object.fromEntries(
+    Object.values(bare.getFields()).map((field) => [
+      field.name,
+      field.extensions.example ?? examples[field.name]?.extensions.example ?? exampleOf(field.type),
+    ]),
+  )
+}
+
+/** What an operation returns, or deletes. */
+export const exampleResult = ({ type, extensions }: GraphQLField<unknown, unknown>) =>
+  extensions.example ?? exampleOf(type)
+
+/** @param field the operation of the argument: a required argument names what it returns */
+export function exampleArgument({ name, type, extensions }: GraphQLArgument, field: GraphQLField<unknown, unknown>) {
+  if (extensions.example !== undefined) return extensions.example
+  const result = isNonNullType(type) ? (exampleResult(field) as Record<string, unknown>) : {}
+  return result[name] ?? result.id ?? exampleOf(type)
+}
+
+/** An example of each value in the path. */
+export const exampleParams = ({ pathArguments, field }: Operation) =>
+  Object.fromEntries(pathArguments.map((arg) => [arg.name, String(exampleArgument(arg, field))]))
+
+/** Undefined if the operation has no body. */
+export function exampleBody(operation: Operation) {
+  const { body } = operation
+  return body && exampleOf(body.type, resultOf(operation))
+}

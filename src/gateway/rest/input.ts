@@ -1,0 +1,141 @@
+import { type GraphQLArgument, GraphQLError, getNamedType, getNullableType, isListType } from 'graphql'
+import { ApiError, invalidRequest } from '../../../schema/kit/errors.js'
+import { MALFORMED, parseEntityTags } from '../../../schema/kit/etag.js'
+import {
+  type Path,
+  Problems,
+  pathText,
+  shownName,
+  unknownNames,
+  wrongValue,
+} from '../../../schema/kit/input/problems.js'
+import { judge, readValue, type Values } from '../../../schema/kit/input/values.js'
+import type { Operation } from '../../../schema/kit/operations.js'
+import { assertJson, type Body, MEDIA_TYPES, parseBody } from '../http/body.js'
+import type { HttpRequest } from '../http/request.js'
+import { readIdempotencyKey } from '../idempotency/index.js'
+import type { Route } from '../reply/exchange.js'
+
+/** The parts of a request that its operation reads. */
+export interface Source extends Pick<Route, 'params'> {
+  request: HttpRequest
+  body: Body
+  /** Returns the JSON in the body, if it was parsed already: a large one takes long. */
+  parsed?: () => unknown
+}
+
+/** How a value stands in a path or a query string, by its type. */
+const forms: Record<string, [form: RegExp, read: (text: string) => unknown]> = {
+  Int64: [/^-?\d{1,19}$/, BigInt],
+  Int: [/^-?\d{1,15}$/, Number],
+  // In any case: Python sends True.
+  Boolean: [/^(true|false)$/i, (text) => text.toLowerCase() === 'true'],
+}
+
+/** Text as the value that its type would have in JSON, unchanged if it has none. Nothing is guessed. */
+function fromText(text: string, type: string): unknown {
+  const [form, read] = forms[type] ?? []
+  return read && form?.test(text) ? read(text) : text
+}
+
+/** Returns how to read a parameter of the path or the query string. */
+function createParameter(argument: GraphQLArgument, place: 'path' | 'query') {
+  const { name, type } = argument
+  const isList = isListType(getNullableType(type))
+  const typeName = getNamedType(type).name
+  const nameOf = () => `The ${place} parameter ${name}`
+  return (texts: string[], problems: Problems): unknown => {
+    const [text = ''] = texts
+    if (texts.length > 1 && !isList) return problems.add(`${nameOf()} must not be repeated`)
+    if (texts.includes('')) return problems.add(`${nameOf()} must not be empty`)
+    const report = { problems, nameOf }
+    const given = isList ? texts.map((item) => fromText(item, typeName)) : fromText(text, typeName)
+    const value = readValue(argument, given, report)
+    judge(argument, value, report)
+    if (typeName === 'DateTime' && / [\d:]+$/.test(text)) problems.add('In a URL, write + as %2B')
+    if (typeName === 'Int64' && isList && texts.some((item) => item.includes(','))) problems.add(repeatRule(name))
+    return value
+  }
+}
+
+const repeatRule = (name: string) => `For several values, repeat the parameter: ${name}=1&${name}=2`
+
+const createParameters = (args: GraphQLArgument[], place: 'path' | 'query') =>
+  new Map(args.map((argument) => [argument.name, createParameter(argument, place)]))
+
+/**
+ * Reads a header with entity tags (RFC 9110, section 13), if it was sent. An operation that cannot evaluate the condition
+ * refuses it, because a client relies on it.
+ */
+function readEntityTags(text: string | undefined, name: string, methods: string, isSupported: boolean) {
+  if (text === undefined) return undefined
+  if (!isSupported) throw invalidRequest(`The header ${name} is supported by ${methods} only; leave it out.`)
+  const tags = parseEntityTags(text)
+  if (!tags) throw invalidRequest(wrongValue(`The header ${name}`, text, MALFORMED))
+  return tags
+}
+
+/**
+ * Prepares the reading of an operation's requests. The reader that it returns throws one refusal, which names everything
+ * that is wrong. The rules of a body are left to Pothos: only if something is refused are they asked here, too.
+ */
+export function createReader(operation: Operation) {
+  const { rest, body, isConditional } = operation
+  const inPath = createParameters(operation.pathArguments, 'path')
+  const inQuery = createParameters(operation.queryArguments, 'query')
+  const nameOf = (path: Path) => pathText(path) || 'The body'
+  const mediaTypes = MEDIA_TYPES[rest.method] ?? []
+  const known = [...inQuery.keys()]
+  const lists = operation.queryArguments.filter(({ type }) => isListType(getNullableType(type))).map(({ name }) => name)
+
+  function readQuery(request: HttpRequest, args: Values, problems: Problems): void {
+    request.assertDecodable()
+    const unknown = unknownNames(known, 'this operation takes none')
+    for (const name of new Set(request.query.keys())) {
+      const read = inQuery.get(name)
+      if (read) {
+        args[name] = read(request.query.getAll(name), problems)
+        continue
+      }
+      problems.add(unknown(`The query parameter ${shownName(name)}`, name))
+      const list = lists.find((list) => name.startsWith(`${list}[`))
+      if (list) problems.add(repeatRule(list))
+    }
+  }
+
+  function readBody(argument: GraphQLArgument, { request, body, parsed }: Source, problems: Problems): unknown {
+    assertJson(request, body, mediaTypes)
+    const json = parsed ? parsed() : parseBody(body)
+    // A single item is not taken for a list of one, as GraphQL does.
+    if (argument.extensions.batch && !Array.isArray(json))
+      return problems.add(wrongValue('The body', json, 'must be a JSON array'))
+    return readValue(argument, json, { problems, nameOf })
+  }
+
+  return (source: Source) => {
+    const { params, request } = source
+    const { 'if-match': ifMatch, 'if-none-match': noneMatch } = request.head.headers
+    const args: Values = {}
+    const problems = new Problems()
+    const part = <T>(read: () => T) => problems.collect(read)
+    for (const [name, read] of inPath) args[name] = part(() => read([params[name] ?? ''], problems))
+    part(() => readQuery(request, args, problems))
+    if (part(() => readEntityTags(ifMatch, 'If-Match', 'PATCH and DELETE of one resource', isConditional)))
+      args.ifMatch = ifMatch
+    const ifNoneMatch = part(() => readEntityTags(noneMatch, 'If-None-Match', 'GET', rest.method === 'GET'))
+    const idempotencyKey = rest.method === 'POST' ? part(() => readIdempotencyKey(request)) : undefined
+    if (body) args[body.name] = part(() => readBody(body, source, problems))
+
+    function refusal(): ApiError | undefined {
+      if (body) part(() => judge(body, args[body.name], { problems, nameOf }))
+      return problems.refusal
+    }
+    if (problems.refusal) throw refusal()
+    /** What to throw for an error of the execution: if a rule refuses a value, a refusal of all wrong values. */
+    const refusalOf = (error: unknown) => {
+      const cause = error instanceof GraphQLError ? (error.originalError ?? error) : error
+      return cause instanceof ApiError && cause.code === 'invalid_request' ? (refusal() ?? error) : error
+    }
+    return { args, ifNoneMatch, idempotencyKey, refusalOf }
+  }
+}
