@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { buildSchema } from 'graphql'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { type Change, graphqlChanges, openApiChanges } from './tools/changes.js'
+import { type Change, graphqlChanges, openApiChanges } from './lab/tools/changes.js'
 
 // Each case edits our own document, and expects the change and whether it is breaking.
 

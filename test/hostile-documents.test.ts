@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from 'vitest'
-import { assertHealthy, messagesOf } from './fuzz/fuzz.js'
+import { assertHealthy, messagesOf } from './lab/fuzz/fuzz.js'
 import { documents, openTarget, requestOf } from './support/hostile-documents.js'
 
 // `npm run fuzz` measures what each of them takes.

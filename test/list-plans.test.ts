@@ -5,10 +5,10 @@ import type { Condition, ListRead } from '../schema/kit/context.js'
 import type { List } from '../schema/kit/lists/arguments.js'
 import { lists } from '../schema/kit/lists/define.js'
 import { planQuery } from '../schema/kit/lists/plan.js'
+import { combinations, listTables, questionsOf } from './lab/tools/list-tables.js'
 import { openTestDatabase, type TestDatabase } from './support/database.js'
 import { pageOf, reading, totalOf } from './support/plans.js'
 import { skewed } from './support/skewed.js'
-import { combinations, listTables, questionsOf } from './tools/list-tables.js'
 
 // Every question that is accepted is answered by its index, which is read from where the page begins: no row is looked at
 // that is not returned. That holds wherever the few rows of a value are, and whatever the statistics say.

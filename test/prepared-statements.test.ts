@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { lists } from '../schema/kit/lists/define.js'
 import { MAX_PREPARED } from '../src/engines/postgres/pool/shapes.js'
+import { combinations, questionsOf } from './lab/tools/list-tables.js'
 import { resetStore } from './support/calls.js'
 import { openTestDatabase, type TestDatabase } from './support/database.js'
 import { type Gateway, openGateway } from './support/gateway.js'
-import { combinations, questionsOf } from './tools/list-tables.js'
 
 // What a client asks costs no memory that lasts: neither in the gateway nor in PostgreSQL.
 

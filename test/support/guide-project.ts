@@ -4,7 +4,7 @@ import { dirname } from 'node:path'
 import { promisify } from 'node:util'
 import { guide } from './guides.js'
 
-// The files of guides to clients, in a project of their own, with the clients that are installed in test/generators.
+// The files of guides to clients, in a project of their own, with the clients that are installed in test/lab/generators.
 
 const run = promisify(execFile)
 const documented = 'https://petstore.example/v1'

@@ -1,6 +1,6 @@
 import { inject } from 'light-my-request'
-import { assertHealthy, type FuzzRequest, messagesOf } from '../fuzz/fuzz.js'
-import { slowness } from '../fuzz/work.js'
+import { assertHealthy, type FuzzRequest, messagesOf } from '../lab/fuzz/fuzz.js'
+import { slowness } from '../lab/fuzz/work.js'
 import { type Gateway, openGateway } from './gateway.js'
 
 // The largest input of every kind that the gateway accepts, filled with repetitions of what readers stumble over.

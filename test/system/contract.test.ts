@@ -29,7 +29,7 @@ describe('npm run contract:breaking', () => {
   })
   afterAll(() => rm(folder, { recursive: true }))
 
-  const tool = resolve('test/tools/breaking.ts')
+  const tool = resolve('test/lab/tools/breaking.ts')
   const run = (...args: string[]) =>
     new Promise<{ code: unknown; stdout: string; stderr: string }>((done) => {
       const options = { cwd: folder }

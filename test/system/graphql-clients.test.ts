@@ -25,10 +25,10 @@ beforeAll(async () => {
   await seed(gateway.prisma)
   await gateway.listen(port)
 
-  project = new GuideProject('test/generators/guide', gateway.config.BASE_URL)
+  project = new GuideProject('test/lab/generators/guide', gateway.config.BASE_URL)
   await project.create(filesOf('graphql-clients', 'admin-interfaces'))
   await project.write('schema.graphql', (await gateway.get('/schema.graphql')).text)
-  await run(process.execPath, ['--import', 'tsx', 'test/generators/guide.mjs', project.folder])
+  await run(process.execPath, ['--import', 'tsx', 'test/lab/generators/guide.mjs', project.folder])
 })
 afterAll(() => gateway.close())
 

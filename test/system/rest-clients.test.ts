@@ -35,7 +35,7 @@ beforeAll(async () => {
   byName = pets.sort((a, b) => (rank(a) < rank(b) ? -1 : 1)).map(({ id }) => Number(id))
   await gateway.listen(port)
 
-  project = new GuideProject('test/generators/rest', gateway.config.BASE_URL)
+  project = new GuideProject('test/lab/generators/rest', gateway.config.BASE_URL)
   const shared = [...filesOf('graphql-clients')].filter(([name]) => name === 'src/petstore-fetch.ts')
   await project.create([...shared, ...filesOf('generated-clients')])
   const commands = blocks(guide('generated-clients'), 'sh').filter((command) => !/-g python/.test(command) || hasPython)
@@ -129,6 +129,6 @@ test.skipIf(!hasPython)(
   async () => {
     const limited = await gateway.createKey({ plan: 'Enterprise', minuteLimit: 1, dayLimit: 1 })
     const keys = [(await gateway.createKey({ plan: 'Business' })).key, limited.key]
-    await run('python3', ['-B', 'test/generators/tour.py', `${project.folder}/petstore`, project.baseUrl, ...keys])
+    await run('python3', ['-B', 'test/lab/generators/tour.py', `${project.folder}/petstore`, project.baseUrl, ...keys])
   },
 )

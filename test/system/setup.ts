@@ -1,6 +1,6 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import type { TestProject } from 'vitest/node'
-import { isInstalled, Postgres } from '../faults/postgres.js'
+import { isInstalled, Postgres } from '../lab/faults/postgres.js'
 import { chromiumPath } from '../support/chromium.js'
 import { hasHaproxy } from '../support/haproxy.js'
 import { hasPgbouncer } from '../support/pgbouncer.js'
@@ -36,7 +36,9 @@ export default async function setup(project: TestProject) {
   const missing = needs.filter(([, isThere]) => !isThere)
   for (const [name, , skipped] of missing) console.error(`Not installed: ${name}. Skipped: ${skipped}`)
   if (missing.length > 0 && process.env.CI) refuse('With CI set, nothing may be skipped.')
-  execFileSync(process.execPath, ['test/tools/install.mjs', 'test/system', 'test/generators'], { stdio: 'inherit' })
+  execFileSync(process.execPath, ['test/lab/tools/install.mjs', 'test/system', 'test/lab/generators'], {
+    stdio: 'inherit',
+  })
   if (process.env.TEST_DATABASE_URL || !isInstalled()) return setupProcesses(project)
   await requireServers()
   const postgres = await Postgres.create('max_connections=200', 'fsync=off')

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { isInstalled, Postgres } from '../faults/postgres.js'
+import { isInstalled, Postgres } from '../lab/faults/postgres.js'
 import { hasPgbouncer, startPgbouncer } from '../support/pgbouncer.js'
 import { openRemote, readiness } from '../support/remote.js'
 

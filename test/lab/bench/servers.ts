@@ -1,0 +1,59 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { runCommand, startServer } from './processes.js'
+
+/** The gateway exactly as `npm start` starts it, V8 flags included. */
+export const gatewayCommand = (JSON.parse(readFileSync('package.json', 'utf8')).scripts.start as string)
+  .split(' ')
+  .slice(1)
+
+/** The peers, and the loader of last resort, run as plain JavaScript: a compiling loader would cost memory. */
+const compiled = 'test/lab/bench/dist/test/lab/bench'
+
+export const serverTitles = {
+  gateway: 'this gateway',
+  'fastify-prisma': 'Fastify + Prisma, keys and limits',
+  'fastify-pg': 'Fastify + pg, bare',
+  mercurius: 'Mercurius + Prisma, keys and limits',
+  postgraphile: 'PostGraphile 5, neither keys nor limits',
+  naive: 'Yoga + SOFA + Pothos + Prisma, naive',
+  'gateway-no-key': 'this gateway, without Idempotency-Key',
+  'gateway-single': 'this gateway, one at a time',
+}
+
+export const shortTitles: Record<ServerId, string> = {
+  gateway: 'gateway',
+  'fastify-prisma': 'Fastify + Prisma',
+  'fastify-pg': 'Fastify + pg',
+  mercurius: 'Mercurius',
+  postgraphile: 'PostGraphile 5',
+  naive: 'naive',
+  'gateway-no-key': 'without the key',
+  'gateway-single': 'one at a time',
+}
+
+export type ServerId = keyof typeof serverTitles
+export const peerIds = Object.keys(serverTitles).filter((id) => !id.startsWith('gateway')) as ServerId[]
+
+/** Builds the gateway with the project's own script, where there is one; `npm start` builds otherwise. */
+export const buildGateway = () => runCommand('npm', ['run', '--if-present', 'build'])
+
+const install = (folder: string) => runCommand(process.execPath, ['test/lab/tools/install.mjs', folder])
+
+export async function compilePeers() {
+  await install('test/lab/bench')
+  await runCommand(process.execPath, ['node_modules/typescript/bin/tsc', '-p', 'test/lab/bench'])
+}
+
+export const compiledFile = (name: string) => join(compiled, `${name}.js`)
+
+const POSTGRAPHILE = 'test/lab/bench/peers/postgraphile'
+
+export async function startById(id: ServerId, env: Record<string, string>) {
+  if (id.startsWith('gateway')) return startServer(gatewayCommand, env)
+  if (id !== 'postgraphile') return startServer([compiledFile(`peers/${id}`)], env)
+  // It is not compiled, has packages of its own, and needs Node 22.
+  await install(POSTGRAPHILE)
+  const node = `${POSTGRAPHILE}/node_modules/node-linux-${process.arch}/bin/node`
+  return startServer([`${POSTGRAPHILE}/server.mjs`], { GRAPHILE_ENV: 'production', ...env }, node)
+}

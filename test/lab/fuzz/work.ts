@@ -1,0 +1,120 @@
+import { readFileSync } from 'node:fs'
+import { getHeapStatistics, setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import inject from 'light-my-request'
+import type { Gateway } from '../../support/gateway.js'
+import type { FuzzRequest } from './fuzz.js'
+
+// What a request makes this process do.
+
+export interface Work {
+  status: number
+  /** Of the quota; 1 for a free request. */
+  units: number
+  /** Processor time, in ms: without the embedded database, which has a thread of its own. */
+  time: number
+  /** The longest time that nothing else could run, in ms. */
+  blocked: number
+  /** The most memory above the start, in bytes. */
+  memory: number
+}
+
+setFlagsFromString('--expose-gc')
+const collectGarbage = runInNewContext('gc') as () => void
+
+/** Of this process so far, in ms. */
+export const processorTime = () => {
+  const { user, system } = process.cpuUsage()
+  return (user + system) / 1000
+}
+
+// As the gateway's own work: strings, objects, and memory that others use, too; and arithmetic.
+const sample = JSON.stringify(
+  Array.from({ length: 1_000 }, (_, id) => ({ id, name: `Pet ${id}`, tags: [id, { text: 'x'.repeat(20) }] })),
+)
+const samples: [ms: number, work: () => void][] = [
+  [
+    6,
+    () => {
+      for (let i = 0; i < 8; i++) JSON.stringify(JSON.parse(sample))
+    },
+  ],
+  [
+    5,
+    () => {
+      for (let i = 0, hash = 0; i < 4_000_000; i++) hash = Math.imul(hash ^ i, 0x9e3779b1)
+    },
+  ],
+]
+
+/** How much longer this machine takes now than the quiet one that the times of the samples are from. */
+export function slowness(): number {
+  const ratios = samples.map(([ms, work]) => {
+    const times = [0, 1, 2].map(() => {
+      const before = processorTime()
+      work()
+      return processorTime() - before
+    })
+    return Math.min(...times) / ms
+  })
+  return Math.max(1, ...ratios)
+}
+
+const held = () => {
+  const { used_heap_size: heap, external_memory: external } = getHeapStatistics()
+  return heap + external
+}
+
+/** The same of this thread alone, where the system tells (Linux). */
+function threadTime(): number {
+  try {
+    // Otherwise the file is as old as the last interrupt.
+    process.cpuUsage()
+    return Number(readFileSync('/proc/thread-self/schedstat', 'latin1').split(' ')[0]) / 1e6
+  } catch {
+    return processorTime()
+  }
+}
+
+const TICK_MS = 5
+
+/**
+ * Sends a request and watches it. While another program has the processor, the clock goes on: the event loop is blocked for
+ * no longer than the processor worked.
+ */
+export async function watch(
+  gateway: Gateway,
+  { method, target, headers, body }: FuzzRequest,
+  { isRepeated }: { isRepeated: boolean },
+): Promise<Work & { payload: string }> {
+  // It takes longer than most requests.
+  if (isRepeated) collectGarbage()
+  const start = held()
+  let [blocked, most] = [0, start]
+  let last = { clock: performance.now(), time: processorTime() }
+  const tick = () => {
+    const now = { clock: performance.now(), time: processorTime() }
+    blocked = Math.max(blocked, Math.min(now.clock - last.clock, now.time - last.time) - TICK_MS)
+    most = Math.max(most, held())
+    last = now
+  }
+  const timer = setInterval(tick, TICK_MS)
+  const began = threadTime()
+  const answer = await inject((req, res) => void gateway.app.handle(req, res), {
+    method: method as 'GET',
+    url: target,
+    headers,
+    payload: body as string,
+  })
+  const time = threadTime() - began
+  clearInterval(timer)
+  tick()
+  return {
+    status: answer.statusCode,
+    units: Math.max(1, Number(answer.headers['x-ratelimit-cost'] ?? 0)),
+    time,
+    blocked: Math.max(0, blocked),
+    memory: most - start,
+    payload: answer.payload,
+  }
+}
