@@ -641,7 +641,7 @@ describe('a result that becomes too long', () => {
   ])('ends the execution, keys counted: %s', (_, query, resolvers) => {
     const { operation } = prepared(sdl, resolvers, query)
     expect(operation({ rootValue: { items }, maxLength: 2_000 })).toHaveProperty('data')
-    expect(() => operation({ rootValue: { items }, maxLength: 1_000 })).toThrow('longer than the allowed 1000 bytes')
+    expect(() => operation({ rootValue: { items }, maxLength: 1_000 })).toThrow('longer than 1000 characters')
   })
 
   it('leaves nothing unhandled of what it has begun', async () => {

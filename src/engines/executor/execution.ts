@@ -1,5 +1,4 @@
 import type { GraphQLError, GraphQLResolveInfo } from 'graphql'
-import { ApiError } from '../../../schema/kit/errors.js'
 import type { Path } from './places.js'
 import type { Execution, Field } from './plan.js'
 
@@ -10,15 +9,6 @@ export function addError(execution: Execution, path: Path | undefined, error: Gr
   execution.errors ??= new Map()
   for (let position = path; position !== undefined; position = position.prev) if (execution.errors.has(position)) return
   if (!execution.errors.has(undefined)) execution.errors.set(path, error)
-}
-
-export class ResponseTooLong extends ApiError {
-  constructor(max: number, figure = '') {
-    super(
-      'invalid_request',
-      `The response would be longer than the allowed ${max} bytes${figure}. Select fewer fields or smaller pages.`,
-    )
-  }
 }
 
 /** Ends the execution: what is pending of it is neither waited for nor recorded. */
@@ -36,7 +26,7 @@ export function throwIfCancelled(execution: Execution): void {
 /** Counts what was written toward the length of the result. */
 export function countLength(execution: Execution, length: number): void {
   execution.budget -= length
-  if (execution.budget < 0) end(execution, new ResponseTooLong(execution.maxLength))
+  if (execution.budget < 0) end(execution, execution.tooLong(execution.maxLength))
 }
 
 /** How many steps an execution makes before it asks whether its turn is over. */

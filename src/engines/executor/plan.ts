@@ -39,9 +39,10 @@ export interface Execution extends Pick<GraphQLResolveInfo, 'rootValue' | 'opera
   ended: Error | undefined
   end: ((reason: Error) => void) | undefined
   omitNulls: boolean
-  /** Characters that the result may have, and may still have. */
+  /** Characters that the result may have, and may still have; and the error of more. */
   maxLength: number
   budget: number
+  tooLong(maxLength: number): Error
   /** Errors by the position that each one set to null; `undefined` is the position of the whole data. */
   errors: Map<Path | undefined, GraphQLError> | undefined
 }

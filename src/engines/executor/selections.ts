@@ -2,6 +2,7 @@ import {
   type DocumentNode,
   type FieldNode,
   type FragmentDefinitionNode,
+  GraphQLError,
   type GraphQLField,
   type GraphQLObjectType,
   type GraphQLSchema,
@@ -19,11 +20,10 @@ import {
   TypeNameMetaFieldDef,
   visit,
 } from 'graphql'
-import { invalidRequest } from '../../../schema/kit/errors.js'
 import { getOrCreate } from '../../../schema/kit/get-or-create.js'
 
 /** Selections that the merged selection sets of a document may have together. */
-const MAX_EXPANDED = 5_000
+export const MAX_EXPANDED = 5_000
 
 /** A selection set, and the name of the type that it selects from, as far as it is known. */
 export interface Selection {
@@ -59,9 +59,11 @@ export class Selections {
   readonly conditions = new Set<string>()
   readonly #numbers = new Map<object, number>()
 
+  /** @param tooMany makes the error of more than MAX_EXPANDED selections */
   constructor(
     readonly schema: GraphQLSchema,
     readonly document: DocumentNode,
+    private readonly tooMany = () => new GraphQLError(`More than ${MAX_EXPANDED} selections.`),
   ) {
     visit(document, {
       FragmentDefinition: (node) => {
@@ -149,9 +151,7 @@ export class Selections {
         type,
         includes: (node) => {
           if (++expanded <= MAX_EXPANDED) return includes(node)
-          throw invalidRequest(
-            `The fragments of the document expand to more than ${MAX_EXPANDED} selections, which is the most allowed. Spread fewer fragments in each other.`,
-          )
+          throw this.tooMany()
         },
       })
     const of = (selections: Selection[]): Result[] => {

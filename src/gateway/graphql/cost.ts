@@ -11,7 +11,7 @@ import { operations } from '../../../schema/index.js'
 import { DEFAULT_LIMIT, MAX_LIMIT } from '../../../schema/kit/input/rules.js'
 import { batchUnits } from '../../../schema/kit/operations.js'
 import type { ListCost } from '../../../schema/kit/plugin.js'
-import type { SelectedField, Selections } from '../../engines/executor/selections.js'
+import type { SelectedField, Selections } from '../../engines/executor/index.js'
 import { dearest, type Measured, NOTHING, SCALARS_PER_WEIGHT, sum, times } from './weight.js'
 
 /** The most that an operation may ask for, and how a refusal begins. */

@@ -13,8 +13,13 @@ import { atomic, operations } from '../../../schema/index.js'
 import { invalidRequest } from '../../../schema/kit/errors.js'
 import { getOrCreate } from '../../../schema/kit/get-or-create.js'
 import { anyOf, didYouMean, shownName } from '../../../schema/kit/input/problems.js'
-import { type ExecutionRequest, MAX_PLANS, prepare } from '../../engines/executor/executor.js'
-import { type SelectedField, Selections } from '../../engines/executor/selections.js'
+import {
+  type ExecutionRequest,
+  MAX_PLANS,
+  prepare,
+  type SelectedField,
+  Selections,
+} from '../../engines/executor/index.js'
 import type { NamedRow } from '../context/index.js'
 import { type Cost, costOf, type Variables } from './cost.js'
 import {
@@ -61,6 +66,11 @@ function nameOf(selections: Selections, operation: OperationDefinitionNode): str
   return [...names].sort().join() || undefined
 }
 
+const tooManySelections = () =>
+  invalidRequest(
+    `The fragments of the document expand to more than ${MAX_EXPANDED} selections, which is the most allowed. Spread fewer fragments in each other.`,
+  )
+
 /** A document within the limits, with everything that can be computed before it runs. Each result is computed once. */
 export class KnownDocument {
   readonly node: DocumentNode
@@ -76,7 +86,7 @@ export class KnownDocument {
   constructor(schema: GraphQLSchema, source: string, maxTokens = MAX_TOKENS) {
     this.node = parseWithinLimits(source, maxTokens)
     this.isShort = isShort(source)
-    this.selections = new Selections(schema, this.node)
+    this.selections = new Selections(schema, this.node, tooManySelections)
     this.sizes = measureWithinLimits(this.selections)
   }
 

@@ -4,9 +4,7 @@ import { createYoga, type Plugin } from 'graphql-yoga'
 import type { Context } from '../../../schema/kit/context.js'
 import { ApiError, invalidRequest } from '../../../schema/kit/errors.js'
 import { MAX_TEXT } from '../../../schema/kit/input/rules.js'
-import { pause, ResponseTooLong } from '../../engines/executor/execution.js'
-import type { Apart, Executed } from '../../engines/executor/executor.js'
-import type { Cancelled } from '../../engines/executor/plan.js'
+import { type Apart, type Cancelled, type Executed, pause } from '../../engines/executor/index.js'
 import type { Logger } from '../../engines/observe/log.js'
 import { inSpan } from '../../engines/observe/tracing.js'
 import type { CreateResolverContext, CreateTransact } from '../context/index.js'
@@ -22,7 +20,7 @@ import { LIMITS, type Variables } from './cost.js'
 import { KnownDocument, type KnownOperation } from './documents.js'
 import { isShort, MAX_FREE_REQUEST, MAX_FREE_TOKENS } from './limits.js'
 import { type GraphqlParameters, lengthOf, readParameters } from './parameters.js'
-import { createResponses, hasNoValue, PersistedQueryNotFound } from './responses.js'
+import { createResponses, hasNoValue, PersistedQueryNotFound, ResponseTooLong } from './responses.js'
 
 /** The longest response, in bytes; of a mutation, in characters. */
 const MAX_RESPONSE = 8_388_608
@@ -69,6 +67,7 @@ const useKnownDocuments: Plugin<Context & { call: Call; cancelled: Cancelled; ap
           cancelled,
           pause,
           maxLength: MAX_RESPONSE,
+          tooLong: (max) => new ResponseTooLong(max),
         }),
       ),
     ),

@@ -12,7 +12,7 @@ import {
   visit,
 } from 'graphql'
 import { invalidRequest } from '../../../schema/kit/errors.js'
-import type { Selections } from '../../engines/executor/selections.js'
+import type { Selections } from '../../engines/executor/index.js'
 
 // The limits of a document. They are checked before its cost is charged and before it is validated, from the document
 // alone, in time linear in its size.

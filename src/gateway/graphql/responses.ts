@@ -1,6 +1,6 @@
 import { GraphQLError, type GraphQLFormattedError } from 'graphql'
 import { ApiError, type ErrorCode } from '../../../schema/kit/errors.js'
-import type { Executed } from '../../engines/executor/executor.js'
+import type { Executed } from '../../engines/executor/index.js'
 import type { Logger } from '../../engines/observe/log.js'
 import { graphqlMediaType, toApiError, unavailable } from '../http/errors.js'
 import type { HttpRequest } from '../http/request.js'
@@ -15,6 +15,15 @@ const MAX_ERRORS = 100
 export class PersistedQueryNotFound extends GraphQLError {
   constructor() {
     super('PersistedQueryNotFound', { extensions: { code: 'PERSISTED_QUERY_NOT_FOUND' } })
+  }
+}
+
+export class ResponseTooLong extends ApiError {
+  constructor(max: number, figure = '') {
+    super(
+      'invalid_request',
+      `The response would be longer than the allowed ${max} bytes${figure}. Select fewer fields or smaller pages.`,
+    )
   }
 }
 

@@ -1,6 +1,6 @@
 import { getNamedType, type OperationDefinitionNode, valueFromASTUntyped } from 'graphql'
 import type { Values } from '../../../schema/kit/input/values.js'
-import type { SelectedField, Selections } from '../../engines/executor/selections.js'
+import type { SelectedField, Selections } from '../../engines/executor/index.js'
 import type { NamedRow } from '../context/index.js'
 import type { Variables } from './cost.js'
 
