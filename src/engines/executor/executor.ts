@@ -11,7 +11,7 @@ import type { Column } from './json.js'
 import { writeField } from './levels.js'
 import { ErrorAt, Places } from './places.js'
 import { type Cancelled, type Data, type Execution, Plan, type PlannedField } from './plan.js'
-import { allOf, collect, Failure, isPromise } from './promises.js'
+import { all, callAll, Failure, isPromise } from './promises.js'
 import { Selections } from './selections.js'
 import { writerOf } from './writers.js'
 
@@ -112,12 +112,12 @@ export function prepare(
       const { fields } = execution.plan.below(variableValues, rootType, nodes)
       const written = isSerial
         ? writeSerially(execution, fields, apart ? writeApart(apart) : writeRoot)
-        : collect(fields, (field) => writeRoot(execution, field))
+        : callAll(fields, (field) => writeRoot(execution, field))
       if (!isPromise(written) && !written.some(isPromise)) return resultOf(execution, fields, written as Column[])
       return new Promise((resolve, reject) => {
         execution.end = reject
         if (execution.ended) reject(execution.ended)
-        Promise.resolve(isPromise(written) ? written : allOf(written))
+        Promise.resolve(isPromise(written) ? written : all(written))
           .then((columns) => resultOf(execution, fields, columns))
           .then(resolve, (error) => (execution.ended ? reject(error) : resolve(withoutData(execution, error))))
       })

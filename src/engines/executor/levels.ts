@@ -3,7 +3,7 @@ import { countLength, forEach, infoOf, throwIfCancelled } from './execution.js'
 import { type Column, createColumn, fail, failedColumn } from './json.js'
 import type { Path, Places } from './places.js'
 import type { Data, Execution, Field, PlannedField } from './plan.js'
-import { abandon, after, allOf, collect, Failure, isPromise, settle, settled } from './promises.js'
+import { all, allToFailures, andThen, callAll, Failure, ignoreRejections, isPromise, toFailure } from './promises.js'
 
 // A level is all objects that one selection is executed for: the items of all its lists. Each field of a level is resolved
 // and written for all of them before what they are part of is joined, so that a field which says so is resolved by one call,
@@ -37,24 +37,24 @@ export function writeSelection(
     return failedColumn(sources.length, error)
   }
   const write = (field: PlannedField) => writePart(execution, field, sources, places)
-  const separately = (fields: readonly PlannedField[]) => allOf(collect(fields, write))
+  const separately = (fields: readonly PlannedField[]) => all(callAll(fields, write))
   const join = (parts: readonly (Part | readonly Part[])[]) => joined(execution, parts, sources.length)
   const [run] = runs as [readonly PlannedField[]]
   if (runs.length === 1 && run[0]?.from === 'property') {
     const whole = writeProperties(execution, run, sources, { isWhole: true, mayRepeat })
-    return after(whole, (column) => column ?? after(separately(run), join))
+    return andThen(whole, (column) => column ?? andThen(separately(run), join))
   }
-  const written = collect(runs, (run) => {
+  const written = callAll(runs, (run) => {
     const [first] = run as [PlannedField]
     if (first.from !== 'property') return write(first)
     const texts = writeProperties(execution, run, sources, { isWhole: false, mayRepeat: false })
-    return after(texts, (column) => (column ? { column } : separately(run)))
+    return andThen(texts, (column) => (column ? { column } : separately(run)))
   })
-  return after(allOf<Part | readonly Part[]>(written), join)
+  return andThen(all<Part | readonly Part[]>(written), join)
 }
 
 const writePart = (execution: Execution, field: PlannedField, sources: readonly unknown[], places: Places) =>
-  after(writeField(execution, field, sources, places), (column): Part => ({ column, label: field.label }))
+  andThen(writeField(execution, field, sources, places), (column): Part => ({ column, label: field.label }))
 
 /** Joins the parts of each object. One with a part that failed has failed. */
 function joined(execution: Execution, written: readonly (Part | readonly Part[])[], count: number) {
@@ -70,7 +70,7 @@ function joined(execution: Execution, written: readonly (Part | readonly Part[])
     }
     column.texts[i] = `{${text}}`
   }
-  return after(forEach(execution, count, join), () => {
+  return andThen(forEach(execution, count, join), () => {
     for (const part of parts) for (const [i, error] of part.column.failed ?? []) fail(column, i, error)
     return column
   })
@@ -105,7 +105,7 @@ function writeProperties(
     texts[i] = isWhole ? `{${text}}` : text
     length += text.length
   }
-  return after(forEach(execution, sources.length, write), () => {
+  return andThen(forEach(execution, sources.length, write), () => {
     if (!isPlain) return
     countLength(execution, length)
     return { texts, failed: undefined }
@@ -122,7 +122,8 @@ function propertiesOf(source: Data, fields: readonly PlannedField[], omitNulls: 
       else if (value === null || value === undefined) {
         if (isNonNull) return
         if (omitNulls) continue
-      } else if (typeof value === 'function' || value instanceof Error || isPromise(value)) return abandon(value)
+      } else if (typeof value === 'function' || value instanceof Error || isPromise(value))
+        return ignoreRejections(value)
       else json = leaf(value)
       text += text === '' ? label + json : `,${label}${json}`
     }
@@ -138,9 +139,9 @@ export function writeField(execution: Execution, field: PlannedField, sources: r
   const at = places.below(field.key, field.parentType.name)
   const values =
     field.from === 'all'
-      ? after(resolveAll(execution, field, sources, at), settled)
+      ? andThen(resolveAll(execution, field, sources, at), allToFailures)
       : resolveEach(execution, field, sources, at)
-  return after(values, (values) => field.write(execution, values, at))
+  return andThen(values, (values) => field.write(execution, values, at))
 }
 
 function resolve(execution: Execution, field: PlannedField, source: unknown, path: Path | undefined): unknown {
@@ -172,11 +173,11 @@ function resolveEach(execution: Execution, field: PlannedField, sources: readonl
     const i = values.length
     try {
       // It may reject before all are called.
-      values.push(settle(resolve(execution, field, sources[i], places.at(i))))
+      values.push(toFailure(resolve(execution, field, sources[i], places.at(i))))
     } catch (error) {
       if (execution.ended) throw error
       values.push(new Failure(error))
     }
   }
-  return after(forEach(execution, sources.length, resolveNext), () => allOf(values))
+  return andThen(forEach(execution, sources.length, resolveNext), () => all(values))
 }

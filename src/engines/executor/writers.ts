@@ -20,7 +20,7 @@ import { type Column, createColumn, fail, leafWriterOf, put } from './json.js'
 import { writeSelection } from './levels.js'
 import { ErrorAt, Places } from './places.js'
 import type { Execution, Field, Write } from './plan.js'
-import { abandon, after, allOf, collect, Failure, settled } from './promises.js'
+import { all, allToFailures, andThen, callAll, Failure, ignoreRejections } from './promises.js'
 
 // Writes values as JSON, those of one field of a level together.
 
@@ -44,12 +44,12 @@ export function writerOf(type: GraphQLOutputType, field: Field): Write {
       const [i, error] = failed[k] as (typeof failed)[0]
       addError(execution, places.at(i), error.located)
     }
-    return after(forEach(execution, failed.length, report), () => column)
+    return andThen(forEach(execution, failed.length, report), () => column)
   }
 
   return (execution, values, places) => {
     if (values.every(isThere))
-      return after(write(execution, values, places), (column) => finish(execution, column, places))
+      return andThen(write(execution, values, places), (column) => finish(execution, column, places))
     const column = createColumn(values.length)
     const there: number[] = []
     let missing: Error | undefined
@@ -62,7 +62,7 @@ export function writerOf(type: GraphQLOutputType, field: Field): Write {
         fail(column, i, missing)
       }
     const some = there.map((i) => values[i])
-    return after(write(execution, some, places.only(there)), (written) => {
+    return andThen(write(execution, some, places.only(there)), (written) => {
       put(column, written, there)
       return finish(execution, column, places)
     })
@@ -90,7 +90,7 @@ function leavesWriter(type: GraphQLLeafType): Write {
         fail(column, i, error)
       }
     })
-    return after(done, () => {
+    return andThen(done, () => {
       countLength(execution, length)
       return column
     })
@@ -112,7 +112,7 @@ function listsWriter({ ofType: type }: GraphQLList<GraphQLOutputType>, field: Fi
           throw new GraphQLError(`Expected Iterable, but did not find one for field "${labelOf(field)}".`)
         for (const item of list as Iterable<unknown>) items.push(item)
       } catch (error) {
-        abandon(items.splice(starts[i] as number))
+        ignoreRejections(items.splice(starts[i] as number))
         fail(column, i, error)
       }
     }
@@ -121,8 +121,8 @@ function listsWriter({ ofType: type }: GraphQLList<GraphQLOutputType>, field: Fi
       return { prev: places.at(list), key: at - (starts[list] as number), typename: undefined }
     })
     starts.push(items.length)
-    const written = after(settled(items), (items) => writeItems(execution, items, itemPlaces))
-    return after(written, ({ texts, failed }) => {
+    const written = andThen(allToFailures(items), (items) => writeItems(execution, items, itemPlaces))
+    return andThen(written, ({ texts, failed }) => {
       for (const i of lists.keys())
         if (!column.failed?.has(i)) column.texts[i] = `[${texts.slice(starts[i], starts[i + 1]).join()}]`
       for (const [at, error] of [...(failed ?? [])].sort(([a], [b]) => a - b)) fail(column, listOf(starts, at), error)
@@ -161,7 +161,7 @@ function abstractWriter(type: GraphQLAbstractType, field: Field): Write {
         return new Failure(error)
       }
     })
-    return after(settled(resolved), (names) => {
+    return andThen(allToFailures(resolved), (names) => {
       const groups = new Map<GraphQLObjectType, number[]>()
       for (const [i, name] of names.entries()) {
         const named = typeof name === 'string' ? schema.getType(name) : undefined
@@ -173,12 +173,12 @@ function abstractWriter(type: GraphQLAbstractType, field: Field): Write {
           fail(column, i, new GraphQLError(message, { nodes: field.nodes }))
         }
       }
-      const written = collect(groups, ([named, indexes]) => {
+      const written = callAll(groups, ([named, indexes]) => {
         const some = indexes.map((i) => values[i])
         const part = writeSelection(execution, named, field, some, places.only(indexes), false)
-        return after(part, (part) => put(column, part, indexes))
+        return andThen(part, (part) => put(column, part, indexes))
       })
-      return after(allOf(written), () => column)
+      return andThen(all(written), () => column)
     })
   }
 }

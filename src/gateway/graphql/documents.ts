@@ -15,6 +15,7 @@ import { getOrCreate } from '../../../schema/kit/get-or-create.js'
 import { anyOf, didYouMean, shownName } from '../../../schema/kit/input/problems.js'
 import {
   type ExecutionRequest,
+  MAX_EXPANDED,
   MAX_PLANS,
   prepare,
   type SelectedField,
