@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import * as z from 'zod'
 import { anyOf } from '../schema/kit/input/problems.js'
-import { parseRedisUrl, REDIS_URL_FORMS } from './engines/rate-limit/url.js'
+import { parseRedisUrl, REDIS_URL_FORMS } from './engines/rate-limit/index.js'
 import { StartupError } from './startup-error.js'
 
 const wholeNumber = (min: number, max: number) =>
@@ -121,10 +121,16 @@ const consistent = settings
 
 export type Settings = z.infer<typeof settings> & { BASE_URL: string }
 
-/** Where spans are exported to; undefined if nowhere. */
-export function collectorOf(settings: Settings): string | undefined {
+/** Where spans are exported to, and how; undefined if nowhere. */
+export function collectorOf(settings: Settings) {
   if (settings.OTEL_SDK_DISABLED === 'true' || settings.OTEL_TRACES_EXPORTER === 'none') return
-  return settings.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT ?? settings.OTEL_EXPORTER_OTLP_ENDPOINT
+  const url = settings.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT ?? settings.OTEL_EXPORTER_OTLP_ENDPOINT
+  if (url === undefined) return
+  return {
+    url,
+    protocol: settings.OTEL_EXPORTER_OTLP_TRACES_PROTOCOL ?? settings.OTEL_EXPORTER_OTLP_PROTOCOL,
+    continuesTraces: settings.OTEL_PROPAGATORS.includes('tracecontext'),
+  }
 }
 
 /**

@@ -1,12 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type DemoKeys, demoKeys } from './admin/demo-keys.js'
-import { createLog } from './engines/observe/log.js'
-import { reasonOf } from './engines/observe/stack.js'
-import { openRateLimiter } from './engines/rate-limit/index.js'
-import { parseRedisUrl, redisAddress } from './engines/rate-limit/url.js'
+import { createLog, reasonOf } from './engines/observe/index.js'
+import { openRateLimiter, parseRedisUrl, redisAddress } from './engines/rate-limit/index.js'
 import { createApp } from './gateway/app.js'
 import { installationId, openDatabase } from './gateway/database/index.js'
-import { listen } from './gateway/http/server.js'
+import { listen } from './gateway/http/index.js'
 import { version } from './project.js'
 import { collectorOf, misspeltSettings, readSettings } from './settings.js'
 
@@ -49,7 +47,7 @@ export function start(): (reason: string) => void {
     for (const warning of misspeltSettings()) log.warn(warning)
     const collector = collectorOf(settings)
     // Loaded only if it is needed, like Redis. It is closed last, because a collector that is away takes its time.
-    if (collector) closers.push((await import('./engines/observe/sdk.js')).openTelemetry(settings, log))
+    if (collector) closers.push((await import('./engines/observe/sdk.js')).openTelemetry(collector, log))
     let demo = undefined as DemoKeys | undefined
     const database = await openDatabase(settings, {
       log,
@@ -92,7 +90,7 @@ export function start(): (reason: string) => void {
     const base = settings.BASE_URL
     const lines = [`Pet Store ${version} at ${base}`, `  reference  ${base}/docs`, `  GraphiQL   ${base}/graphql`]
     lines.push(`  database   ${database.name}`, `  counters   ${countersName(redisUrl, keyPrefix)}`)
-    if (collector) lines.push(`  spans      to ${new URL(collector).host}`)
+    if (collector) lines.push(`  spans      to ${new URL(collector.url).host}`)
     if (demo) lines.push('', 'Try it:', '', `curl -H "Authorization: Bearer ${demo.Free}" "${base}/pets?limit=3"`)
     else if ((await database.prisma.apiKey.count()) === 0)
       lines.push('', 'There are no keys yet. Create the first one: npm run keys -- create --name NAME --plan Free')

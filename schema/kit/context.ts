@@ -50,6 +50,9 @@ export interface PageRead extends ListRead {
   limit: number
 }
 
+/** The most that a total counts. */
+export const MAX_TOTAL = 10_000
+
 /** Reads all columns of rows. What is read in one turn of the event loop shares statements. */
 export interface Reads {
   /** The row with this value in a unique column. */

@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { reasonOf } from '../engines/observe/stack.js'
+import { reasonOf } from '../engines/observe/index.js'
 import { backUp, restore, STREAM, type Summary } from '../gateway/database/index.js'
 import { readSettings } from '../settings.js'
 import { StartupError } from '../startup-error.js'

@@ -1,5 +1,5 @@
 import type { ApiKey, ApiKeyEvent } from '../../prisma/generated/client/client.js'
-import { createLog } from '../engines/observe/log.js'
+import { createLog } from '../engines/observe/index.js'
 import { DAY_MS, openRateLimiter } from '../engines/rate-limit/index.js'
 import { type Database, installationId } from '../gateway/database/index.js'
 import { type Figures, keySubject } from '../gateway/keys/index.js'

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { createRequire } from 'node:module'
-import { reasonOf } from '../engines/observe/stack.js'
+import { reasonOf } from '../engines/observe/index.js'
 import { openDatabase } from '../gateway/database/index.js'
 import { projectPath } from '../project.js'
 import { readSettings } from '../settings.js'

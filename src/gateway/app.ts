@@ -1,8 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { schema } from '../../schema/index.js'
 import { ApiError } from '../../schema/kit/errors.js'
-import type { Logger } from '../engines/observe/log.js'
-import { inSpan, inTrace } from '../engines/observe/tracing.js'
+import { inSpan, inTrace, type Logger } from '../engines/observe/index.js'
 import type { RateLimiter } from '../engines/rate-limit/index.js'
 import type { Settings } from '../settings.js'
 import { ADMISSION_LIMITS, Admissions, type Slot } from './admission/index.js'
@@ -10,13 +9,22 @@ import { createAccess } from './context/index.js'
 import type { Database } from './database/index.js'
 import { createDocs } from './docs/index.js'
 import { createGraphql, MAX_FREE_REQUEST } from './graphql/index.js'
-import { type Body, noBody, readBody, UPLOAD_BUDGET } from './http/body.js'
-import { errorResponse, toApiError } from './http/errors.js'
-import type { RequestHead } from './http/head.js'
-import { MemoryBudget } from './http/memory-budget.js'
-import { HttpRequest } from './http/request.js'
-import { type HttpResponse, MAX_UNREAD, send, watchUnread } from './http/response.js'
-import type { Handlers } from './http/server.js'
+import {
+  type Body,
+  errorResponse,
+  type Handlers,
+  HttpRequest,
+  type HttpResponse,
+  MAX_UNREAD,
+  MemoryBudget,
+  noBody,
+  type RequestHead,
+  readBody,
+  send,
+  toApiError,
+  UPLOAD_BUDGET,
+  watchUnread,
+} from './http/index.js'
 import { createIdempotency } from './idempotency/index.js'
 import {
   ApiKeyCache,
@@ -27,11 +35,8 @@ import {
   KeyUsage,
   windowSeconds,
 } from './keys/index.js'
-import { createHealth } from './monitor/health.js'
-import { createMetrics } from './monitor/metrics.js'
-import { createRequestObserver } from './monitor/request.js'
-import type { Exchange, Findings, Reply } from './reply/exchange.js'
-import { preflight, serverOptions, setHeaders } from './reply/headers.js'
+import { createHealth, createMetrics, createRequestObserver } from './monitor/index.js'
+import { type Exchange, type Findings, preflight, type Reply, serverOptions, setHeaders } from './reply/index.js'
 import { createRest } from './rest/index.js'
 
 export interface Dependencies {

@@ -1,5 +1,4 @@
-import type { Model } from '../../schema/kit/context.js'
-import { MAX_TOTAL } from '../../schema/kit/input/rules.js'
+import { MAX_TOTAL, type Model } from '../../schema/kit/context.js'
 import type { ListQuery } from '../../schema/kit/lists/plan.js'
 import { createTables } from '../../src/engines/postgres/model.js'
 import { createStatements } from '../../src/engines/postgres/statements.js'

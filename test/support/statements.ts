@@ -1,6 +1,7 @@
 import { PrismaPg } from '@prisma/adapter-pg'
 import { PrismaClient } from '../../prisma/generated/client/client.js'
-import type { Database, Query } from '../../src/gateway/database/index.js'
+import type { Query } from '../../src/engines/postgres/index.js'
+import type { Database } from '../../src/gateway/database/index.js'
 import { openTestDatabase } from './database.js'
 
 /** A database whose SQL statements are recorded; those of Prisma come from a second client. */

@@ -352,7 +352,7 @@ describe('the standard variables', () => {
 
   test('turn spans off', async () => {
     const OTEL_EXPORTER_OTLP_ENDPOINT = 'http://127.0.0.1:4318'
-    const goal = (more: Environment) => collectorOf(readSettings({ OTEL_EXPORTER_OTLP_ENDPOINT, ...more }))
+    const goal = (more: Environment) => collectorOf(readSettings({ OTEL_EXPORTER_OTLP_ENDPOINT, ...more }))?.url
     expect(goal({})).toBe(OTEL_EXPORTER_OTLP_ENDPOINT)
     expect(goal({ OTEL_TRACES_EXPORTER: 'none' })).toBeUndefined()
     expect(goal({ OTEL_EXPORTER_OTLP_ENDPOINT: '' })).toBeUndefined()

@@ -44,8 +44,6 @@ export const stock = whole(0, MAX_INT)
 export const MAX_LIMIT = 100
 export const DEFAULT_LIMIT = 20
 export const limit = whole(1, MAX_LIMIT)
-/** The most that a total counts. */
-export const MAX_TOTAL = 10_000
 const MAX_CURSOR = 1_024
 export const cursor = z
   .string()

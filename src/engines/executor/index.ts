@@ -4,7 +4,6 @@ export {
   type Executed,
   type ExecutionRequest,
   MAX_PLANS,
-  type PreparedOperation,
   prepare,
 } from './executor.js'
 export type { Cancelled } from './plan.js'

@@ -12,7 +12,6 @@ import {
 } from '@opentelemetry/resources'
 import { BasicTracerProvider, BatchSpanProcessor, type SpanExporter } from '@opentelemetry/sdk-trace-base'
 import { version } from '../../project.js'
-import type { Settings } from '../../settings.js'
 import type { Logger } from './log.js'
 
 // The SDK of OpenTelemetry. It reads the variables OTEL_* itself; only start.ts loads it, if they ask for spans.
@@ -44,16 +43,21 @@ function createReports(log: Logger) {
   }
 }
 
+export interface ExportOptions {
+  protocol: 'http/protobuf' | 'http/json'
+  /** Whether a request continues the trace that its headers name (W3C Trace Context). */
+  continuesTraces: boolean
+}
+
 /** Exports spans from now on. Returns what exports the last ones and ends it. */
-export function openTelemetry(settings: Settings, log: Logger): () => Promise<void> {
-  const { OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: ofTraces, OTEL_EXPORTER_OTLP_PROTOCOL: ofAll } = settings
+export function openTelemetry({ protocol, continuesTraces }: ExportOptions, log: Logger): () => Promise<void> {
   const { complain, exported } = createReports(log)
   const ignore = () => {}
   diag.setLogger(
     { error: complain, warn: complain, info: ignore, debug: ignore, verbose: ignore },
     { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true },
   )
-  const exporter = (ofTraces ?? ofAll) === 'http/json' ? new JsonExporter() : new ProtobufExporter()
+  const exporter = protocol === 'http/json' ? new JsonExporter() : new ProtobufExporter()
   const reporting: SpanExporter = {
     export: (spans, done) =>
       exporter.export(spans, ({ code, error }) => {
@@ -69,8 +73,7 @@ export function openTelemetry(settings: Settings, log: Logger): () => Promise<vo
     spanProcessors: [new BatchSpanProcessor(reporting)],
   })
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
-  if (settings.OTEL_PROPAGATORS.includes('tracecontext'))
-    propagation.setGlobalPropagator(new W3CTraceContextPropagator())
+  if (continuesTraces) propagation.setGlobalPropagator(new W3CTraceContextPropagator())
   trace.setGlobalTracerProvider(provider)
   return () => provider.shutdown()
 }

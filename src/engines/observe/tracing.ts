@@ -119,6 +119,9 @@ export function inSpan<T>(step: string | (() => Description), run: () => T): T {
   }
 }
 
+/** Says more of the step that runs. */
+export const addToSpan = (attribute: string, value: string) => trace.getActiveSpan()?.setAttribute(attribute, value)
+
 /** The spans that ask for something together: what is done for them has a span in each, and these name each other. */
 export class LinkedSpans {
   readonly #spans = new Set<Span>()

@@ -1,6 +1,5 @@
-import type { ListRead, PageRead, Reads } from '../../../schema/kit/context.js'
-import { MAX_TOTAL } from '../../../schema/kit/input/rules.js'
-import { LinkedSpans } from '../observe/tracing.js'
+import { type ListRead, MAX_TOTAL, type PageRead, type Reads } from '../../../schema/kit/context.js'
+import { LinkedSpans } from '../observe/index.js'
 import { createPrepared, type Tables } from './model.js'
 import { createStatements, type Query, type RowStatement, type Statement } from './statements.js'
 

@@ -1,5 +1,5 @@
 import { type Cluster, Redis } from 'ioredis'
-import type { Logger } from '../observe/log.js'
+import type { Logger } from '../observe/index.js'
 import { explain, isSelect } from './client.js'
 import type { MemoryStore } from './memory.js'
 import { isForeign, type RedisStore } from './redis.js'

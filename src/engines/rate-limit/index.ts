@@ -1,3 +1,5 @@
+export { parseRedisUrl, REDIS_URL_FORMS, redisAddress } from './url.js'
+
 import { MemoryStore } from './memory.js'
 import type { RateLimiter, RateLimiterOptions } from './result.js'
 import { parseRedisUrl } from './url.js'

@@ -1,4 +1,4 @@
-import type { Logger } from '../observe/log.js'
+import type { Logger } from '../observe/index.js'
 
 export type WindowName = 'minute' | 'day' | 'address' | 'free'
 

@@ -1,4 +1,4 @@
-import type { Header, OpenApiDocument, Schema } from '../../gateway/openapi/index.js'
+import type { Header, OpenApiDocument, Schema } from './document.js'
 import { type Content, html, type Markup } from './html.js'
 import type { Markdown } from './markdown.js'
 
@@ -6,15 +6,6 @@ import type { Markdown } from './markdown.js'
 export interface View {
   document: OpenApiDocument
   markdown: Markdown
-}
-
-export interface Parameter {
-  name: string
-  in: string
-  description?: string
-  required?: boolean
-  schema: Schema
-  example?: unknown
 }
 
 /** What a `$ref` refers to, or the value itself. */

@@ -1,16 +1,5 @@
-import type { Header, OperationObject, ResponseObject } from '../../gateway/openapi/index.js'
-import {
-  exampleOf,
-  fields,
-  flatten,
-  headerFields,
-  type Parameter,
-  pretty,
-  resolve,
-  schemaFields,
-  typeOf,
-  type View,
-} from './fields.js'
+import type { Header, OperationObject, Parameter, ResponseObject } from './document.js'
+import { exampleOf, fields, flatten, headerFields, pretty, resolve, schemaFields, typeOf, type View } from './fields.js'
 import { type Content, html, type Markup } from './html.js'
 import { codeBlock } from './markdown.js'
 
@@ -40,7 +29,7 @@ export const row = (text: Content, aside?: Content) =>
 
 const places = { path: 'Path parameters', query: 'Query parameters', header: 'Request headers' }
 
-const parametersOf = ({ operation }: Described) => (operation.parameters ?? []) as (Parameter | { $ref: string })[]
+const parametersOf = ({ operation }: Described) => operation.parameters ?? []
 
 function parameters(view: View, described: Described): Content {
   const { operation } = described
@@ -70,7 +59,7 @@ function parameters(view: View, described: Described): Content {
 function requestBody(view: View, { operation }: Described): Content {
   const { content, description } = operation.requestBody ?? {}
   const [media] = Object.values(content ?? {})
-  if (!content || !media) return
+  if (!content || !media?.schema) return
   return html`<h5>Request body <span class="type">${typeOf(media.schema)}</span></h5>
 <p>${description} Sent as ${Object.keys(content).map((type, index) => [index > 0 && ' or ', html`<code>${type}</code>`])}.</p>
 ${schemaFields(view, media.schema)}`

@@ -1,11 +1,11 @@
 import type { Token } from 'marked'
-import type { Header, ResponseObject } from '../../gateway/openapi/index.js'
-import { type OpenApiDocument, slug } from '../../gateway/openapi/index.js'
+import type { Header, OpenApiDocument, ResponseObject } from './document.js'
 import { exampleOf, headerFields, pretty, resolve, schemaFields, typeOf, type View } from './fields.js'
 import { type Content, html, type Markup } from './html.js'
 import { icon, layout } from './layout.js'
 import { codeBlock, createMarkdown } from './markdown.js'
 import { address, badge, type Described, marks, operationSection, row } from './operation.js'
+import { slug } from './slug.js'
 
 /** The addresses of what the page loads and links to. */
 export interface Addresses {

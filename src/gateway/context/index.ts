@@ -5,12 +5,12 @@ import {
   createReads,
   createTables,
   createWrites,
-  type Database,
   type Query,
   repeating,
   rowName,
-} from '../database/index.js'
-import { unavailable } from '../http/errors.js'
+} from '../../engines/postgres/index.js'
+import type { Database } from '../database/index.js'
+import { unavailable } from '../http/index.js'
 import { type Caller, type QuotaDecision, readQuota, readUsage } from '../keys/index.js'
 
 /** How long a request may still wait for the database, `ms` from now on. */

@@ -3,34 +3,25 @@ import { join, resolve } from 'node:path'
 import { PrismaPg } from '@prisma/adapter-pg'
 import type pg from 'pg'
 import { PrismaClient } from '../../../prisma/generated/client/client.js'
-import { type Embedded, openEmbedded, optimizeWasmLater } from '../../engines/embedded/open.js'
-import type { Logger } from '../../engines/observe/log.js'
-import { hasTables, migrate } from '../../engines/postgres/migrations/migrations.js'
-import type { OnStatement } from '../../engines/postgres/pool/lease.js'
-import { ConnectionPool } from '../../engines/postgres/pool/pool.js'
-import { valuesOfPrisma } from '../../engines/postgres/pool/prepared-query.js'
-import { Probe } from '../../engines/postgres/pool/probe.js'
-import { databaseError, readServerUrl, type ServerUrl, SHARED } from '../../engines/postgres/server-url.js'
-import type { Query } from '../../engines/postgres/statements.js'
+import { type Embedded, openEmbedded, optimizeWasmLater } from '../../engines/embedded/index.js'
+import type { Logger } from '../../engines/observe/index.js'
+import {
+  ConnectionPool,
+  databaseError,
+  hasTables,
+  migrate,
+  type OnStatement,
+  Probe,
+  type Query,
+  readServerUrl,
+  type ServerUrl,
+  SHARED,
+  valuesOfPrisma,
+} from '../../engines/postgres/index.js'
 import type { Settings } from '../../settings.js'
 import { StartupError } from '../../startup-error.js'
 
-export { backUp, restore, STREAM, type Summary } from '../../engines/embedded/backup.js'
-export { createTables } from '../../engines/postgres/model.js'
-export {
-  ERROR_KINDS,
-  errorKind,
-  isDuplicate,
-  MustRepeat,
-  messageOf,
-  repeating,
-  Unreadable,
-} from '../../engines/postgres/pool/errors.js'
-export { bulkheadComment, LAST_COMMENT, rowName } from '../../engines/postgres/pool/shapes.js'
-export { createReads } from '../../engines/postgres/reads.js'
-export { databaseError } from '../../engines/postgres/server-url.js'
-export type { Query } from '../../engines/postgres/statements.js'
-export { createWrites } from '../../engines/postgres/writes.js'
+export { backUp, restore, STREAM, type Summary } from './backup.js'
 export { installationId } from './installation.js'
 export { purgeRegularly } from './purge.js'
 

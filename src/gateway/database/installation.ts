@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { PrismaClient } from '../../../prisma/generated/client/client.js'
-import { messageOf } from '../../engines/postgres/pool/errors.js'
+import { messageOf } from '../../engines/postgres/index.js'
 import type { Settings } from '../../settings.js'
 import { StartupError } from '../../startup-error.js'
 

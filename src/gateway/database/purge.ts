@@ -1,5 +1,5 @@
 import { Prisma, type PrismaClient } from '../../../prisma/generated/client/client.js'
-import type { Logger } from '../../engines/observe/log.js'
+import type { Logger } from '../../engines/observe/index.js'
 
 const ROWS = 500
 

@@ -5,11 +5,8 @@ import { brotliCompress, constants, gzip } from 'node:zlib'
 import { type GraphQLSchema, printSchema } from 'graphql'
 import { ApiError } from '../../../schema/kit/errors.js'
 import { projectPath } from '../../project.js'
-import { acceptedCoding, type HttpRequest, prefersType } from '../http/request.js'
-import type { HttpResponse } from '../http/response.js'
+import { acceptedCoding, type HttpRequest, type HttpResponse, prefersType } from '../http/index.js'
 import type { Options } from '../openapi/index.js'
-import { createGraphiqlPage } from './graphiql/page.js'
-import { createUsagePage } from './usage-page.js'
 
 interface Page {
   type: string
@@ -125,7 +122,7 @@ const trustedTypes = ["require-trusted-types-for 'script'", "trusted-types 'none
 /** The pages and documents that need no key. Each is created once, on its first request. */
 export function createDocs({ baseUrl, sunset, schema, hasProbes }: DocumentsOptions) {
   const base = new URL(baseUrl).pathname.replace(/\/$/, '')
-  // Imported with the first request: most gateways never serve the document, and its code takes memory.
+  // Imported with the first request: most gateways never serve the document or a page, and their code takes memory.
   const openapi = async () => {
     const { createGuide, createOpenApi, toYaml } = await import('../openapi/index.js')
     const options = { baseUrl, sunset }
@@ -137,7 +134,7 @@ export function createDocs({ baseUrl, sunset, schema, hasProbes }: DocumentsOpti
   const reference = async () => {
     const [{ document, guides }, { createPage }, [style = '', script = '', icon = '']] = await Promise.all([
       openapi(),
-      import('../../engines/reference/page.js'),
+      import('../../engines/reference/index.js'),
       addressesOf('reference.css', 'reference.js', 'favicon.svg'),
     ])
     const text = createPage(document, guides, { base, style, script, icon })
@@ -150,11 +147,13 @@ export function createDocs({ baseUrl, sunset, schema, hasProbes }: DocumentsOpti
       'graphiql.js',
       'favicon.svg',
     )
+    const { createGraphiqlPage } = await import('./graphiql/page.js')
     const text = createGraphiqlPage({ baseUrl, base, style, shared, script, icon })
     return page(text, 'text/html; charset=utf-8', pageHeaders(baseUrl))
   }
   const usage = async () => {
     const [style = '', script = '', icon = ''] = await addressesOf('usage.css', 'usage.js', 'favicon.svg')
+    const { createUsagePage } = await import('./usage-page.js')
     const text = createUsagePage({ baseUrl, base, style, script, icon })
     return page(text, 'text/html; charset=utf-8', pageHeaders(baseUrl, ...trustedTypes))
   }

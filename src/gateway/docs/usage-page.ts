@@ -1,5 +1,4 @@
-import { html } from '../../engines/reference/html.js'
-import { layout } from '../../engines/reference/layout.js'
+import { html, layout } from '../../engines/reference/index.js'
 
 /** The address of the service, and those of what the page loads. */
 export interface UsageAddresses {

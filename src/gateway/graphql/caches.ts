@@ -1,4 +1,4 @@
-import { type Holding, MemoryBudget } from '../http/memory-budget.js'
+import { type Holding, MemoryBudget } from '../http/index.js'
 import type { KnownDocument } from './documents.js'
 
 /** What parsed documents, and the texts of persisted ones, may take in memory, in bytes. */

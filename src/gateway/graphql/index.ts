@@ -1,20 +1,16 @@
-import { trace } from '@opentelemetry/api'
 import type { GraphQLSchema } from 'graphql'
 import { createYoga, type Plugin } from 'graphql-yoga'
 import type { Context } from '../../../schema/kit/context.js'
 import { ApiError, invalidRequest } from '../../../schema/kit/errors.js'
 import { MAX_TEXT } from '../../../schema/kit/input/rules.js'
 import { type Apart, type Cancelled, type Executed, pause } from '../../engines/executor/index.js'
-import type { Logger } from '../../engines/observe/log.js'
-import { inSpan } from '../../engines/observe/tracing.js'
+import { addToSpan, inSpan, type Logger } from '../../engines/observe/index.js'
+import type { Query } from '../../engines/postgres/index.js'
 import type { CreateResolverContext, CreateTransact } from '../context/index.js'
-import type { Query } from '../database/index.js'
-import type { Body } from '../http/body.js'
-import { unavailable } from '../http/errors.js'
-import type { HttpRequest } from '../http/request.js'
+import { type Body, type HttpRequest, unavailable } from '../http/index.js'
 import { type Idempotency, readIdempotencyKey, undoing } from '../idempotency/index.js'
 import { type Caller, type QuotaDecision, requireWriteAccess } from '../keys/index.js'
-import type { ReadRequest, Reply } from '../reply/exchange.js'
+import type { ReadRequest, Reply } from '../reply/index.js'
 import { createDocuments, createPersisted } from './caches.js'
 import { LIMITS, type Variables } from './cost.js'
 import { KnownDocument, type KnownOperation } from './documents.js'
@@ -115,7 +111,7 @@ export function createGraphql(options: GraphqlOptions) {
       const call = readCall(request, body, maxBytes)
       const { query, hash, variables, document, operation } = call
       operationName = operation.name
-      trace.getActiveSpan()?.setAttribute('graphql.operation.type', operation.definition.operation)
+      addToSpan('graphql.operation.type', operation.definition.operation)
       const cost = operation.cost(variables)
       const isFree = cost.units === 0 && operation.isSmall && lengthOf(request, body) <= MAX_FREE_REQUEST
       if (maxBytes !== undefined && !isFree) throw unavailable()

@@ -2,10 +2,15 @@ import { hash as hashOf } from 'node:crypto'
 import { ApiError, invalidRequest } from '../../../schema/kit/errors.js'
 import { Problems, shownName, unknownNames, wrongValue } from '../../../schema/kit/input/problems.js'
 import type { Values } from '../../../schema/kit/input/values.js'
-import { assertJson, type Body, MEDIA_TYPES, parseBody } from '../http/body.js'
-import { unavailable } from '../http/errors.js'
-import { parseJson } from '../http/json.js'
-import type { HttpRequest } from '../http/request.js'
+import {
+  assertJson,
+  type Body,
+  type HttpRequest,
+  MEDIA_TYPES,
+  parseBody,
+  parseJson,
+  unavailable,
+} from '../http/index.js'
 
 /** The parameters of a GraphQL request (GraphQL over HTTP, section 5). */
 export interface GraphqlParameters {

@@ -1,11 +1,9 @@
 import { GraphQLError, type GraphQLFormattedError } from 'graphql'
 import { ApiError, type ErrorCode } from '../../../schema/kit/errors.js'
 import type { Executed } from '../../engines/executor/index.js'
-import type { Logger } from '../../engines/observe/log.js'
-import { graphqlMediaType, toApiError, unavailable } from '../http/errors.js'
-import type { HttpRequest } from '../http/request.js'
-import { jsonResponse } from '../http/response.js'
-import type { Reply } from '../reply/exchange.js'
+import type { Logger } from '../../engines/observe/index.js'
+import { graphqlMediaType, type HttpRequest, jsonResponse, toApiError, unavailable } from '../http/index.js'
+import type { Reply } from '../reply/index.js'
 import { SeveralOperations } from './parameters.js'
 
 /** Errors that a response lists. */

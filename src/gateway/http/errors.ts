@@ -1,6 +1,6 @@
 import { GraphQLError } from 'graphql'
 import { ApiError, InvalidValue } from '../../../schema/kit/errors.js'
-import type { Logger } from '../../engines/observe/log.js'
+import type { Logger } from '../../engines/observe/index.js'
 import { type HttpRequest, prefersType } from './request.js'
 import { type HttpResponse, jsonResponse } from './response.js'
 

@@ -4,7 +4,7 @@ import Negotiator from 'negotiator'
 import { attempt } from '../../../schema/kit/attempt.js'
 import { type ApiError, invalidRequest } from '../../../schema/kit/errors.js'
 import { shownName } from '../../../schema/kit/input/problems.js'
-import { openTrace, readTrace, type Trace } from '../../engines/observe/tracing.js'
+import { openTrace, readTrace, type Trace } from '../../engines/observe/index.js'
 import { malformation, type RequestHead } from './head.js'
 
 const printable = /^[\x21-\x7e]{1,128}$/

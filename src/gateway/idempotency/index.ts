@@ -1,23 +1,13 @@
 import { createHash } from 'node:crypto'
 import { Prisma } from '../../../prisma/generated/client/client.js'
 import { ApiError, catalogue, invalidRequest } from '../../../schema/kit/errors.js'
-import type { Logger } from '../../engines/observe/log.js'
+import type { Logger } from '../../engines/observe/index.js'
+import { bulkheadComment, isDuplicate, LAST_COMMENT, MustRepeat, type Query } from '../../engines/postgres/index.js'
 import type { CreateTransact, NamedRow } from '../context/index.js'
-import {
-  bulkheadComment,
-  type Database,
-  isDuplicate,
-  LAST_COMMENT,
-  MustRepeat,
-  purgeRegularly,
-  type Query,
-} from '../database/index.js'
-import type { Body } from '../http/body.js'
-import { errorResponse, toApiError } from '../http/errors.js'
-import type { HttpRequest } from '../http/request.js'
-import type { HttpResponse } from '../http/response.js'
+import { type Database, purgeRegularly } from '../database/index.js'
+import { type Body, errorResponse, type HttpRequest, type HttpResponse, toApiError } from '../http/index.js'
 import type { Caller } from '../keys/index.js'
-import type { Reply } from '../reply/exchange.js'
+import type { Reply } from '../reply/index.js'
 
 /** The longest Idempotency-Key, in characters. */
 export const MAX_KEY = 255

@@ -6,9 +6,9 @@ import type { ApiKey, Prisma, PrismaClient } from '../../../prisma/generated/cli
 import type { Reads } from '../../../schema/kit/context.js'
 import { getOrCreate } from '../../../schema/kit/get-or-create.js'
 import { plans } from '../../../schema/kit/plans.js'
-import type { Logger } from '../../engines/observe/log.js'
+import type { Logger } from '../../engines/observe/index.js'
+import { Unreadable } from '../../engines/postgres/index.js'
 import type { Subject } from '../../engines/rate-limit/index.js'
-import { Unreadable } from '../database/index.js'
 
 /** Lengths of the windows in seconds. Only tests have others. */
 export const windowSeconds = { minute: 60, day: 86_400, address: 60 }

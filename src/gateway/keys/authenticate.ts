@@ -2,9 +2,7 @@ import type { ApiKey } from '../../../prisma/generated/client/client.js'
 import { ApiError, invalidRequest } from '../../../schema/kit/errors.js'
 import { inTime } from '../../deadline.js'
 import { type RateLimiter, type RateLimitResult, refusalMessage, type Subject } from '../../engines/rate-limit/index.js'
-import { unavailable } from '../http/errors.js'
-import type { RequestHead } from '../http/head.js'
-import type { HttpRequest } from '../http/request.js'
+import { type HttpRequest, type RequestHead, unavailable } from '../http/index.js'
 import {
   type ApiKeyCache,
   addressSubject,

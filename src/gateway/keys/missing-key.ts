@@ -1,4 +1,4 @@
-import type { HttpRequest } from '../http/request.js'
+import type { HttpRequest } from '../http/index.js'
 
 // What a request has instead of a valid key, in a sentence that shows nothing of a secret.
 

@@ -1,8 +1,9 @@
 import { Prisma, type PrismaClient } from '../../../prisma/generated/client/client.js'
 import type { UsageOfDay } from '../../../schema/kit/context.js'
 import { MAX_INT } from '../../../schema/kit/input/rules.js'
-import type { Logger } from '../../engines/observe/log.js'
-import { purgeRegularly, type Query } from '../database/index.js'
+import type { Logger } from '../../engines/observe/index.js'
+import type { Query } from '../../engines/postgres/index.js'
+import { purgeRegularly } from '../database/index.js'
 import type { Caller } from './authenticate.js'
 
 /** How many days of usage are kept: a year, and a month to compare it with. */

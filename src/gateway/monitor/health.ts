@@ -1,8 +1,7 @@
 import type { Registry } from 'prom-client'
 import type { RateLimiter } from '../../engines/rate-limit/index.js'
 import type { Database } from '../database/index.js'
-import type { HttpRequest } from '../http/request.js'
-import { type HttpResponse, jsonResponse } from '../http/response.js'
+import { type HttpRequest, type HttpResponse, jsonResponse } from '../http/index.js'
 
 const NO_STORE = { 'cache-control': 'no-store' }
 

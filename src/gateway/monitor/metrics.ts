@@ -1,9 +1,10 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { ERROR_KINDS, errorKind } from '../../engines/postgres/index.js'
 import type { RateLimiter } from '../../engines/rate-limit/index.js'
 import { commit, version } from '../../project.js'
 import type { Admissions } from '../admission/index.js'
-import { type Database, ERROR_KINDS, errorKind } from '../database/index.js'
-import type { MemoryBudget } from '../http/memory-budget.js'
+import type { Database } from '../database/index.js'
+import type { MemoryBudget } from '../http/index.js'
 
 export interface MetricsOptions {
   rateLimiter: RateLimiter

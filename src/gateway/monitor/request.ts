@@ -1,9 +1,8 @@
 import { SpanStatusCode } from '@opentelemetry/api'
 import { Counter, Histogram, type Registry } from 'prom-client'
-import type { Logger } from '../../engines/observe/log.js'
-import { spanMethod } from '../../engines/observe/tracing.js'
-import type { HttpRequest } from '../http/request.js'
-import type { Exchange } from '../reply/exchange.js'
+import { type Logger, spanMethod } from '../../engines/observe/index.js'
+import type { HttpRequest } from '../http/index.js'
+import type { Exchange } from '../reply/index.js'
 
 /** What a request asked for. */
 export interface Asked {

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { slug } from '../../engines/reference/index.js'
 import { projectPath } from '../../project.js'
 import type { Options } from './document.js'
 
@@ -13,13 +14,6 @@ const nested = (guide: string) =>
     .split(/(^```[\s\S]*?^```$)/m)
     .map((part) => (part.startsWith('```') ? part : part.replace(/^#+ /gm, '#$&')))
     .join('')
-
-/** The fragment of a heading in the reference. */
-export const slug = (text: string) =>
-  text
-    .toLowerCase()
-    .replace(/[^a-z0-9]+/g, '-')
-    .replace(/^-|-$/g, '')
 
 const isoDate = (date: Date) => date.toISOString().slice(0, 10)
 

@@ -9,8 +9,8 @@ import { createOperation } from './operation.js'
 import { createResponses, createSharedResponses } from './responses.js'
 import { createSchemas } from './schemas.js'
 
-export type { Header, Options, ResponseObject, Schema } from './document.js'
-export { PUBLISHED_DEFAULTS, slug } from './guides.js'
+export type { Options } from './document.js'
+export { PUBLISHED_DEFAULTS } from './guides.js'
 
 export type OperationObject = ReturnType<typeof createOperation> & { responses: ReturnType<typeof createResponses> }
 export type OpenApiDocument = ReturnType<typeof createOpenApi>

@@ -1,7 +1,7 @@
 import { getNullableType, isEnumType, isListType } from 'graphql'
 import { createEtag } from '../../../schema/kit/etag.js'
 import type { Operation } from '../../../schema/kit/operations.js'
-import { MEDIA_TYPES } from '../http/body.js'
+import { MEDIA_TYPES } from '../http/index.js'
 import { MAX_KEY } from '../idempotency/index.js'
 import { codeSamples } from './code-samples.js'
 import { type Generated, type Options, schemaRef } from './document.js'

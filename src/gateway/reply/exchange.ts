@@ -1,7 +1,7 @@
 import type { ErrorCode } from '../../../schema/kit/errors.js'
 import type { Operation } from '../../../schema/kit/operations.js'
 import type { RateLimitResult } from '../../engines/rate-limit/index.js'
-import type { HttpResponse } from '../http/response.js'
+import type { HttpResponse } from '../http/index.js'
 import type { Caller, Cost, QuotaDecision } from '../keys/index.js'
 
 /** The operation that path and method name, and the text in the path's parameters. */

@@ -1,9 +1,7 @@
 import { fill, type Operation } from '../../../schema/kit/operations.js'
-import { traceparent } from '../../engines/observe/tracing.js'
+import { traceparent } from '../../engines/observe/index.js'
 import { type RateLimitResult, setRateLimitHeaders } from '../../engines/rate-limit/index.js'
-import { isServerWide } from '../http/head.js'
-import type { HttpRequest } from '../http/request.js'
-import type { HttpResponse } from '../http/response.js'
+import { type HttpRequest, type HttpResponse, isServerWide } from '../http/index.js'
 import type { Exchange } from './exchange.js'
 
 export interface HeaderOptions {

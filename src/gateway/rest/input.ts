@@ -11,10 +11,9 @@ import {
 } from '../../../schema/kit/input/problems.js'
 import { judge, readValue, type Values } from '../../../schema/kit/input/values.js'
 import type { Operation } from '../../../schema/kit/operations.js'
-import { assertJson, type Body, MEDIA_TYPES, parseBody } from '../http/body.js'
-import type { HttpRequest } from '../http/request.js'
+import { assertJson, type Body, type HttpRequest, MEDIA_TYPES, parseBody } from '../http/index.js'
 import { readIdempotencyKey } from '../idempotency/index.js'
-import type { Route } from '../reply/exchange.js'
+import type { Route } from '../reply/index.js'
 
 /** The parts of a request that its operation reads. */
 export interface Source extends Pick<Route, 'params'> {

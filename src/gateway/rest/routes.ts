@@ -3,8 +3,8 @@ import { suggestionList } from 'graphql/jsutils/suggestionList.js'
 import { operations } from '../../../schema/index.js'
 import { attempt } from '../../../schema/kit/attempt.js'
 import { ApiError, invalidRequest } from '../../../schema/kit/errors.js'
-import type { HttpRequest } from '../http/request.js'
-import type { Route } from '../reply/exchange.js'
+import type { HttpRequest } from '../http/index.js'
+import type { Route } from '../reply/index.js'
 import { routePath } from './sofa.js'
 
 /** Ids, which differ from path to path. */

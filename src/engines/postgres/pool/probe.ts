@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { inTime } from '../../../deadline.js'
-import type { Logger } from '../../observe/log.js'
+import type { Logger } from '../../observe/index.js'
 import { isFull } from './errors.js'
 
 const TIMEOUT_MS = 2_000

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type pg from 'pg'
 import { getOrCreate } from '../../../../schema/kit/get-or-create.js'
-import { describeStatement, inSpan } from '../../observe/tracing.js'
+import { describeStatement, inSpan } from '../../observe/index.js'
 import type { Bulkhead, Bulkheads } from './bulkheads.js'
 import { type Description, PreparedQuery, valuesOfPrisma } from './prepared-query.js'
 

@@ -13,10 +13,9 @@ import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
 import pg from 'pg'
 import { Prisma } from '../../../prisma/generated/client/client.js'
+import { openEmbedded, optimizeWasmLater } from '../../engines/embedded/index.js'
+import { migrate, readMigrations, withSession } from '../../engines/postgres/index.js'
 import { StartupError } from '../../startup-error.js'
-import { readMigrations } from '../postgres/migrations/history.js'
-import { migrate, withSession } from '../postgres/migrations/migrations.js'
-import { openEmbedded, optimizeWasmLater } from './open.js'
 
 // Backups of the embedded database: gzip of JSON lines. The first line is the header, the last one the footer, and each
 // line between them is a row as PostgreSQL's row_to_json writes it, with its table: ["Pet",{"id":1,…}]. Rows never pass

@@ -1,0 +1,1 @@
+export { type Embedded, openEmbedded, optimizeWasmLater } from './open.js'

@@ -1,0 +1,5 @@
+export type { Header, ResponseObject, Schema } from './document.js'
+export { html } from './html.js'
+export { layout } from './layout.js'
+export { createPage } from './page.js'
+export { slug } from './slug.js'

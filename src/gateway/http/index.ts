@@ -1,0 +1,8 @@
+export { assertJson, type Body, MEDIA_TYPES, noBody, parseBody, readBody, UPLOAD_BUDGET } from './body.js'
+export { errorResponse, graphqlMediaType, toApiError, unavailable } from './errors.js'
+export { isServerWide, type RequestHead } from './head.js'
+export { parseJson } from './json.js'
+export { type Holding, MemoryBudget } from './memory-budget.js'
+export { acceptedCoding, HttpRequest, prefersType } from './request.js'
+export { type HttpResponse, jsonResponse, MAX_UNREAD, send, watchUnread } from './response.js'
+export { type Handlers, listen } from './server.js'

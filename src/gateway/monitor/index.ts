@@ -1,0 +1,3 @@
+export { createHealth } from './health.js'
+export { createMetrics } from './metrics.js'
+export { createRequestObserver } from './request.js'
