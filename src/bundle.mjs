@@ -18,7 +18,7 @@ await build({
   platform: 'node',
   target: 'node20.19',
   define: { COMMIT: JSON.stringify(commit) },
-  // Stack traces are mapped when they are printed (observe/stack.ts). Their lines need no text.
+  // Stack traces are mapped when they are printed (src/engines/observe/stack.ts). Their lines need no text.
   sourcemap: true,
   sourcesContent: false,
   // What is WebAssembly, and what tools of observability look for by its name.

@@ -8,7 +8,7 @@ import { listen } from './gateway/http/index.js'
 import { version } from './project.js'
 import { collectorOf, misspeltSettings, readSettings } from './settings.js'
 
-/** How long closing may take once no request is in flight, which takes 10 seconds at most (see http/server.ts). */
+/** How long closing may take once no request is in flight, which takes 10 seconds at most (see gateway/http/server.ts). */
 const CLOSE_MS = 1_700
 
 /** Where the counters are, without passwords. */

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { catalogue } from '../schema/kit/errors.js'
@@ -66,21 +66,27 @@ describe('README and docs match the code', () => {
     expect(named.sort()).toEqual(Object.keys(packageJson.dependencies).sort())
   })
 
-  test('every file in the tree of docs/architecture.md exists', () => {
+  test('the tree of docs/architecture.md has every folder of the sources, and nothing that does not exist', () => {
     const [tree] = codeBlocks(section('docs/architecture.md', 'The tree')).map(({ code }) => code)
-    let folder = ''
-    const missing: string[] = []
+    const above: { indent: number; folder: string }[] = []
+    const named: string[] = []
     for (const line of tree?.split('\n') ?? []) {
-      const [, indent = '', rest = ''] = /^( *)(.*)$/.exec(line) ?? []
-      for (const name of rest.match(/[\w./-]+\.(?:ts|mjs|prisma|yaml|graphql)\b|[\w-]+(?:\/[\w-]+)*\/(?=\s|$)/g) ??
-        []) {
-        if (!indent && name.endsWith('/')) folder = name
-        const path = !indent ? name : join(folder, name)
-        if (!existsSync(path)) missing.push(path)
-      }
+      const [, { length: indent } = '', names = ''] = /^( *)((?:\S+ )*\S+)/.exec(line) ?? []
+      while ((above.at(-1)?.indent ?? -1) >= indent) above.pop()
+      const paths = names
+        .split(' ')
+        .filter((name) => /^[\w./-]+(\/|\.(ts|mjs|prisma|yaml|graphql))$/.test(name))
+        .map((name) => join(above.at(-1)?.folder ?? '', name))
+      named.push(...paths)
+      if (paths[0]?.endsWith('/')) above.push({ indent, folder: paths[0] })
     }
-    expect(tree).toContain('src/')
-    expect(missing).toEqual([])
+    expect(named.filter((path) => !existsSync(path))).toEqual([])
+    const folders = ['schema', 'src'].flatMap((root) =>
+      readdirSync(root, { recursive: true, withFileTypes: true })
+        .filter((entry) => entry.isDirectory())
+        .map(({ parentPath, name }) => `${join(parentPath, name)}/`),
+    )
+    expect(folders.filter((folder) => !named.includes(folder))).toEqual([])
   })
 
   test('the declaration that the README shows is in the schema', () => {

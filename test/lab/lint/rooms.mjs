@@ -1,4 +1,4 @@
-// The rooms of the project, and which may import which (npm run check:imports). docs/architecture.md describes them.
+// The rooms of the project, and which may import which (npm run check). docs/architecture.md describes them.
 
 const PORTS = '^schema/kit/(attempt|context|errors|get-or-create|model)[.]ts$'
 const BASE = '^src/(deadline|project|startup-error)[.]ts$'
