@@ -3,7 +3,6 @@ import { request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { createLog } from '../src/engines/observe/log.js'
-import { createTables } from '../src/engines/postgres/model.js'
 import { createReads } from '../src/engines/postgres/reads.js'
 import { ApiKeyCache, createSecret } from '../src/gateway/keys/index.js'
 import { times } from './support/calls.js'
@@ -184,7 +183,7 @@ describe('database reads', () => {
     const { database, prisma } = gateway
     return new ApiKeyCache({
       prisma,
-      reads: createReads(createTables(database.prisma))(database.query),
+      reads: createReads(database.tables)(database.query),
       log: createLog('silent'),
       ttlMs: 60_000,
     })

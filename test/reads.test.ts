@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Condition, Model, PageRead, Reads } from '../schema/kit/context.js'
-import { createTables } from '../src/engines/postgres/model.js'
 import { createReads } from '../src/engines/postgres/reads.js'
 import { openTestDatabase, type TestDatabase } from './support/database.js'
 import { fillStore, optional, orNull } from './support/lists.js'
@@ -13,7 +12,7 @@ let readsBy: ReturnType<typeof createReads>
 let reads: Reads
 beforeAll(async () => {
   database = await openTestDatabase()
-  readsBy = createReads(createTables(database.prisma))
+  readsBy = createReads(database.tables)
   reads = readsBy(database.query)
 })
 afterAll(() => database.close())

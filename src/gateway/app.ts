@@ -46,7 +46,7 @@ export interface Dependencies {
   >
   database: Pick<
     Database,
-    'prisma' | 'query' | 'transaction' | 'ping' | 'pool' | 'observeStatements' | 'requestTimeoutMs'
+    'prisma' | 'tables' | 'query' | 'transaction' | 'ping' | 'pool' | 'observeStatements' | 'requestTimeoutMs'
   >
   rateLimiter: RateLimiter
   log: Logger

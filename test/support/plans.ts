@@ -1,6 +1,5 @@
 import { MAX_TOTAL, type Model } from '../../schema/kit/context.js'
 import type { ListQuery } from '../../schema/kit/lists/plan.js'
-import { createTables } from '../../src/engines/postgres/model.js'
 import { createStatements } from '../../src/engines/postgres/statements.js'
 import type { Database } from '../../src/gateway/database/index.js'
 
@@ -88,24 +87,24 @@ export async function reading(
 
 /** The statement of a page, or of the pages after several places, and its parameters. */
 export function pageOf(
-  { prisma }: Pick<Database, 'prisma'>,
+  { tables }: Pick<Database, 'tables'>,
   model: Model,
   question: ListQuery,
   limit: number,
   after?: readonly unknown[],
 ): [sql: string, values: unknown[]] {
   const asked = question.rows()
-  const { single } = createStatements(createTables(prisma)).page(model, { ...asked, after: after && { values: after } })
+  const { single } = createStatements(tables).page(model, { ...asked, after: after && { values: after } })
   return [single, [...asked.conditions.map(([, , value]) => value), ...(after ?? []), limit]]
 }
 
 export function totalOf(
-  { prisma }: Pick<Database, 'prisma'>,
+  { tables }: Pick<Database, 'tables'>,
   model: Model,
   { counted }: ListQuery,
 ): [sql: string, values: unknown[]] {
   return [
-    createStatements(createTables(prisma)).total(model, counted),
+    createStatements(tables).total(model, counted),
     [...counted.conditions.map(([, , value]) => value), MAX_TOTAL + 1],
   ]
 }

@@ -6,7 +6,6 @@ import got from 'got'
 import ky from 'ky'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { createLog } from '../../src/engines/observe/log.js'
-import { createTables } from '../../src/engines/postgres/model.js'
 import { createReads } from '../../src/engines/postgres/reads.js'
 import { ApiKeyCache } from '../../src/gateway/keys/index.js'
 import { openTestDatabase, type TestDatabase } from '../support/database.js'
@@ -194,7 +193,7 @@ test('a key that is read while its ban is written stays in the cache', async () 
   const { key, row } = await gateway.createKey()
   const ring = new ApiKeyCache({
     prisma: database.prisma,
-    reads: createReads(createTables(database.prisma))(database.query),
+    reads: createReads(database.tables)(database.query),
     log: createLog('silent'),
     ttlMs: 1,
   })

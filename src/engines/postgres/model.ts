@@ -1,10 +1,26 @@
-import type { PrismaClient } from '../../../prisma/generated/client/client.js'
 import { getOrCreate } from '../../../schema/kit/get-or-create.js'
-import { keyOf as idOf, models } from '../../../schema/kit/model.js'
 
-/** The names in the database where they differ (`@map`, `@@map`), which only the client knows. */
-interface Client {
-  _runtimeDataModel: { models: Record<string, { dbName?: string | null; fields: { name: string; dbName?: string }[] }> }
+/** A column, or the rows of another model that a model refers to: a field of Prisma's data model. */
+interface Field {
+  name: string
+  kind: string
+  type: string
+  isId: boolean
+  isUnique: boolean
+  isList: boolean
+  isRequired: boolean
+  isUpdatedAt?: boolean
+  /** The columns of the model that name a row of the other. */
+  relationFromFields?: readonly string[]
+}
+
+/** What is stored: a part of Prisma's data model. */
+export interface DataModel {
+  models: Record<string, { fields: readonly Field[]; uniqueIndexes: readonly { fields: readonly string[] }[] }>
+  /** The values of each enum, in their order. */
+  enums: Record<string, Record<string, string>>
+  /** The names in the database where they differ (`@map`, `@@map`). */
+  mapped: Record<string, { dbName?: string | null; fields: readonly { name: string; dbName?: string | null }[] }>
 }
 
 const TYPES: Record<string, string> = {
@@ -22,10 +38,8 @@ export const qualified = (name: string) => `"public"."${name}"`
 export type Column = ReturnType<ReturnType<typeof createTables>['columnOf']>
 export type Tables = ReturnType<typeof createTables>
 
-/** Prisma's data model in SQL. A statement calls the table `"row"`. */
-export function createTables(prisma: PrismaClient) {
-  const mapped = (prisma as unknown as Client)._runtimeDataModel.models
-
+/** The data model in SQL. A statement calls the table `"row"`. */
+export function createTables({ models, enums, mapped }: DataModel) {
   const nameOf = (model: string) => mapped[model]?.dbName ?? model
   const tableOf = (model: string) => qualified(nameOf(model))
 
@@ -50,7 +64,15 @@ export function createTables(prisma: PrismaClient) {
     return column
   }
 
-  const keyOf = (model: string) => columnOf(model, idOf(model).name)
+  function keyOf(model: string) {
+    const key = columnsOf(model).find(({ isId }) => isId)
+    if (!key) throw new Error(`${model} has no column that is its id`)
+    return key
+  }
+
+  /** All values of an enum, or of a Boolean. */
+  const valuesOf = ({ kind, type }: Pick<Field, 'kind' | 'type'>) =>
+    kind === 'enum' ? Object.values(enums[type] ?? {}) : [true, false]
 
   /** Whether a column is in a unique index, to which a foreign key may refer. */
   const isInKey = (model: string, column: string) =>
@@ -67,7 +89,7 @@ export function createTables(prisma: PrismaClient) {
   /** All columns in SQL, under the names that Prisma has for them. */
   const selectionOf = (model: string) => columnsOf(model).map(({ name, sql }) => `${sql} AS "${name}"`)
 
-  return { nameOf, tableOf, isInKey, columnsOf, columnOf, keyOf, referencesOf, selectionOf }
+  return { nameOf, tableOf, isInKey, columnsOf, columnOf, keyOf, valuesOf, referencesOf, selectionOf }
 }
 
 /** Returns a function that builds the statement of a key once. Keys follow from declarations, so there are few. */

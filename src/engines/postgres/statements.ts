@@ -1,4 +1,3 @@
-import { $Enums } from '../../../prisma/generated/client/client.js'
 import type { Condition, ListRead, PageRead } from '../../../schema/kit/context.js'
 import { type Column, qualified, type Tables } from './model.js'
 
@@ -37,7 +36,7 @@ const restOf = (keys: number, { operator }: End) =>
   (operator === '<=' ? [LAST, '9223372036854775807'] : [`''`, '0']).slice(keys === 3 ? 0 : 1)
 
 /** Builds the statements that read. Values are parameters, all of them. */
-export function createStatements({ tableOf, columnsOf, columnOf, selectionOf }: Tables) {
+export function createStatements({ tableOf, columnsOf, columnOf, valuesOf, selectionOf }: Tables) {
   /** How a column is ordered and compared: the columns of its index, or the same of a value. */
   function keysOf({ type, isRequired }: Column, value: string, key: string): string[] {
     if (type === 'String') return [`${key} COLLATE "C"`, `${value} COLLATE "C"`]
@@ -75,9 +74,8 @@ export function createStatements({ tableOf, columnsOf, columnOf, selectionOf }: 
   function everyValue(model: string, names: readonly string[]): string {
     const rows = names.reduce<string[][]>(
       (known, name) => {
-        const { kind, type, sqlType } = columnOf(model, name)
-        const values = kind === 'enum' ? Object.values($Enums[type as keyof typeof $Enums]) : [true, false]
-        return known.flatMap((row) => values.map((value) => [...row, `'${value}'::${sqlType}`]))
+        const column = columnOf(model, name)
+        return known.flatMap((row) => valuesOf(column).map((value) => [...row, `'${value}'::${column.sqlType}`]))
       },
       [[]],
     )

@@ -1,14 +1,7 @@
 import { initContextCache } from '@pothos/core'
 import type { Context, Reads } from '../../../schema/kit/context.js'
 import { inTime } from '../../deadline.js'
-import {
-  createReads,
-  createTables,
-  createWrites,
-  type Query,
-  repeating,
-  rowName,
-} from '../../engines/postgres/index.js'
+import { createReads, createWrites, type Query, repeating, rowName } from '../../engines/postgres/index.js'
 import type { Database } from '../database/index.js'
 import { unavailable } from '../http/index.js'
 import { type Caller, type QuotaDecision, readQuota, readUsage } from '../keys/index.js'
@@ -51,9 +44,8 @@ export type CreateTransact = (caller: Caller) => Transact
 type Inside = Pick<Context, 'reads' | 'writes'>
 
 /** How requests read and write the database. */
-export function createAccess(database: Pick<Database, 'prisma' | 'query' | 'transaction' | 'requestTimeoutMs'>) {
-  const tables = createTables(database.prisma)
-  const [readsBy, writesBy] = [createReads(tables), createWrites(tables)]
+export function createAccess(database: Pick<Database, 'tables' | 'query' | 'transaction' | 'requestTimeoutMs'>) {
+  const [readsBy, writesBy] = [createReads(database.tables), createWrites(database.tables)]
 
   function insideOf(query: Query): Inside {
     const reads = readsBy(query)
@@ -94,7 +86,7 @@ export function createAccess(database: Pick<Database, 'prisma' | 'query' | 'tran
   const createTransact: CreateTransact = (caller) => {
     const { endsAt, runTransaction } = createDeadline(database.requestTimeoutMs - caller.waitedMs)
     return (work, rows = []) => {
-      const named = rows.map(([model, id]) => rowName(tables.nameOf(model), id))
+      const named = rows.map(([model, id]) => rowName(database.tables.nameOf(model), id))
       return runTransaction(() => database.transaction(work, endsAt, named))
     }
   }

@@ -2,11 +2,14 @@ import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { PrismaPg } from '@prisma/adapter-pg'
 import type pg from 'pg'
-import { PrismaClient } from '../../../prisma/generated/client/client.js'
+import { $Enums, PrismaClient } from '../../../prisma/generated/client/client.js'
+import { models } from '../../../schema/kit/model.js'
 import { type Embedded, openEmbedded, optimizeWasmLater } from '../../engines/embedded/index.js'
 import type { Logger } from '../../engines/observe/index.js'
 import {
   ConnectionPool,
+  createTables,
+  type DataModel,
   databaseError,
   hasTables,
   migrate,
@@ -158,9 +161,14 @@ export function connect(target: Target, { log, timeoutMs = TIMEOUT_MS }: Databas
     return async (text, values, endsAt) =>
       (await send({ name: pool.statementName(text), text, values, types: valuesOfPrisma }, endsAt)).rows
   }
+  // Only the client knows the names in the database where they differ.
+  const { _runtimeDataModel: stored } = prisma as unknown as { _runtimeDataModel: { models: DataModel['mapped'] } }
+  const tables = createTables({ models, enums: $Enums, mapped: stored.models })
   let closed: Promise<void> | undefined
   return {
     prisma,
+    /** What is stored, for statements of our own. */
+    tables,
     /** Outside of transactions. */
     query: queryBy((statement, endsAt) => pool.send(statement, endsAt)),
     /**

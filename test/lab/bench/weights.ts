@@ -21,7 +21,6 @@ import {
 } from 'graphql'
 import { schema } from '../../../schema/index.js'
 import { prepare } from '../../../src/engines/executor/executor.js'
-import { createTables } from '../../../src/engines/postgres/model.js'
 import { createReads } from '../../../src/engines/postgres/reads.js'
 import { openDatabase } from '../../../src/gateway/database/index.js'
 import { table } from './markdown.js'
@@ -194,7 +193,7 @@ try {
   await prisma.$executeRaw`INSERT INTO "Pet" (name, "categoryId") SELECT 'Pet ' || i, i FROM generate_series(1, ${ROWS}) i`
   await prisma.$executeRaw`INSERT INTO "Order" ("petId", "shipDate") SELECT i, now() FROM generate_series(1, ${ROWS}) i`
   const window = { limit: 1, remaining: 1, reset: 1 }
-  const reads = createReads(createTables(database.prisma))(database.query)
+  const reads = createReads(database.tables)(database.query)
   const quota = async () => ({ plan: 'Free', minute: window, day: window })
   const measured = await measure(() => Object.assign(initContextCache(), { prisma, reads, quota }))
   const property = median(measured.filter(({ field }) => isProperty(field)).map(({ time }) => time))

@@ -5,7 +5,6 @@ import type { Condition } from '../../../schema/kit/context.js'
 import type { List } from '../../../schema/kit/lists/arguments.js'
 import { lists } from '../../../schema/kit/lists/define.js'
 import { type ListQuery, planQuery } from '../../../schema/kit/lists/plan.js'
-import { createTables } from '../../../src/engines/postgres/model.js'
 import { createStatements } from '../../../src/engines/postgres/statements.js'
 import { openTestDatabase, type TestDatabase } from '../../support/database.js'
 import { pageOf, reading, totalOf } from '../../support/plans.js'
@@ -124,7 +123,7 @@ async function run(given: Case) {
   const apart = (asked.within ?? []).some((column) => !asked.conditions.some(([name]) => name === column))
   const most = ids ?? (apart ? 3 : 1) * limit
   await judge('the page', page, most)
-  const { batched } = createStatements(createTables(database.prisma)).page(list.model, {
+  const { batched } = createStatements(database.tables).page(list.model, {
     ...asked,
     after: after && { values: after },
   })
