@@ -20,7 +20,7 @@ export default defineConfig({
   // Otherwise Vite loads graphql twice, as ES modules and as CommonJS for the libraries, which graphql refuses.
   resolve: { alias: [{ find: /^graphql$/, replacement: createRequire(import.meta.url).resolve('graphql') }] },
   test: {
-    include: ['test/*.test.ts'],
+    include: ['test/*.test.ts', 'src/engines/**/*.test.ts'],
     globalSetup: 'test/support/setup.ts',
     setupFiles: 'test/support/seed.ts',
     // Only a test that hangs may exceed these, on a busy machine too: it goes on in the store that the next file uses.

@@ -25,7 +25,12 @@ export default {
       ...forbid('no-circle-of-folders', 'Folders import each other in a circle.', {}, { circular: true }),
       scope: 'folder',
     },
-    forbid('no-test', 'Nothing imports tests.', { path: '^(src|schema|prisma)/' }, { path: '^test/' }),
+    forbid(
+      'no-test',
+      'Nothing imports tests.',
+      { path: '^(src|schema|prisma)/', pathNot: '[.]test[.]ts$' },
+      { path: '^test/' },
+    ),
     forbid(
       'schema-knows-itself',
       'schema/ knows the generated client, Pothos, GraphQL and itself.',

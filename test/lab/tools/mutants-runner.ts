@@ -6,7 +6,7 @@ const [, , root] = process.argv
 const vitest = await createVitest('test', {
   root,
   watch: false,
-  include: ['test/**/*.test.ts'],
+  include: ['{test,src}/**/*.test.ts'],
   bail: 1,
   reporters: [{}],
   retry: 0,

@@ -27,13 +27,13 @@ const COVERED: Record<string, string[]> = {
   'src/engines/postgres/session.ts': ['sessions'],
   'src/engines/postgres/server-url.ts': ['server-url', 'sessions'],
   'src/gateway/database/purge.ts': ['idempotency', 'key-usage'],
-  'src/engines/postgres/pool/pool.ts': ['pool', 'write-order', 'database-faults'],
-  'src/engines/postgres/pool/lease.ts': ['pool', 'write-order', 'database-faults'],
-  'src/engines/postgres/pool/bulkheads.ts': ['pool', 'write-order', 'database-faults'],
-  'src/engines/postgres/pool/orphans.ts': ['pool', 'write-order', 'database-faults'],
-  'src/engines/postgres/pool/shapes.ts': ['pool', 'write-order', 'database-faults'],
+  'src/engines/postgres/pool/pool.ts': ['src/engines/postgres/pool/pool', 'write-order', 'database-faults'],
+  'src/engines/postgres/pool/lease.ts': ['src/engines/postgres/pool/pool', 'write-order', 'database-faults'],
+  'src/engines/postgres/pool/bulkheads.ts': ['src/engines/postgres/pool/pool', 'write-order', 'database-faults'],
+  'src/engines/postgres/pool/orphans.ts': ['src/engines/postgres/pool/pool', 'write-order', 'database-faults'],
+  'src/engines/postgres/pool/shapes.ts': ['src/engines/postgres/pool/pool', 'write-order', 'database-faults'],
   'src/engines/postgres/pool/transaction.ts': ['idempotency', 'database-faults', 'etag'],
-  'src/engines/postgres/pool/errors.ts': ['pool', 'idempotency', 'database-faults'],
+  'src/engines/postgres/pool/errors.ts': ['src/engines/postgres/pool/pool', 'idempotency', 'database-faults'],
   'src/engines/postgres/reads.ts': ['reads', 'gathered-reads'],
   'src/engines/postgres/statements.ts': ['reads', 'gathered-reads', 'etag'],
   'schema/kit/conditions.ts': ['etag'],
@@ -64,7 +64,7 @@ const COVERED: Record<string, string[]> = {
   'src/gateway/graphql/weight.ts': ['documents'],
   'src/gateway/graphql/limits.ts': ['documents'],
   'src/gateway/graphql/validate.ts': ['documents', 'hostile-documents'],
-  'src/engines/executor/selections.ts': ['documents', 'hostile-documents', 'executor'],
+  'src/engines/executor/selections.ts': ['documents', 'hostile-documents', 'src/engines/executor/executor'],
 }
 
 const { values, positionals } = parseArgs({
@@ -130,7 +130,10 @@ async function passes(test: string, changed: string | undefined, timeoutMs: numb
   const answer = new Promise<boolean>((done) => {
     child.once('message', (message) => done(message === true)).once('exit', () => done(false))
     setTimeout(() => done(false), timeoutMs).unref()
-    child.send({ test: `test/${test}.test.ts`, changed: changed && join(scratch, changed) })
+    child.send({
+      test: `${test.startsWith('src/') ? '' : 'test/'}${test}.test.ts`,
+      changed: changed && join(scratch, changed),
+    })
   })
   let answered = false
   child.once('message', () => {

@@ -24,8 +24,8 @@ import {
   validate,
 } from 'graphql'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { pause } from '../src/engines/executor/execution.js'
-import { type Executed, type ExecutionRequest, prepare } from '../src/engines/executor/executor.js'
+
+import { type Executed, type ExecutionRequest, pause, prepare } from './index.js'
 
 type Data = Record<string, unknown>
 
@@ -675,4 +675,17 @@ it('an execution that is long lets those that come later end first', async () =>
   await turn()
   await Promise.all([...long, run('short', 100)])
   expect(ended[0]).toBe('short')
+})
+
+it('does what its README shows', async () => {
+  const schema = buildSchema('type Query { books(limit: Int!): [Book!]! } type Book { title: String! author: String }')
+  const document = parse('query ($limit: Int!) { books(limit: $limit) { title author } }')
+  const operation = document.definitions[0] as OperationDefinitionNode
+
+  const run = prepare(schema, document, operation)
+  const books = ({ limit }: { limit: number }) => [{ title: 'Emma' }, { title: 'Middlemarch' }].slice(0, limit)
+  const { data } = await run({ variables: { limit: 1 }, rootValue: { books }, pause, maxLength: 8_000 })
+  data?.get('books') // '[{"title":"Emma","author":null}]'
+
+  expect(data?.get('books')).toBe('[{"title":"Emma","author":null}]')
 })

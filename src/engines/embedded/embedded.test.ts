@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
-import { openEmbedded } from '../src/engines/embedded/open.js'
+import { openEmbedded } from './index.js'
 
 test('the embedded database does not start what waits for a client that gave up while a long statement ran', async () => {
   const { url, close } = await openEmbedded({ dataDir: '', port: 0, inMemory: true })
@@ -28,4 +28,15 @@ test('the embedded database does not start what waits for a client that gave up 
   await expect(given).rejects.toThrow()
   expect((await owner.query('SELECT * FROM "Written"')).rows).toEqual([{ by: 'patient' }])
   await Promise.all([owner.end(), patient.end()])
+})
+
+test('does what its README shows', async () => {
+  const database = await openEmbedded({ dataDir: '', port: 0, inMemory: true })
+  const client = new pg.Client({ connectionString: database.url })
+  await client.connect()
+  const { rows } = await client.query('SELECT 6 * 7 AS answer') // [{ answer: 42 }]
+  await client.end()
+  await database.close()
+
+  expect(rows).toEqual([{ answer: 42 }])
 })
