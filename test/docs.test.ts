@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { catalogue } from '../schema/kit/errors.js'
-import { createPage } from '../src/engines/reference/page.js'
+import { createReferencePage } from '../src/gateway/docs/reference-page.js'
 import { createOpenApi } from '../src/gateway/openapi/index.js'
 import { inject, sharedGateway } from './support/gateway.js'
 import { exchange } from './support/sockets.js'
@@ -141,7 +141,8 @@ describe('the reference', () => {
         ? `${key === 'description' ? value : ''} ${hostile}`
         : value,
     )
-    const html = createPage(poisoned, `## ${hostile}\n\n${hostile}`, {
+    const html = createReferencePage(poisoned, `## ${hostile}\n\n${hostile}`, {
+      baseUrl,
       base: "/'><script>",
       style: '">',
       script: '">',

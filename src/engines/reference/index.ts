@@ -1,5 +1,5 @@
-export type { Header, ResponseObject, Schema } from './document.js'
-export { html } from './html.js'
-export { layout } from './layout.js'
+export type { Header, OpenApiDocument, ResponseObject, Schema } from './document.js'
+export { type Content, html, type Markup } from './html.js'
+export { icon } from './icon.js'
 export { createPage } from './page.js'
 export { slug } from './slug.js'

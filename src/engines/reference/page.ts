@@ -2,18 +2,25 @@ import type { Token } from 'marked'
 import type { Header, OpenApiDocument, ResponseObject } from './document.js'
 import { exampleOf, headerFields, pretty, resolve, schemaFields, typeOf, type View } from './fields.js'
 import { type Content, html, type Markup } from './html.js'
-import { icon, layout } from './layout.js'
+import { icon } from './icon.js'
 import { codeBlock, createMarkdown } from './markdown.js'
 import { address, badge, type Described, marks, operationSection, row } from './operation.js'
 import { slug } from './slug.js'
 
-/** The addresses of what the page loads and links to. */
-export interface Addresses {
-  /** The path of the base URL. */
-  base: string
-  style: string
-  script: string
+export interface PageOptions {
+  /** The address of the picture beside the title. */
   icon: string
+  /** What the page links to beside its base URL, such as the document itself. */
+  links: { href: string; text: string }[]
+}
+
+/** A page without its frame: reference.css styles it, and reference.js makes it searchable and sends requests. */
+export interface Page {
+  title: string
+  description: string
+  /** For the bar at the top. */
+  bar: Content
+  content: Content
 }
 
 const describedIn = (document: OpenApiDocument): Described[] =>
@@ -115,11 +122,7 @@ ${view.markdown.block(schema.description)}${schema.items ? html`<p class="type">
 }
 
 /** The reference, whole: it can be read, printed and indexed without its script. */
-export function createPage(
-  document: OpenApiDocument,
-  text: string,
-  { base, style, script, icon: favicon }: Addresses,
-): string {
+export function createPage(document: OpenApiDocument, text: string, { icon: picture, links: more }: PageOptions): Page {
   const operations = describedIn(document)
   const view: View = { document, markdown: createMarkdown(createLinks(document, operations)) }
   const { introduction, sections } = guides(text, view)
@@ -159,12 +162,10 @@ ${row(
   html`<h1>${title} <small>${document.info.version}</small></h1>${introduction}`,
   html`<h2 class="label">Base URL</h2>${codeBlock(server)}
 <ul class="documents">
-<li><a href="${base}/openapi.yaml">OpenAPI, YAML</a></li>
-<li><a href="${base}/openapi.json">OpenAPI, JSON</a></li>
-<li><a href="${base}/schema.graphql">GraphQL schema</a></li>
-<li><a href="${base}/graphql">GraphiQL</a></li>
-<li><a href="${base}/usage">Usage of a key</a></li>
-</ul>`,
+${more.map(
+  ({ href, text }) => html`<li><a href="${href}">${text}</a></li>
+`,
+)}</ul>`,
 )}
 </section>
 ${sections.map(
@@ -216,16 +217,11 @@ ${names.map((name) => schemaSection(view, name))}
 </section>
 </main>`
 
-  return layout({
+  return {
     title: `${title} reference`,
     description: `The reference of the ${title}: guides, every operation with code samples, every schema and error.`,
-    address: `${server}/docs`,
-    base,
-    icon: favicon,
-    assets: html`<link rel="stylesheet" href="${style}">
-<script src="${script}"></script>`,
     bar: html`<button type="button" class="menu" popovertarget="navigation" aria-label="Menu">${icon('menu')}</button>
-<a class="brand" href="#top"><img src="${favicon}" alt="" width="24" height="24">${document.info.title}</a>
+<a class="brand" href="#top"><img src="${picture}" alt="" width="24" height="24">${document.info.title}</a>
 <button type="button" class="find scripted" id="open-search">${icon('search')}<span>Search</span><kbd>/</kbd></button>`,
     content: html`${navigation}
 ${main}
@@ -234,5 +230,5 @@ ${main}
 <div id="search-results" role="listbox" aria-label="Results"></div>
 <p id="search-state" role="status"></p>
 </dialog>`,
-  })
+  }
 }

@@ -1,7 +1,7 @@
 // @ts-check
 // The page can be read without this script. It adds what needs one: the chosen language of samples, copying, search, and
-// trying; shared.js, which is loaded before it, adds the theme and the key. It never makes markup of text: the policy of the
-// page forbids it.
+// trying. The script of the frame is loaded before it, and declares `root`, `storage`, `byId`, `element`, `server`, `send`, `key` and
+// `readQuota`. It never makes markup of text: the policy of the page forbids it.
 
 // Before the first paint, so that nothing moves.
 root.dataset.language = storage.get('language') ?? 'curl'
@@ -339,7 +339,7 @@ function requestOf(form) {
   const url = `${server()}${path}${query.size > 0 ? `?${query}` : ''}`
   const curl = [
     `curl -i ${method === 'GET' ? '' : `-X ${method} `}${quoted(url)}`,
-    ...(key ? ['-H "Authorization: Bearer $PETSTORE_KEY"'] : []),
+    ...(key ? [`-H "Authorization: Bearer ${root.dataset.keyVariable}"`] : []),
     ...Object.entries(headers).map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`),
     ...(body === undefined ? [] : [`-d ${quoted(body)}`]),
   ].join(' \\\n  ')
@@ -378,7 +378,7 @@ async function attempt(form) {
     result.classList.add('bad')
     answer.replaceChildren()
   }
-  answer.append(codeBlock(key ? 'Sent, with your key in $PETSTORE_KEY' : 'Sent', curl))
+  answer.append(codeBlock(key ? `Sent, with your key in ${root.dataset.keyVariable}` : 'Sent', curl))
   button.disabled = false
   if (key) readQuota()
 }

@@ -65,27 +65,23 @@ async function page(text: string | Uint8Array, type: string, headers: Record<str
 
 /** What the pages load: the type, and the files that make it up. GraphiQL's are in the build (graphiql/bundle.mjs). */
 const assets = {
-  'reference.css': [
-    'text/css; charset=utf-8',
-    'src/engines/reference/shared.css',
-    'src/engines/reference/reference.css',
-  ],
+  'reference.css': ['text/css; charset=utf-8', 'src/gateway/docs/shared.css', 'src/engines/reference/reference.css'],
   'reference.js': [
     'text/javascript; charset=utf-8',
-    'src/engines/reference/shared.js',
+    'src/gateway/docs/shared.js',
     'src/engines/reference/reference.js',
   ],
-  'graphiql.css': ['text/css; charset=utf-8', 'src/engines/reference/shared.css', 'dist/graphiql/graphiql.css'],
+  'graphiql.css': ['text/css; charset=utf-8', 'src/gateway/docs/shared.css', 'dist/graphiql/graphiql.css'],
   'graphiql.js': ['text/javascript; charset=utf-8', 'dist/graphiql/graphiql.js'],
-  'usage.css': ['text/css; charset=utf-8', 'src/engines/reference/shared.css', 'src/gateway/docs/usage.css'],
+  'usage.css': ['text/css; charset=utf-8', 'src/gateway/docs/shared.css', 'src/gateway/docs/usage.css'],
   'usage.js': [
     'text/javascript; charset=utf-8',
-    'src/engines/reference/shared.js',
+    'src/gateway/docs/shared.js',
     'src/gateway/docs/plot.js',
     'src/gateway/docs/usage.js',
   ],
-  'shared.js': ['text/javascript; charset=utf-8', 'src/engines/reference/shared.js'],
-  'favicon.svg': ['image/svg+xml', 'src/engines/reference/favicon.svg'],
+  'shared.js': ['text/javascript; charset=utf-8', 'src/gateway/docs/shared.js'],
+  'favicon.svg': ['image/svg+xml', 'src/gateway/docs/favicon.svg'],
   'examples/import.mjs': ['text/javascript; charset=utf-8', 'docs/examples/import.mjs'],
   'examples/export.mjs': ['text/javascript; charset=utf-8', 'docs/examples/export.mjs'],
   'examples/petstore.mjs': ['text/javascript; charset=utf-8', 'docs/examples/petstore.mjs'],
@@ -132,12 +128,12 @@ export function createDocs({ baseUrl, sunset, schema, hasProbes }: DocumentsOpti
   const addressOf = async (name: AssetName) => `${base}/docs/${name}?${digest(await readAsset(name))}`
   const addressesOf = (...names: AssetName[]) => Promise.all(names.map(addressOf))
   const reference = async () => {
-    const [{ document, guides }, { createPage }, [style = '', script = '', icon = '']] = await Promise.all([
+    const [{ document, guides }, { createReferencePage }, [style = '', script = '', icon = '']] = await Promise.all([
       openapi(),
-      import('../../engines/reference/index.js'),
+      import('./reference-page.js'),
       addressesOf('reference.css', 'reference.js', 'favicon.svg'),
     ])
-    const text = createPage(document, guides, { base, style, script, icon })
+    const text = createReferencePage(document, guides, { baseUrl, base, style, script, icon })
     return page(text, 'text/html; charset=utf-8', pageHeaders(baseUrl, ...trustedTypes))
   }
   const graphiql = async () => {

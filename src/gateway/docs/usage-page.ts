@@ -1,4 +1,5 @@
-import { html, layout } from '../../engines/reference/index.js'
+import { html } from '../../engines/reference/index.js'
+import { layout } from './layout.js'
 
 /** The address of the service, and those of what the page loads. */
 export interface UsageAddresses {

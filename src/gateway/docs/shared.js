@@ -25,6 +25,8 @@ const storage = {
 // Before the first paint, so that nothing moves or flashes.
 root.dataset.scripted = ''
 root.dataset.theme = storage.get('theme') ?? 'system'
+// Where commands that are shown expect the key.
+root.dataset.keyVariable = '$PETSTORE_KEY'
 
 /**
  * @template {HTMLElement} [T=HTMLElement]

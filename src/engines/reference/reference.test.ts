@@ -1,0 +1,49 @@
+import { expect, test } from 'vitest'
+import { createPage, html, type OpenApiDocument } from './index.js'
+
+const document: OpenApiDocument = {
+  info: { title: 'Library', version: '2.1.0' },
+  servers: [{ url: 'https://library.example' }],
+  tags: [{ name: 'Books', description: 'What can be borrowed.' }],
+  paths: {
+    '/books/{id}': {
+      get: {
+        operationId: 'getBook',
+        summary: 'Read a book',
+        description: 'With its <b>title</b>.',
+        tags: ['Books'],
+        parameters: [{ name: 'id', in: 'path', required: true, schema: { type: 'integer', minimum: 1 }, example: 7 }],
+        responses: {
+          200: {
+            description: 'The book.',
+            headers: {},
+            content: { 'application/json': { schema: { $ref: '#/components/schemas/Book' } } },
+          },
+        },
+        'x-codeSamples': [{ lang: 'Shell', label: 'curl', source: 'curl https://library.example/books/7' }],
+      },
+    },
+  },
+  components: {
+    schemas: {
+      Book: { description: 'A book.', type: 'object', properties: { title: { type: 'string', example: 'Emma' } } },
+    },
+    headers: {},
+  },
+}
+
+test('does what its README shows', () => {
+  const page = createPage(document, '## Loans\n\nA loan lasts two weeks.', { icon: '/icon.svg', links: [] })
+  page.title // 'Library API reference'
+  html`<body>${page.bar}${page.content}</body>`.text
+
+  expect(page.title).toBe('Library API reference')
+  const { text } = html`<body>${page.bar}${page.content}</body>`
+  expect(text).toContain('A loan lasts two weeks.')
+  for (const address of ['operation-getBook', 'getBook.id', 'schema-Book', 'schema-Book.title', 'loans'])
+    expect(text).toContain(`id="${address}"`)
+  // Markup in a description is text, and the example of a response is put together from those of its fields.
+  expect(text).toContain('With its &lt;b&gt;title&lt;/b&gt;.')
+  expect(text).not.toContain('<b>')
+  expect(text).toContain('Emma')
+})
