@@ -89,6 +89,22 @@ describe('README and docs match the code', () => {
     expect(folders.filter((folder) => !named.includes(folder))).toEqual([])
   })
 
+  test('each engine has a page about itself, whose examples its own tests execute', () => {
+    const engines = readdirSync('src/engines')
+    expect(engines).toContain('executor')
+    for (const name of engines) {
+      const folder = join('src/engines', name)
+      const page = readFileSync(join(folder, 'README.md'), 'utf8')
+      for (const part of ['What it buys', 'Interface', 'Guarantees']) expect(page, name).toContain(`## ${part}\n`)
+      expect(page, name).toContain(`npx vitest run src/engines/${name}`)
+      const tests = readFileSync(join(folder, `${name}.test.ts`), 'utf8')
+      const executed = tests.replaceAll(/^ +/gm, '')
+      const examples = codeBlocks(page).filter(({ language }) => language === 'ts')
+      expect(examples, name).not.toEqual([])
+      for (const { code } of examples) expect(executed, name).toContain(code.replaceAll(/^ +/gm, '').trim())
+    }
+  })
+
   test('the declaration that the README shows is in the schema', () => {
     const [shown] = codeBlocks(section('README.md', 'How it works')).map(({ code }) => code)
     const unindented = readFileSync('schema/category.ts', 'utf8').replaceAll(/^ {2}/gm, '')

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Condition, Model, PageRead, Reads } from '../schema/kit/context.js'
+import type { Condition, Model, Models, PageRead, Reads } from '../schema/kit/context.js'
 import { createReads } from '../src/engines/postgres/reads.js'
 import { openTestDatabase, type TestDatabase } from './support/database.js'
 import { fillStore, optional, orNull } from './support/lists.js'
@@ -8,7 +8,7 @@ import { fillStore, optional, orNull } from './support/lists.js'
 // Our own reads return what Prisma returns: over random rows, conditions and cursors, on the pool and inside a transaction.
 
 let database: TestDatabase
-let readsBy: ReturnType<typeof createReads>
+let readsBy: ReturnType<typeof createReads<Models>>
 let reads: Reads
 beforeAll(async () => {
   database = await openTestDatabase()

@@ -15,12 +15,16 @@ export interface UsageOfDay {
   cost: number
 }
 
-export type Model = keyof PrismaTypes & string
+/** What is stored: models by name, each with the values of its columns. */
+export type Models = PrismaTypes
+export type Stored<S> = { [M in keyof S]: { Shape: object } }
 
-export type Row<M extends Model> = PrismaTypes[M]['Shape']
+export type Model<S extends Stored<S> = Models> = keyof S & string
+
+export type Row<M extends Model<S>, S extends Stored<S> = Models> = S[M]['Shape']
 
 /** Values of columns, by name. A column that is undefined keeps its value or, in a new row, gets its default. */
-type Values<M extends Model> = { [Column in keyof Row<M>]?: Row<M>[Column] | null }
+type Values<M extends Model<S>, S extends Stored<S>> = { [Column in keyof Row<M, S>]?: Row<M, S>[Column] | null }
 
 export type Operator = '=' | '= ANY' | '>=' | '<=' | '<' | 'begins with'
 
@@ -54,48 +58,52 @@ export interface PageRead extends ListRead {
 export const MAX_TOTAL = 10_000
 
 /** Reads all columns of rows. What is read in one turn of the event loop shares statements. */
-export interface Reads {
+export interface Reads<S extends Stored<S> = Models> {
   /** The row with this value in a unique column. */
-  row<M extends Model>(model: M, column: keyof Row<M> & string, value: unknown): Promise<Row<M> | null>
+  row<M extends Model<S>>(model: M, column: keyof Row<M, S> & string, value: unknown): Promise<Row<M, S> | null>
   /** The row of each value. Rows with equal values are the same object. */
-  rows<M extends Model>(model: M, column: keyof Row<M> & string, values: readonly unknown[]): Promise<(Row<M> | null)[]>
+  rows<M extends Model<S>>(
+    model: M,
+    column: keyof Row<M, S> & string,
+    values: readonly unknown[],
+  ): Promise<(Row<M, S> | null)[]>
   /** As `row`. Locks the row until the transaction ends. */
-  lock<M extends Model>(model: M, column: keyof Row<M> & string, value: unknown): Promise<Row<M> | null>
-  page<M extends Model>(model: M, page: PageRead): Promise<Row<M>[]>
+  lock<M extends Model<S>>(model: M, column: keyof Row<M, S> & string, value: unknown): Promise<Row<M, S> | null>
+  page<M extends Model<S>>(model: M, page: PageRead): Promise<Row<M, S>[]>
   /** The same page below each parent: a value for the first of its conditions. */
-  pages<M extends Model>(model: M, page: PageRead, parents: readonly unknown[]): Promise<Row<M>[][]>
+  pages<M extends Model<S>>(model: M, page: PageRead, parents: readonly unknown[]): Promise<Row<M, S>[][]>
   /** How many rows a list has; null if more than MAX_TOTAL. */
-  total(model: Model, list: ListRead): Promise<number | null>
+  total(model: Model<S>, list: ListRead): Promise<number | null>
 }
 
 /** Changes rows, by one statement each time. */
-export interface Writes {
+export interface Writes<S extends Stored<S> = Models> {
   /** @throws ApiError unknown_reference */
-  create<M extends Model>(model: M, values: Values<M>): Promise<Row<M>>
+  create<M extends Model<S>>(model: M, values: Values<M, S>): Promise<Row<M, S>>
   /**
    * Creates all rows or none, and returns them in the same order. What only some of them have is null in the others.
    *
    * @throws ApiError unknown_reference, with the place of the row
    */
-  createMany<M extends Model>(model: M, rows: readonly Values<M>[]): Promise<Row<M>[]>
+  createMany<M extends Model<S>>(model: M, rows: readonly Values<M, S>[]): Promise<Row<M, S>[]>
   /**
    * Changes the row that has the id among the values. Returns null if there is none.
    *
    * @throws ApiError unknown_reference
    */
-  update<M extends Model>(model: M, values: Values<M>): Promise<Row<M> | null>
+  update<M extends Model<S>>(model: M, values: Values<M, S>): Promise<Row<M, S> | null>
   /**
    * Changes all rows or, if there is one that is null in the result, none of them. No two have the same id.
    *
    * @throws ApiError unknown_reference, with the place of the row
    */
-  updateMany<M extends Model>(model: M, rows: readonly Values<M>[]): Promise<(Row<M> | null)[]>
+  updateMany<M extends Model<S>>(model: M, rows: readonly Values<M, S>[]): Promise<(Row<M, S> | null)[]>
   /**
    * Deletes the row that has these values, and returns it. Returns null if there is none.
    *
    * @param refusal thrown if other rows refer to it
    */
-  delete<M extends Model>(model: M, values: Values<M>, refusal?: Error): Promise<Row<M> | null>
+  delete<M extends Model<S>>(model: M, values: Values<M, S>, refusal?: Error): Promise<Row<M, S> | null>
 }
 
 /** The context of resolvers: one for each request. */

@@ -5,7 +5,12 @@ import { join } from 'node:path'
 
 /** Every page of the project, with its text. */
 export const pages = new Map(
-  [...readdirSync('.'), ...readdirSync('docs', { recursive: true }).map((name) => join('docs', String(name)))]
+  [
+    ...readdirSync('.'),
+    ...['docs', 'src'].flatMap((root) =>
+      readdirSync(root, { recursive: true }).map((name) => join(root, String(name))),
+    ),
+  ]
     .filter((name) => name.endsWith('.md'))
     .sort()
     .map((name) => [name, readFileSync(name, 'utf8')]),

@@ -1,4 +1,11 @@
-import { type ListRead, MAX_TOTAL, type PageRead, type Reads } from '../../../schema/kit/context.js'
+import {
+  type ListRead,
+  MAX_TOTAL,
+  type Models,
+  type PageRead,
+  type Reads,
+  type Stored,
+} from '../../../schema/kit/context.js'
 import { LinkedSpans } from '../observe/index.js'
 import { createPrepared, type Tables } from './model.js'
 import { createStatements, type Query, type RowStatement, type Statement } from './statements.js'
@@ -81,11 +88,11 @@ const valuesOf = ({ conditions }: ListRead) =>
 const textOf = (value: unknown) => (value instanceof Date ? value.toISOString() : String(value))
 
 /** Returns a function that creates reads whose statements are sent by `send`. */
-export function createReads(tables: Tables): (send: Query) => Reads {
+export function createReads<S extends Stored<S> = Models>(tables: Tables): (send: Query) => Reads<S> {
   const statements = createStatements(tables)
   const prepared = createPrepared<Statement | string>()
 
-  return function readsBy(send: Query): Reads {
+  return function readsBy(send: Query): Reads<S> {
     const askRows = gather(async ({ single, batched, column }: RowStatement, values: unknown[]) => {
       const distinct = [...new Set(values)]
       const rows = distinct.length === 1 ? await send(single, distinct) : await send(batched, [distinct])

@@ -1,4 +1,4 @@
-import type { Model, Reads, Row, Writes } from '../../../schema/kit/context.js'
+import type { Model, Models, Reads, Row, Stored, Writes } from '../../../schema/kit/context.js'
 import { deletedMeanwhile, unknownReference } from '../../../schema/kit/errors.js'
 import { type Column, createPrepared, type Tables } from './model.js'
 import { brokenReference } from './pool/errors.js'
@@ -25,7 +25,7 @@ interface Lock {
 const idsIn = (rows: readonly Item[], { name }: Column) =>
   [...new Set(rows.flatMap((row) => row[name] ?? []) as bigint[])].sort((a, b) => (a < b ? -1 : 1))
 
-export function createWrites(tables: Tables) {
+export function createWrites<S extends Stored<S> = Models>(tables: Tables) {
   const { nameOf, tableOf, columnsOf, keyOf, isInKey, referencesOf, selectionOf } = tables
   const prepared = createPrepared<string>()
 
@@ -91,11 +91,16 @@ export function createWrites(tables: Tables) {
       WHERE ${[`${sql} = ("item"."value"->>'${stored}')::${sqlType}`, ...conditions].join(' AND ')} ${returning(model)}`
   }
 
-  return function writesBy(query: Query, reads: Reads): Writes {
-    const send = <M extends Model>(text: string, values: unknown[]) => query(text, values) as Promise<Row<M>[]>
+  return function writesBy(query: Query, reads: Reads<S>): Writes<S> {
+    const send = <M extends Model<S>>(text: string, values: unknown[]) => query(text, values) as Promise<Row<M, S>[]>
 
     /** Sends a statement of many rows, of which it takes these columns. */
-    function sendMany<M extends Model>(text: string, rows: readonly Item[], columns: Column[], locks: readonly Lock[]) {
+    function sendMany<M extends Model<S>>(
+      text: string,
+      rows: readonly Item[],
+      columns: Column[],
+      locks: readonly Lock[],
+    ) {
       const items = rows.map((row) => Object.fromEntries(columns.map(({ name, stored }) => [stored, row[name]])))
       return send<M>(text, [jsonOf(items), ...locks.map(({ column }) => idsIn(rows, column))])
     }
@@ -115,7 +120,7 @@ export function createWrites(tables: Tables) {
       for (const { column, model: other, key } of referencesIn(model, givenColumns(model, rows))) {
         const places = rows.flatMap((row, i) => (row[column.name] == null ? [] : i))
         const ids = places.map((i) => rows[i]?.[column.name])
-        const found = await reads.rows(other as Model, key.name as never, ids)
+        const found = await reads.rows(other as Model<S>, key.name as never, ids)
         const missing = found.indexOf(null)
         if (missing >= 0) throw unknownReference(`[${places[missing]}].${column.name}`, ids[missing] as bigint)
       }
@@ -169,7 +174,7 @@ export function createWrites(tables: Tables) {
         const sorted = [...rows].sort((a: Item, b: Item) => ((a[id] as bigint) < (b[id] as bigint) ? -1 : 1))
         const changed = await sendMany<typeof model>(text, sorted, [key, ...given], locks)
         if (changed.length > 0) {
-          const found = new Map(changed.map((row: Item) => [row[id], row]))
+          const found = new Map((changed as Item[]).map((row) => [row[id], row]))
           return ids.map((id) => found.get(id) as never)
         }
         const found = await reads.rows(model, id as never, ids)
