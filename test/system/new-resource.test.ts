@@ -26,10 +26,10 @@ const migration = `CREATE TABLE "suppliers" ("number" BIGSERIAL PRIMARY KEY, "na
 CREATE INDEX "suppliers_name" ON "suppliers" ("nameKey" COLLATE "C", "name" COLLATE "C", "number");`
 
 const resource = `
-import { builder, columnDescription, idArg } from './builder.js'
-import { found } from './errors.js'
-import { name } from './input/rules.js'
-import { addList, beginsWith, defineList } from './lists/define.js'
+import { builder, columnDescription, idArg } from './kit/builder.js'
+import { found } from './kit/errors.js'
+import { name } from './kit/input/rules.js'
+import { addList, beginsWith, defineList } from './kit/lists/define.js'
 
 const Supplier = builder.prismaObject('Supplier', {
   fields: (t) => ({
@@ -105,7 +105,7 @@ beforeAll(async () => {
   await mkdir(join(folder, 'prisma/migrations/29990101000000_suppliers'))
   await writeFile(join(folder, 'prisma/migrations/29990101000000_suppliers/migration.sql'), migration)
   await writeFile(join(folder, 'schema/supplier.ts'), resource)
-  await edit('schema/index.ts', (text) => text.replace("import './quota.js'", "import './supplier.js'\n$&"))
+  await edit('schema/index.ts', (text) => text.replace("import './kit/quota.js'", "import './supplier.js'\n$&"))
   await promisify(execFile)('npm', ['run', 'build'], { cwd: folder })
   gateway = await startGateway({ DATA_DIR: join(folder, 'data') }, (cleanup) => cleanups.push(cleanup), folder)
   key = /Bearer (\w+)/.exec(gateway.output)?.[1] ?? ''
