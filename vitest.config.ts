@@ -2,7 +2,7 @@ import { createRequire } from 'node:module'
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
-// `npm test`: every promise that needs no second process and no engine.
+// `npm test`: every promise that needs no second process and no browser.
 
 /** Starts with the files that take longest, in this order: otherwise the others end while one of them runs alone. */
 export const longestFirst = (...names: string[]) =>

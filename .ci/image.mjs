@@ -39,8 +39,8 @@ const steps = {
     const from = paths[0].split('--from=')[1]
     if (from)
       return execSync(`cp -a ${join(all, from, paths[1])}/. ${folder} && du -sh ${folder}`, { stdio: 'inherit' })
-    // .dockerignore lists the same files as .gitignore.
-    const files = execFileSync('git', ['ls-files', '--', ...paths], { encoding: 'utf8' })
+    // .dockerignore lists the same files as .gitignore, and tests.
+    const files = execFileSync('git', ['ls-files', '--', ...paths, ':!*.test.ts'], { encoding: 'utf8' })
     for (const file of files.trim().split('\n')) cpSync(file, join(folder, file))
   },
   ARG() {},

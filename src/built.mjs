@@ -10,7 +10,7 @@ const sources = ['package-lock.json', 'prisma/schema.prisma', 'prisma/seed.ts', 
 /** The modification time of a file, or of the newest file in a folder; 0 if it does not exist. @param {string} path @returns {number} */
 const changed = (path) => {
   const stat = statSync(path, { throwIfNoEntry: false })
-  if (!stat?.isDirectory()) return stat?.mtimeMs ?? 0
+  if (!stat?.isDirectory()) return /[.](test[.]ts|md)$/.test(path) ? 0 : (stat?.mtimeMs ?? 0)
   return Math.max(...readdirSync(path).map((name) => changed(join(path, name))))
 }
 

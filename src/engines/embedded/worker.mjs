@@ -123,7 +123,7 @@ await new Promise((listening, failed) =>
   server.once('error', failed).listen(workerData.port, '127.0.0.1', () => listening(undefined)),
 )
 db = await PGlite.create({ dataDir: workerData.directory, relaxedDurability: false })
-// As connections to a server have it (see PLANNING).
+// As connections to a server have it (PLANNING in ../postgres/pool/pool.ts).
 await db.exec(
   'SET plan_cache_mode = force_generic_plan; SET enable_sort = off; SET enable_incremental_sort = off; SET enable_bitmapscan = off',
 )

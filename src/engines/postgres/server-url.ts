@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { attempt } from '../../../schema/kit/attempt.js'
 import { StartupError } from '../../startup-error.js'
-import { SESSION_OPTIONS, SESSION_PARAMETERS } from './session.js'
+import { SESSION_OPTIONS, SESSION_PARAMETERS } from './pool/session.js'
 
 /** What a URL of a PostgreSQL server says. */
 export interface ServerUrl {

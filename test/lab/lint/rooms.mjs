@@ -1,17 +1,21 @@
 // The rooms of the project, and which may import which (npm run check). docs/architecture.md describes them.
 
-const PORTS = '^schema/kit/(attempt|context|errors|get-or-create|model)[.]ts$'
+/** What every file in src/ may import. */
 const BASE = '^src/(deadline|project|startup-error)[.]ts$'
-/** They are loaded only if they are needed. */
-const LAZY = ['^src/engines/observe/sdk[.]ts$']
+/** Of the kit, what engines may import: the ports between both, and two helpers. */
+const PORTS = '^schema/kit/(context|errors|attempt|get-or-create)[.]ts$'
+/** Loaded only if it is needed. */
+const LAZY = '^src/engines/observe/sdk[.]ts$'
+const INDEX = '^src/(engines|gateway)/[^/]+/index[.]ts$'
+const TEST = '[.]test[.]ts$'
 
 /** @param {string} name @param {string} comment @param {object} from @param {object} to */
 const forbid = (name, comment, from, to) => ({ name, comment, severity: /** @type {const} */ ('error'), from, to })
 
-/** What a package is for: only that room imports it. @param {string} packages @param {string} room */
+/** Packages that only one room imports. @param {string} packages @param {string} room */
 const only = (packages, room) =>
   forbid(
-    `only-${room}`,
+    `${packages.replaceAll('|', '-and-')}-elsewhere`,
     `Only ${room} imports ${packages}.`,
     { path: '^(src|schema)/', pathNot: `^${room}/` },
     { path: `^node_modules/(${packages})/` },
@@ -20,6 +24,7 @@ const only = (packages, room) =>
 /** @type {import('dependency-cruiser').IConfiguration} */
 export default {
   forbidden: [
+    forbid('is-there', 'What is imported exists.', {}, { couldNotResolve: true }),
     forbid('no-circle', 'Files import each other in a circle.', {}, { circular: true }),
     {
       ...forbid('no-circle-of-folders', 'Folders import each other in a circle.', {}, { circular: true }),
@@ -27,42 +32,32 @@ export default {
     },
     forbid(
       'no-test',
-      'Nothing imports tests.',
-      { path: '^(src|schema|prisma)/', pathNot: '[.]test[.]ts$' },
-      { path: '^test/' },
+      'Only tests import tests.',
+      { path: '^(src|schema|prisma)/', pathNot: TEST },
+      { path: ['^test/', TEST] },
     ),
+    forbid('schema-below-src', 'schema/ knows nothing of what serves it.', { path: '^schema/' }, { path: '^src/' }),
     forbid(
-      'schema-knows-itself',
-      'schema/ knows the generated client, Pothos, GraphQL and itself.',
-      { path: '^schema/' },
-      { path: ['^src/', '^node_modules/(ioredis|pg|rate-limiter-flexible|sofa-api|graphql-yoga)/'] },
-    ),
-    forbid(
-      'schema-knows-no-node',
+      'schema-without-node',
       'schema/ knows nothing of Node but its hashes.',
       { path: '^schema/' },
       { dependencyTypes: ['core'], pathNot: '^(node:)?crypto$' },
     ),
     forbid(
-      'kit-below-the-shop',
+      'kit-below-shop',
       'What every resource gets knows no resource.',
       { path: '^schema/kit/' },
       { path: '^schema/', pathNot: '^schema/kit/' },
     ),
+    forbid('base', 'What all use imports nothing of ours.', { path: BASE }, { path: '^(src|schema)/', pathNot: BASE }),
     forbid(
-      'base-knows-no-room',
-      'What every room uses imports none.',
-      { path: BASE },
-      { path: '^(src|schema)/', pathNot: BASE },
-    ),
-    forbid(
-      'engine-knows-itself',
+      'engine-alone',
       "An engine knows its libraries, the base, the log and the kit's ports.",
       { path: '^src/engines/([^/]+)/' },
-      { path: '^(src|schema)/', pathNot: ['^src/engines/($1|observe)/', BASE, PORTS] },
+      { path: '^(src|schema|prisma)/', pathNot: ['^src/engines/($1|observe)/', BASE, PORTS] },
     ),
     forbid(
-      'executor-and-reference-know-no-kit',
+      'engine-without-kit',
       'The executor knows GraphQL, and the reference an OpenAPI document.',
       { path: '^src/engines/(executor|reference)/' },
       { path: '^schema/', pathNot: '^schema/kit/get-or-create[.]ts$' },
@@ -73,20 +68,18 @@ export default {
       { path: '^src/gateway/' },
       { path: '^src/(admin/|(main|start)[.]ts$)' },
     ),
+    forbid('commands-below-start', 'Commands know no start.', { path: '^src/admin/' }, { path: '^src/start[.]ts$' }),
     forbid(
       'by-index',
-      "A folder's index.ts is what others import.",
+      "A folder's index.ts is what other folders import.",
       { path: '^src/(engines|gateway)/([^/]+)/' },
-      {
-        path: '^src/(engines|gateway)/[^/]+/',
-        pathNot: ['^src/$1/$2/', '^src/(engines|gateway)/[^/]+/index[.]ts$', ...LAZY],
-      },
+      { path: '^src/(engines|gateway)/[^/]+/', pathNot: ['^src/$1/$2/', INDEX] },
     ),
     forbid(
       'by-index-from-above',
-      "A folder's index.ts is what others import.",
-      { path: ['^src/[^/]+$', '^src/gateway/[^/]+$', '^src/admin/', '^schema/', '^prisma/'] },
-      { path: '^src/(engines|gateway)/[^/]+/', pathNot: ['^src/(engines|gateway)/[^/]+/index[.]ts$', ...LAZY] },
+      "A folder's index.ts is what the start, the commands and the app import.",
+      { path: ['^src/[^/]+$', '^src/gateway/[^/]+$', '^src/admin/', '^prisma/'] },
+      { path: '^src/(engines|gateway)/[^/]+/', pathNot: [INDEX, LAZY] },
     ),
     forbid(
       'entries-are-not-imported',
@@ -95,7 +88,8 @@ export default {
       { path: '^src/(main|admin/(keys|studio|studio-preload|backup|contract))[.]ts$' },
     ),
     only('ioredis|rate-limiter-flexible', 'src/engines/rate-limit'),
-    only('pg|@prisma/adapter-pg', 'src/(engines/(postgres|embedded)|gateway/database)'),
+    only('pg', 'src/(engines/(postgres|embedded)|gateway/database)'),
+    only('@prisma/adapter-pg', 'src/gateway/database'),
     only('@electric-sql/pglite', 'src/engines/embedded'),
     only('graphql-yoga', 'src/gateway/graphql'),
     only('sofa-api', 'src/gateway/rest'),
@@ -107,8 +101,7 @@ export default {
   options: {
     tsPreCompilationDeps: true,
     tsConfig: { fileName: 'tsconfig.json' },
-    doNotFollow: { path: 'node_modules' },
-    exclude: { path: '^prisma/generated/' },
+    doNotFollow: { path: ['node_modules', '^prisma/generated/'] },
     enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'types', 'node', 'default'] },
   },
 }

@@ -24,7 +24,7 @@ import { type Mutation, mutated, mutationsOf } from '../lint/mutations.js'
 /** The tests of each file, the fastest first. */
 const COVERED: Record<string, string[]> = {
   'src/gateway/idempotency/index.ts': ['idempotency', 'access'],
-  'src/engines/postgres/session.ts': ['sessions'],
+  'src/engines/postgres/pool/session.ts': ['sessions'],
   'src/engines/postgres/server-url.ts': ['server-url', 'sessions'],
   'src/gateway/database/purge.ts': ['idempotency', 'key-usage'],
   'src/engines/postgres/pool/pool.ts': ['src/engines/postgres/pool/pool', 'write-order', 'database-faults'],

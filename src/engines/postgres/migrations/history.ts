@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { projectPath } from '../../../project.js'
 import { StartupError } from '../../../startup-error.js'
-import { SET_TRANSACTION } from '../session.js'
+import { SET_TRANSACTION } from '../pool/session.js'
 
 /** How long a server may take to say which migrations it has. */
 const READ_TIMEOUT = 10_000

@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net'
 import type pg from 'pg'
-import { SET_TRANSACTION } from '../session.js'
 import type { Bulkhead, Bulkheads, Waiting } from './bulkheads.js'
 import { isCanceled, isMissing, isOutdated, isRefusal, isStale, OutOfTime } from './errors.js'
 import type { OrphanedBackends } from './orphans.js'
+import { SET_TRANSACTION } from './session.js'
 import type { Shapes } from './shapes.js'
 
 /** PostgreSQL ends a statement this long before the client gives up, so that what returned 503 is not performed later. */

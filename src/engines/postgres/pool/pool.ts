@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
-import { SET_SESSION } from '../session.js'
 import { type Bulkhead, Bulkheads, MAX_WITH_STALLED, type OnBulkheadChange } from './bulkheads.js'
 import { conflictDelay, isCanceled, isConflict, isRefusal, MAX_REPEATS, OutOfTime } from './errors.js'
 import { GatheringSocket } from './gathering-socket.js'
 import { Lease, type LeaseSource, MARGIN_MS } from './lease.js'
 import { type Ask, OrphanedBackends, OrphanedConnections } from './orphans.js'
+import { SET_SESSION } from './session.js'
 import { inStatementSpan, isRead, Shapes } from './shapes.js'
 import { TransactionClient } from './transaction.js'
 
