@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 const root = fileURLToPath(new URL('..', import.meta.url))
 const sources = ['package-lock.json', 'prisma/schema.prisma', 'prisma/seed.ts', 'tsconfig.json', 'schema', 'src']
 
-/** The modification time of a file, or of the newest file in a folder; 0 if it does not exist. @param {string} path @returns {number} */
+/** The modification time of a file, or of the newest file in a folder; 0 if it is not there, or not part of the build. @param {string} path @returns {number} */
 const changed = (path) => {
   const stat = statSync(path, { throwIfNoEntry: false })
   if (!stat?.isDirectory()) return /[.](test[.]ts|md)$/.test(path) ? 0 : (stat?.mtimeMs ?? 0)

@@ -133,7 +133,7 @@ describe('the reference', () => {
     expect(broken).toEqual([])
   })
 
-  test('shows markup in texts of the document and of the settings as text, and links only to web addresses', () => {
+  test('shows markup in texts of the document and of the settings as text, and links only to web addresses', async () => {
     const hostile = '<img src=x onerror=alert(1)> [link](javascript:alert(1)) ![image](x) `<b>` <!-- -->'
     const document = createOpenApi({ baseUrl: `https://api.example.com/'><script>/"`, sunset: new Date() })
     const poisoned = JSON.parse(JSON.stringify(document), (key, value) =>
@@ -141,7 +141,7 @@ describe('the reference', () => {
         ? `${key === 'description' ? value : ''} ${hostile}`
         : value,
     )
-    const html = createReferencePage(poisoned, `## ${hostile}\n\n${hostile}`, {
+    const html = await createReferencePage(poisoned, `## ${hostile}\n\n${hostile}`, {
       baseUrl,
       base: "/'><script>",
       style: '">',

@@ -71,8 +71,12 @@ export function createTables({ models, enums, mapped }: DataModel) {
   }
 
   /** All values of an enum, or of a Boolean. */
-  const valuesOf = ({ kind, type }: Pick<Field, 'kind' | 'type'>) =>
-    kind === 'enum' ? Object.values(enums[type] ?? {}) : [true, false]
+  function valuesOf({ kind, type }: Pick<Field, 'kind' | 'type'>): unknown[] {
+    if (kind !== 'enum') return [true, false]
+    const values = enums[type]
+    if (!values) throw new Error(`The data model has no enum ${type}`)
+    return Object.values(values)
+  }
 
   /** Whether a column is in a unique index, to which a foreign key may refer. */
   const isInKey = (model: string, column: string) =>

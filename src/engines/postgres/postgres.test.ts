@@ -29,7 +29,6 @@ const models = {
 describe.skipIf(!testDatabaseUrl)('reads and writes of a library', () => {
   const name = `petstore_library_${randomUUID().slice(0, 8)}`
   const connectionString = testDatabaseUrl ? databaseUrl(name) : ''
-  const statements: string[] = []
   let other: pg.Client
   let pool: ConnectionPool
   beforeAll(async () => {
@@ -46,7 +45,6 @@ describe.skipIf(!testDatabaseUrl)('reads and writes of a library', () => {
     await asAdmin(`DROP DATABASE ${name} WITH (FORCE)`)
   })
 
-  /** What the README shows. */
   function open() {
     const tables = createTables({ models, enums: {}, mapped: {} })
     const send: Query = async (text, values, endsAt) =>
@@ -69,6 +67,7 @@ describe.skipIf(!testDatabaseUrl)('reads and writes of a library', () => {
 
   test('what is read in one turn of the event loop is one statement for each column, and each gets its own row', async () => {
     const { tables, send, writes } = open()
+    const statements: string[] = []
     const watched: Query = (text, values, endsAt) => {
       statements.push(text)
       return send(text, values, endsAt)
@@ -88,7 +87,8 @@ describe.skipIf(!testDatabaseUrl)('reads and writes of a library', () => {
       { title: 'c', authorId },
       { title: 'd', authorId: 99n },
     ]
-    await expect(writes.createMany('Book', rows)).rejects.toMatchObject({ code: 'unknown_reference' })
+    const message = '[1].authorId 99 does not exist.'
+    await expect(writes.createMany('Book', rows)).rejects.toMatchObject({ code: 'unknown_reference', message })
     expect(await reads.rows('Book', 'title', ['c', 'd'])).toEqual([null, null])
     expect(await writes.delete('Author', { id: authorId })).toMatchObject({ name: 'Austen' })
   })

@@ -32,8 +32,8 @@ const document: OpenApiDocument = {
   },
 }
 
-test('does what its README shows', () => {
-  const page = createPage(document, '## Loans\n\nA loan lasts two weeks.', { icon: '/icon.svg', links: [] })
+test('does what its README shows', async () => {
+  const page = await createPage(document, '## Loans\n\nA loan lasts two weeks.', { icon: '/icon.svg', links: [] })
   page.title // 'Library API reference'
   html`<body>${page.bar}${page.content}</body>`.text
 

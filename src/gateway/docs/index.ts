@@ -133,7 +133,7 @@ export function createDocs({ baseUrl, sunset, schema, hasProbes }: DocumentsOpti
       import('./reference-page.js'),
       addressesOf('reference.css', 'reference.js', 'favicon.svg'),
     ])
-    const text = createReferencePage(document, guides, { baseUrl, base, style, script, icon })
+    const text = await createReferencePage(document, guides, { baseUrl, base, style, script, icon })
     return page(text, 'text/html; charset=utf-8', pageHeaders(baseUrl, ...trustedTypes))
   }
   const graphiql = async () => {

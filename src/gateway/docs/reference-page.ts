@@ -12,7 +12,11 @@ export interface ReferenceAddresses {
 }
 
 /** The reference in the frame of all pages. */
-export function createReferencePage(document: OpenApiDocument, guides: string, addresses: ReferenceAddresses): string {
+export async function createReferencePage(
+  document: OpenApiDocument,
+  guides: string,
+  addresses: ReferenceAddresses,
+): Promise<string> {
   const { baseUrl, base, style, script, icon } = addresses
   const links = [
     { href: `${base}/openapi.yaml`, text: 'OpenAPI, YAML' },
@@ -22,7 +26,7 @@ export function createReferencePage(document: OpenApiDocument, guides: string, a
     { href: `${base}/usage`, text: 'Usage of a key' },
   ]
   return layout({
-    ...createPage(document, guides, { icon, links }),
+    ...(await createPage(document, guides, { icon, links })),
     address: `${baseUrl}/docs`,
     base,
     icon,

@@ -1,10 +1,11 @@
-// The rooms of the project, and which may import which (npm run check). docs/architecture.md describes them.
+// The rooms of the project, and which may import which (npm run check). docs/architecture.md describes them. Circles of files are
+// refused by Biome, in tests too.
 
 /** What every file in src/ may import. */
 const BASE = '^src/(deadline|project|startup-error)[.]ts$'
 /** Of the kit, what engines may import: the ports between both, and two helpers. */
 const PORTS = '^schema/kit/(context|errors|attempt|get-or-create)[.]ts$'
-/** Loaded only if it is needed. */
+/** Loaded only if it is needed, with `import()`. */
 const LAZY = '^src/engines/observe/sdk[.]ts$'
 const INDEX = '^src/(engines|gateway)/[^/]+/index[.]ts$'
 const TEST = '[.]test[.]ts$'
@@ -25,7 +26,6 @@ const only = (packages, room) =>
 export default {
   forbidden: [
     forbid('is-there', 'What is imported exists.', {}, { couldNotResolve: true }),
-    forbid('no-circle', 'Files import each other in a circle.', {}, { circular: true }),
     {
       ...forbid('no-circle-of-folders', 'Folders import each other in a circle.', {}, { circular: true }),
       scope: 'folder',
@@ -49,7 +49,12 @@ export default {
       { path: '^schema/kit/' },
       { path: '^schema/', pathNot: '^schema/kit/' },
     ),
-    forbid('base', 'What all use imports nothing of ours.', { path: BASE }, { path: '^(src|schema)/', pathNot: BASE }),
+    forbid(
+      'base',
+      'What every file may import imports none of them.',
+      { path: BASE },
+      { path: '^(src|schema)/', pathNot: BASE },
+    ),
     forbid(
       'engine-alone',
       "An engine knows its libraries, the base, the log and the kit's ports.",
@@ -81,6 +86,7 @@ export default {
       { path: ['^src/[^/]+$', '^src/gateway/[^/]+$', '^src/admin/', '^prisma/'] },
       { path: '^src/(engines|gateway)/[^/]+/', pathNot: [INDEX, LAZY] },
     ),
+    forbid('lazy', 'It is loaded only if it is needed: import().', {}, { path: LAZY, dynamic: false }),
     forbid(
       'entries-are-not-imported',
       'Entry points are not imported.',
