@@ -78,24 +78,24 @@ export interface Reads<S extends Stored<S> = Models> {
 
 /** Changes rows, by one statement each time. */
 export interface Writes<S extends Stored<S> = Models> {
-  /** @throws ApiError unknown_reference */
+  /** @throws ApiError unknown_reference, conflict (another row has a value that must be unique) */
   create<M extends Model<S>>(model: M, values: Values<M, S>): Promise<Row<M, S>>
   /**
    * Creates all rows or none, and returns them in the same order. What only some of them have is null in the others.
    *
-   * @throws ApiError unknown_reference, with the place of the row
+   * @throws ApiError unknown_reference, conflict, with the place of the row
    */
   createMany<M extends Model<S>>(model: M, rows: readonly Values<M, S>[]): Promise<Row<M, S>[]>
   /**
    * Changes the row that has the id among the values. Returns null if there is none.
    *
-   * @throws ApiError unknown_reference
+   * @throws ApiError unknown_reference, conflict
    */
   update<M extends Model<S>>(model: M, values: Values<M, S>): Promise<Row<M, S> | null>
   /**
    * Changes all rows or, if there is one that is null in the result, none of them. No two have the same id.
    *
-   * @throws ApiError unknown_reference, with the place of the row
+   * @throws ApiError unknown_reference, conflict, with the place of the row
    */
   updateMany<M extends Model<S>>(model: M, rows: readonly Values<M, S>[]): Promise<(Row<M, S> | null)[]>
   /**

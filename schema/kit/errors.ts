@@ -157,3 +157,11 @@ export const unknownReference = (field: string, id: bigint | null | undefined) =
 export const invalidRequest = (message: string) => new ApiError('invalid_request', message)
 
 export const conflict = (message: string) => new ApiError('conflict', message)
+
+/** Another row has the same values in columns that must be unique. */
+export const taken = (fields: readonly string[]) =>
+  conflict(
+    fields.length === 1
+      ? `${fields} is already taken: it must be unique.`
+      : `${fields.join(' and ')} are already taken: together they must be unique.`,
+  )

@@ -1,7 +1,7 @@
 import type { Model, Models, Reads, Row, Stored, Writes } from '../../../schema/kit/context.js'
-import { deletedMeanwhile, unknownReference } from '../../../schema/kit/errors.js'
+import { deletedMeanwhile, taken, unknownReference } from '../../../schema/kit/errors.js'
 import { type Column, createPrepared, type Tables } from './model.js'
-import { brokenReference } from './pool/errors.js'
+import { constraintKey, isBrokenReference, isDuplicate } from './pool/errors.js'
 import { rowsComment } from './pool/shapes.js'
 import type { Query } from './statements.js'
 
@@ -94,24 +94,45 @@ export function createWrites<S extends Stored<S> = Models>(tables: Tables) {
   return function writesBy(query: Query, reads: Reads<S>): Writes<S> {
     const send = <M extends Model<S>>(text: string, values: unknown[]) => query(text, values) as Promise<Row<M, S>[]>
 
-    /** Sends a statement of many rows, of which it takes these columns. */
+    /** Sends a statement of many rows in another order than they were sent in. */
     function sendMany<M extends Model<S>>(
+      model: M,
       text: string,
       rows: readonly Item[],
       columns: Column[],
       locks: readonly Lock[],
+      sorted = rows,
     ) {
-      const items = rows.map((row) => Object.fromEntries(columns.map(({ name, stored }) => [stored, row[name]])))
-      return send<M>(text, [jsonOf(items), ...locks.map(({ column }) => idsIn(rows, column))])
+      const items = sorted.map((row) => Object.fromEntries(columns.map(({ name, stored }) => [stored, row[name]])))
+      const values = [jsonOf(items), ...locks.map(({ column }) => idsIn(rows, column))]
+      return send<M>(text, values).catch(refusingTaken(model, rows))
     }
 
-    /** Refuses a row that refers to one which does not exist. */
+    /** Refuses a value that another row has, if it must be unique. @param items of a batch; otherwise there is no place */
+    const refusingTaken =
+      (model: string, items: readonly Item[] = []) =>
+      (error: unknown) => {
+        // What another table refuses, such as that of a trigger, is no value of the caller's.
+        if (!isDuplicate(error) || error.table !== nameOf(model)) throw error
+        const { columns, values } = constraintKey(error)
+        const names = columns.map(
+          (stored) => columnsOf(model).find((column) => column.stored === stored)?.name ?? stored,
+        )
+        if (names.includes(keyOf(model).name)) throw error
+        const places = [...items.keys()].filter(
+          (i) => names.map((name) => String(items[i]?.[name])).join(', ') === values,
+        )
+        // Where two items of the batch have the same values, the first one could have been written.
+        const place = places[1] ?? places[0]
+        throw taken(place === undefined ? names : names.map((name) => `[${place}].${name}`))
+      }
+
+    /** Refuses a row that refers to one which does not exist, or has a value that another one has. */
     const refusing = (model: string, values: Item) => (error: unknown) => {
-      const constraint = brokenReference(error)
-      if (constraint === undefined) throw error
+      if (!isBrokenReference(error)) return refusingTaken(model)(error)
+      const { columns } = constraintKey(error)
       const references = referencesIn(model, givenColumns(model, [values]))
-      const { column } =
-        references.find(({ column }) => constraint.includes(`_${column.stored}_`)) ?? references[0] ?? {}
+      const { column } = references.find(({ column }) => columns.includes(column.stored)) ?? references[0] ?? {}
       throw column ? unknownReference(column.name, values[column.name] as bigint) : error
     }
 
@@ -142,7 +163,7 @@ export function createWrites<S extends Stored<S> = Models>(tables: Tables) {
         const given = givenColumns(model, rows)
         const locks = locksOf(model, given)
         const text = prepared(`create many ${model} ${namesOf(given)}`, () => insertMany(model, given, locks))
-        const created = await sendMany<typeof model>(text, rows, given, locks)
+        const created = await sendMany(model, text, rows, given, locks)
         if (created.length === rows.length) return created
         await assertReferences(model, rows)
         throw deletedMeanwhile()
@@ -172,7 +193,7 @@ export function createWrites<S extends Stored<S> = Models>(tables: Tables) {
         const text = prepared(`update many ${model} ${namesOf(given)}`, () => updateMany(model, given, locks))
         // In the order of ids, so that what follows from a change is locked in that order, too.
         const sorted = [...rows].sort((a: Item, b: Item) => ((a[id] as bigint) < (b[id] as bigint) ? -1 : 1))
-        const changed = await sendMany<typeof model>(text, sorted, [key, ...given], locks)
+        const changed = await sendMany(model, text, rows, [key, ...given], locks, sorted)
         if (changed.length > 0) {
           const found = new Map((changed as Item[]).map((row) => [row[id], row]))
           return ids.map((id) => found.get(id) as never)
@@ -190,7 +211,7 @@ export function createWrites<S extends Stored<S> = Models>(tables: Tables) {
             `DELETE FROM ${tableOf(model)} "row" WHERE ${conditions.map(({ sql }, i) => `${sql} = $${i + 1}`).join(' AND ')} ${returning(model)}`,
         )
         const [row] = await send<typeof model>(text, valuesOf(conditions, values)).catch((error) => {
-          throw refusal && brokenReference(error) !== undefined ? refusal : error
+          throw refusal && isBrokenReference(error) ? refusal : error
         })
         return row ?? null
       },

@@ -35,11 +35,20 @@ export class MustRepeat extends Error {
 }
 
 /** Whether a row is there already. */
-export const isDuplicate = (error: unknown) => isRefusal(error) && error.code === '23505'
+export const isDuplicate = (error: unknown): error is pg.DatabaseError => isRefusal(error) && error.code === '23505'
 
-/** The name of the foreign key that does not hold. PostgreSQL 18 has a code of its own for rows that others refer to. */
-export const brokenReference = (error: unknown) =>
-  isRefusal(error) && ['23503', '23001'].includes(error.code ?? '') ? error.constraint : undefined
+/** Whether a foreign key does not hold. PostgreSQL 18 has a code of its own for rows that others refer to. */
+export const isBrokenReference = (error: unknown): error is pg.DatabaseError =>
+  isRefusal(error) && ['23503', '23001'].includes(error.code ?? '')
+
+/**
+ * The columns of a constraint that does not hold, and their values as text, from `Key (a, "b")=(1, x) already exists.` There
+ * are no other places: a transaction that has failed cannot ask for the columns. Prisma's adapter reads the same.
+ */
+export function constraintKey({ detail = '' }: pg.DatabaseError): { columns: string[]; values: string } {
+  const [, columns = '', values = ''] = /\((.+?)\)=\((.*)\)/s.exec(detail) ?? []
+  return { columns: columns.split(', ').map((column) => column.replace(/^"|"$/g, '')), values }
+}
 
 /** Canceled by a timeout of the server: the connection is good, but the statement has no answer. */
 export const isCanceled = ({ code }: pg.DatabaseError) => code === '57014' || code === '55P03'
