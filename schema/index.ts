@@ -2,13 +2,14 @@ import { DirectiveLocation, GraphQLDirective, specifiedDirectives } from 'graphq
 import { builder } from './kit/builder.js'
 import { addEtags } from './kit/conditions.js'
 import { operationsOf } from './kit/operations.js'
+import { addQuota } from './kit/quota.js'
 import './kit/input/scalars.js'
 import './category.js'
 import './pet.js'
-import './order.js'
+import { storeTag } from './order.js'
 import './inventory.js'
-import './kit/quota.js'
 
+addQuota(storeTag)
 addEtags(builder)
 
 export const atomic = new GraphQLDirective({

@@ -4,6 +4,7 @@ import { stock } from './kit/input/rules.js'
 import { addList, atLeast, atMost, defineList, equals } from './kit/lists/define.js'
 import { Node } from './kit/node.js'
 import { toOne } from './kit/relations.js'
+import { storeTag } from './order.js'
 import { Pet, PetStatus } from './pet.js'
 
 const InventoryItem = builder.prismaObject('InventoryItem', {
@@ -73,14 +74,14 @@ const inventory = defineList({
 
 addList(inventory, {
   description: 'The inventory entries',
-  rest: { method: 'GET', path: '/inventory', tag: 'Store', summary: 'List inventory' },
+  rest: { method: 'GET', path: '/inventory', tag: storeTag, summary: 'List inventory' },
 })
 
 builder.queryFields((t) => ({
   inventoryItem: t.field({
     type: InventoryItem,
     description: 'The inventory entry of one animal.',
-    rest: { method: 'GET', path: '/inventory/{petId}', tag: 'Store', summary: 'Get the stock of a pet' },
+    rest: { method: 'GET', path: '/inventory/{petId}', tag: storeTag, summary: 'Get the stock of a pet' },
     args: { petId: idArg(t.arg, 'InventoryItem', 'petId') },
     resolve: async (_root, { petId }, { reads }) =>
       found(await reads.row('InventoryItem', 'petId', petId), 'inventory entry for pet', petId),
@@ -92,7 +93,7 @@ builder.mutationFields((t) => ({
     type: [InventoryItem],
     description:
       'Sets the stock counts of animals, as after a stock-take. Returns the entries in the order of the items.',
-    rest: { method: 'PATCH', path: '/inventory/batch', tag: 'Store', summary: 'Set the stock of several pets' },
+    rest: { method: 'PATCH', path: '/inventory/batch', tag: storeTag, summary: 'Set the stock of several pets' },
     args: { input: batchArg(t.arg, InventoryChange, 'The stock counts.', 'petId') },
     resolve: async (_root, { input }, { writes }) => {
       const ids = input.map(({ petId }) => petId)
@@ -105,7 +106,7 @@ builder.mutationFields((t) => ({
     rest: {
       method: 'PATCH',
       path: '/inventory/{petId}',
-      tag: 'Store',
+      tag: storeTag,
       summary: 'Set the stock of a pet',
       stability: 'experimental',
     },

@@ -80,7 +80,7 @@ describe('DELETE /categories/{categoryId}', () => {
 
   test('returns 409 while the category has pets', async () => {
     const { status, body } = await gateway.delete('/categories/2')
-    const message = 'Category 2 has pets. Delete or move them first.'
+    const message = 'Category 2 has pets. Delete or change them first.'
     expect([status, body]).toEqual([409, { code: 'conflict', message, status: 409 }])
     for (const id of [1, 2, 3]) await gateway.patch(`/pets/${id}`, { categoryId: 1 })
     expect((await gateway.delete('/categories/2')).status).toBe(204)

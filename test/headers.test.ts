@@ -97,7 +97,13 @@ describe('deprecation headers', () => {
     successor: '/pets?id={petId}',
   } as const
   const options = { baseUrl: 'https://api.example.com/v1', sunset: new Date('2030-12-05') }
-  const rest = { method: 'GET', path: '/pets/{petId}', tag: 'Pets', summary: 'Get a pet', deprecation } as const
+  const rest = {
+    method: 'GET',
+    path: '/pets/{petId}',
+    tag: { name: 'Pets', description: '' },
+    summary: 'Get a pet',
+    deprecation,
+  } as const
   const headersOf = (petId: string) => {
     const headers: Record<string, string> = {}
     setDeprecationHeaders(headers, { rest }, { petId }, options)

@@ -107,11 +107,9 @@ describe('README and docs match the code', () => {
 
   test('the declaration that the README shows is in the schema', () => {
     const [shown] = codeBlocks(section('README.md', 'How it works')).map(({ code }) => code)
-    const unindented = readFileSync('schema/category.ts', 'utf8').replaceAll(/^ {2}/gm, '')
-    expect(unindented.includes(shown ?? ''), 'copy the field `category` of schema/category.ts into the README').toBe(
-      true,
-    )
-    expect(shown).toContain('rest:')
+    const declared = readFileSync('schema/category.ts', 'utf8')
+    expect(declared.includes(shown ?? ''), 'copy the resource of schema/category.ts into the README').toBe(true)
+    expect(shown).toContain('defineResource(')
   })
 
   test('docs/decisions/README.md has every record, with its status and date', () => {

@@ -132,7 +132,7 @@ export class ApiError extends GraphQLError {
 /** A scalar's error: what the value must be. GraphQL adds which value it was. */
 export class InvalidValue extends TypeError {}
 
-export const notFound = (resource: string, id: bigint) => new ApiError('not_found', `There is no ${resource} ${id}.`)
+const notFound = (resource: string, id: bigint) => new ApiError('not_found', `There is no ${resource} ${id}.`)
 
 /** The row, if there is one. @throws ApiError not_found */
 export function found<Row>(row: Row | null, resource: string, id: bigint): Row {

@@ -9,13 +9,11 @@ import { type ConditionalResolver, conditionArgs, ifMatching } from './condition
 import type { ErrorCode } from './errors.js'
 import { type Values, withoutNulls } from './input/values.js'
 
-/** The navigation groups of the reference (docs/specification.md, Operations). */
-export const tags = {
-  Pets: 'Animals, and the categories that group them.',
-  Store: 'Orders, the stock of each animal, and the quota of the calling key.',
+/** A navigation group of the reference. Groups stand in the order of the operations that have them. */
+export interface Tag {
+  name: string
+  description: string
 }
-
-type Tag = keyof typeof tags
 
 const defaultStatus = { GET: 200, POST: 201, PATCH: 200, DELETE: 204 } as const
 

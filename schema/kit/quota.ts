@@ -2,6 +2,7 @@ import { builder } from './builder.js'
 import type { Quota as QuotaShape, UsageOfDay } from './context.js'
 import { DEFAULT_USAGE_DAYS, MAX_USAGE_DAYS, usageDays } from './input/rules.js'
 import { plans } from './plans.js'
+import type { Tag } from './plugin.js'
 
 /** The moment that every example shows: one request after the windows of a Free key began. Epoch milliseconds. */
 export const EXAMPLE_TIME = Date.UTC(2026, 10, 21, 12)
@@ -103,27 +104,29 @@ const Quota = builder.objectRef<QuotaShape>('Quota').implement({
   }),
 })
 
-builder.queryFields((t) => ({
-  quota: t.field({
-    type: Quota,
-    description:
-      'The plan of the calling key, and the requests left in each window. It is free, at most 600 times a minute, and also works for a limited or banned key.',
-    rest: { method: 'GET', path: '/quota', tag: 'Store', summary: 'Get your quota', cost: 0 },
-    resolve: (_root, _args, { quota }) => quota(),
-  }),
-  usage: t.field({
-    type: [Usage],
-    description: 'What the calling key has used on each of the last days, today first. It is at most a minute old.',
-    list: { limit: { argument: 'days', default: DEFAULT_USAGE_DAYS, most: MAX_USAGE_DAYS } },
-    rest: { method: 'GET', path: '/quota/usage', tag: 'Store', summary: 'Get your usage' },
-    args: {
-      days: t.arg.int({
-        validate: usageDays,
-        defaultValue: DEFAULT_USAGE_DAYS,
-        description: `How many days, 1 to ${MAX_USAGE_DAYS}.`,
-        example: 7,
-      }),
-    },
-    resolve: (_root, { days }, { usage }) => usage(days ?? DEFAULT_USAGE_DAYS),
-  }),
-}))
+/** Adds what a key can ask about itself. */
+export const addQuota = (tag: Tag) =>
+  builder.queryFields((t) => ({
+    quota: t.field({
+      type: Quota,
+      description:
+        'The plan of the calling key, and the requests left in each window. It is free, at most 600 times a minute, and also works for a limited or banned key.',
+      rest: { method: 'GET', path: '/quota', tag, summary: 'Get your quota', cost: 0 },
+      resolve: (_root, _args, { quota }) => quota(),
+    }),
+    usage: t.field({
+      type: [Usage],
+      description: 'What the calling key has used on each of the last days, today first. It is at most a minute old.',
+      list: { limit: { argument: 'days', default: DEFAULT_USAGE_DAYS, most: MAX_USAGE_DAYS } },
+      rest: { method: 'GET', path: '/quota/usage', tag, summary: 'Get your usage' },
+      args: {
+        days: t.arg.int({
+          validate: usageDays,
+          defaultValue: DEFAULT_USAGE_DAYS,
+          description: `How many days, 1 to ${MAX_USAGE_DAYS}.`,
+          example: 7,
+        }),
+      },
+      resolve: (_root, { days }, { usage }) => usage(days ?? DEFAULT_USAGE_DAYS),
+    }),
+  }))

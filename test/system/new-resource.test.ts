@@ -10,83 +10,89 @@ import { type Started, startGateway } from '../support/process.js'
 // nothing in src/.
 
 const model = `
-/// A company that supplies pets.
-model Supplier {
+/// Somebody who buys pets.
+model Customer {
   /// Unique identifier assigned by the service on creation.
-  id   BigInt @id @default(autoincrement()) @map("number")
-  /// The supplier's name.
-  name String
+  id         BigInt    @id @default(autoincrement()) @map("number")
+  /// The customer's name.
+  name       String
+  /// The customer's e-mail address, which no other customer has.
+  email      String    @unique
+  /// The customer's phone number.
+  phone      String?
+  /// Id of the category that the customer asks for most.
+  categoryId BigInt?
+  nameKey    String    @default("") @ignore
+  /// The category that the customer asks for most.
+  category   Category? @relation(fields: [categoryId], references: [id], onDelete: Restrict)
 
-  @@map("suppliers")
+  @@index([nameKey, name, id])
+  @@index([categoryId, id])
+  @@map("customers")
 }
 `
 
-const migration = `CREATE TABLE "suppliers" ("number" BIGSERIAL PRIMARY KEY, "name" TEXT NOT NULL,
+const migration = `CREATE TABLE "customers" ("number" BIGSERIAL PRIMARY KEY, "name" TEXT NOT NULL, "email" TEXT NOT NULL UNIQUE,
+  "phone" TEXT, "categoryId" BIGINT REFERENCES "Category" ON DELETE RESTRICT,
   "nameKey" TEXT NOT NULL GENERATED ALWAYS AS ("folded"("name")) STORED);
-CREATE INDEX "suppliers_name" ON "suppliers" ("nameKey" COLLATE "C", "name" COLLATE "C", "number");`
+CREATE INDEX "customers_name" ON "customers" ("nameKey" COLLATE "C", "name" COLLATE "C", "number");
+CREATE INDEX "customers_category" ON "customers" ("categoryId", "number");`
 
 const resource = `
-import { builder, columnDescription, idArg } from './kit/builder.js'
-import { found } from './kit/errors.js'
-import { name } from './kit/input/rules.js'
-import { addList, beginsWith, defineList } from './kit/lists/define.js'
+import { Category } from './category.js'
+import { builder, columnDescription, graphqlOnly } from './kit/builder.js'
+import { name, storable } from './kit/input/rules.js'
+import { addList, addListBelow, beginsWith, defineList, equals } from './kit/lists/define.js'
+import { Node } from './kit/node.js'
+import type { Tag } from './kit/plugin.js'
+import { toOne } from './kit/relations.js'
+import { defineResource } from './kit/resource.js'
 
-const Supplier = builder.prismaObject('Supplier', {
+const tag: Tag = { name: 'Customers', description: 'The people who buy pets.' }
+
+const Customer = builder.prismaObject('Customer', {
+  interfaces: [Node],
   fields: (t) => ({
     id: t.expose('id', { type: 'Int64', example: 7 }),
-    name: t.exposeString('name', { example: 'Paws Ltd' }),
+    name: t.exposeString('name', { example: 'Ada' }),
+    email: t.exposeString('email', { example: 'ada@example.com' }),
+    phone: t.exposeString('phone', { nullable: true, example: '+44 20 7946 0000' }),
+    categoryId: t.expose('categoryId', { type: 'Int64', nullable: true }),
+    category: t.field({
+      ...graphqlOnly,
+      type: Category,
+      nullable: true,
+      description: columnDescription('Customer', 'category'),
+      ...toOne('Category', 'id', 'categoryId'),
+    }),
   }),
 })
 
-const NewSupplier = builder.inputType('NewSupplier', {
-  description: 'A supplier to create.',
-  fields: (t) => ({ name: t.string({ required: true, validate: name, description: columnDescription('Supplier', 'name') }) }),
-})
-
-const suppliers = defineList({
-  model: 'Supplier',
-  type: Supplier,
-  name: 'suppliers',
+const customers = defineList({
+  model: 'Customer',
+  type: Customer,
+  name: 'customers',
   key: 'id',
   filters: {
-    search: beginsWith('name', { type: 'String', validate: name, description: 'Only suppliers whose name begins with this.', example: 'Paws' }),
+    search: beginsWith('name', { type: 'String', validate: name, description: 'Only those whose name begins with this.', example: 'Ad' }),
+    categoryId: equals('categoryId', { type: 'Int64', description: 'Only those who ask for this category.', example: 2 }),
   },
   sorts: ['name'],
-  indexes: [[], ['name']],
+  indexes: [[], ['name'], ['categoryId']],
 })
+addList(customers, { description: 'The customers', rest: { method: 'GET', path: '/customers', tag, summary: 'List customers' } })
+addListBelow(customers, Category, 'categoryId', 'The customers who ask for the category')
 
-addList(suppliers, {
-  description: 'The suppliers',
-  rest: { method: 'GET', path: '/suppliers', tag: 'Store', summary: 'List suppliers' },
-})
+const text = { validate: storable }
+const columns = { name: { validate: name }, email: text, phone: text, categoryId: {} }
+const customer = defineResource({ model: 'Customer', type: Customer, path: '/customers', tag, columns })
 
-builder.queryFields((t) => ({
-  supplier: t.field({
-    type: Supplier,
-    description: 'One supplier.',
-    rest: { method: 'GET', path: '/suppliers/{supplierId}', tag: 'Store', summary: 'Get a supplier', stability: 'beta' },
-    args: { supplierId: idArg(t.arg, 'Supplier') },
-    resolve: async (_root, { supplierId: id }, { reads }) => found(await reads.row('Supplier', 'id', id), 'supplier', id),
-  }),
-}))
-
-builder.mutationFields((t) => ({
-  createSupplier: t.field({
-    type: Supplier,
-    description: 'Creates a supplier.',
-    rest: { method: 'POST', path: '/suppliers', tag: 'Store', summary: 'Create a supplier', location: '/suppliers/{id}' },
-    args: { body: t.arg({ type: NewSupplier, required: true, description: 'The supplier to create.' }) },
-    resolve: (_root, { body }, { writes }) => writes.create('Supplier', body),
-  }),
-  updateSupplier: t.field({
-    type: Supplier,
-    description: 'Renames a supplier.',
-    rest: { method: 'PATCH', path: '/suppliers/{supplierId}', tag: 'Store', summary: 'Rename a supplier' },
-    args: { supplierId: idArg(t.arg, 'Supplier'), body: t.arg({ type: NewSupplier, required: true, description: 'What changes.' }) },
-    resolve: async (_root, { supplierId: id, body }, { writes }) =>
-      found(await writes.update('Supplier', { ...body, id }), 'supplier', id),
-  }),
-}))
+builder.queryField('customer', customer.get({ rest: { stability: 'beta' } }))
+builder.mutationField('createCustomer', customer.create())
+builder.mutationField('createCustomers', customer.createMany())
+builder.mutationField('updateCustomer', customer.update())
+builder.mutationField('updateCustomers', customer.updateMany())
+builder.mutationField('deleteCustomer', customer.delete({ example: { id: 1, name: 'Ada', email: 'ada@example.com' } }))
 `
 
 let folder: string
@@ -101,14 +107,14 @@ beforeAll(async () => {
   await symlink(resolve('node_modules'), join(folder, 'node_modules'))
   const edit = async (path: string, change: (text: string) => string) =>
     writeFile(join(folder, path), change(await readFile(join(folder, path), 'utf8')))
-  await edit('prisma/schema.prisma', (text) => text + model)
-  await mkdir(join(folder, 'prisma/migrations/29990101000000_suppliers'))
-  await writeFile(join(folder, 'prisma/migrations/29990101000000_suppliers/migration.sql'), migration)
-  await writeFile(join(folder, 'schema/supplier.ts'), resource)
-  await edit('schema/index.ts', (text) => text.replace("import './kit/quota.js'", "import './supplier.js'\n$&"))
+  await edit('prisma/schema.prisma', (text) => text.replace('Pet[]\n', '$&  customers   Customer[]\n') + model)
+  await mkdir(join(folder, 'prisma/migrations/29990101000000_customers'))
+  await writeFile(join(folder, 'prisma/migrations/29990101000000_customers/migration.sql'), migration)
+  await writeFile(join(folder, 'schema/customer.ts'), resource)
+  await edit('schema/index.ts', (text) => text.replace("import './inventory.js'", "import './customer.js'\n$&"))
   await promisify(execFile)('npm', ['run', 'build'], { cwd: folder })
   gateway = await startGateway({ DATA_DIR: join(folder, 'data') }, (cleanup) => cleanups.push(cleanup), folder)
-  key = /Bearer (\w+)/.exec(gateway.output)?.[1] ?? ''
+  key = JSON.parse(await readFile(join(folder, 'data/demo-keys.json'), 'utf8')).Business
 })
 afterAll(async () => {
   for (const cleanup of cleanups) await cleanup()
@@ -122,74 +128,210 @@ async function ask(path: string, { headers = {}, ...init }: RequestInit & { head
   return { status: response.status, headers: response.headers, body: text && JSON.parse(text) }
 }
 
-test('a resource declared in schema/ works over REST: create, read, list, pagination, validation', async () => {
-  const create = (body: unknown) => ask('/suppliers', { method: 'POST', body: JSON.stringify(body) })
-  const created = await create({ name: ' Paws Ltd ' })
-  expect([created.status, created.body]).toEqual([201, { id: 1, name: 'Paws Ltd' }])
-  expect(created.headers.get('location')).toMatch(/\/suppliers\/1$/)
-  await create({ name: 'Claws Ltd' })
-  expect((await ask('/suppliers/2')).body).toEqual({ id: 2, name: 'Claws Ltd' })
-  const first = await ask('/suppliers?limit=1')
-  expect(first.body).toEqual([{ id: 1, name: 'Paws Ltd' }])
-  expect(first.headers.get('link')).toMatch(/<[^>]+\/suppliers\?limit=1&after=1>; rel="next"/)
-  expect((await ask('/suppliers?limit=1&after=1')).headers.has('link')).toBe(false)
-  expect((await create({})).body).toEqual({ code: 'invalid_request', message: 'name is required.', status: 400 })
-  expect((await create([])).body.message).toBe('The body is an empty list; it must be a JSON object.')
-  expect((await ask('/suppliers/3')).body.code).toBe('not_found')
-  expect((await ask('/suppliers', { method: 'DELETE' })).headers.get('allow')).toBe('GET, HEAD, POST')
+const send = async (query: string, variables = {}, headers = {}) =>
+  (await ask('/graphql', { method: 'POST', body: JSON.stringify({ query, variables }), headers })).body
+const post = (path: string, body: unknown, headers = {}) =>
+  ask(path, { method: 'POST', body: JSON.stringify(body), headers })
+const patch = (path: string, body: unknown, headers = {}) =>
+  ask(path, { method: 'PATCH', body: JSON.stringify(body), headers })
+const codes = ({ errors }: { errors: { extensions: { code: string } }[] }) =>
+  errors.map(({ extensions }) => extensions.code)
+
+test('its file is declarations: at most 60 lines', () => {
+  expect(resource.trim().split('\n').length).toBeLessThanOrEqual(60)
 })
 
-test('it has tags, and changes under a condition, on both surfaces', async () => {
-  const etag = async () => (await ask('/suppliers/2')).headers.get('etag') ?? ''
+test('over REST: create, read, list, pagination, validation', async () => {
+  const created = await post('/customers', { name: ' Ada ', email: 'ada@example.com' })
+  expect([created.status, created.body]).toEqual([201, { id: 1, name: 'Ada', email: 'ada@example.com' }])
+  expect(created.headers.get('location')).toMatch(/\/customers\/1$/)
+  await post('/customers', { name: 'Émile', email: 'emile@example.com', phone: '1', categoryId: 2 })
+  expect((await ask('/customers/2')).body).toEqual({
+    id: 2,
+    name: 'Émile',
+    email: 'emile@example.com',
+    phone: '1',
+    categoryId: 2,
+  })
+  const first = await ask('/customers?limit=1')
+  expect(first.body).toEqual([created.body])
+  expect(first.headers.get('link')).toMatch(/<[^>]+\/customers\?limit=1&after=1>; rel="next"/)
+  expect((await ask('/customers?limit=1&after=1')).headers.has('link')).toBe(false)
+  expect((await post('/customers', { name: 'Ada' })).body).toEqual({
+    code: 'invalid_request',
+    message: 'email is required.',
+    status: 400,
+  })
+  expect((await post('/customers', [])).body.message).toBe('The body is an empty list; it must be a JSON object.')
+  expect((await post('/customers', { name: 'Eve', email: 'eve@example.com', categoryId: 99 })).body).toMatchObject({
+    code: 'unknown_reference',
+    message: 'categoryId 99 does not exist.',
+  })
+  expect((await ask('/customers/4711')).body).toMatchObject({ message: 'There is no customer 4711.' })
+  expect((await ask('/customers', { method: 'DELETE' })).headers.get('allow')).toBe('GET, HEAD, POST')
+})
+
+test('an optional column is cleared by null, by PATCH and in a batch', async () => {
+  expect((await patch('/customers/2', { phone: null, categoryId: null })).body).not.toHaveProperty('phone')
+  expect((await patch('/customers/batch', [{ id: 2, phone: '2' }])).body[0].phone).toBe('2')
+  expect((await patch('/customers/batch', [{ id: 2, phone: null }])).body[0]).not.toHaveProperty('phone')
+  expect((await patch('/customers/2', { name: null })).status).toBe(400)
+  expect((await patch('/customers/2', { phone: '1', categoryId: 2 })).status).toBe(200)
+})
+
+test('the same e-mail twice is a conflict that names the field, however it is sent', async () => {
+  const [ada, emile] = ['ada@example.com', 'emile@example.com']
+  const conflict = (field = 'email') => ({
+    status: 409,
+    body: { code: 'conflict', message: `${field} is already taken: it must be unique.`, status: 409 },
+  })
+  expect(await post('/customers', { name: 'Eve', email: ada })).toMatchObject(conflict())
+  expect(await patch('/customers/2', { email: ada })).toMatchObject(conflict())
+  const key = { 'idempotency-key': 'eve' }
+  for (const replayed of [null, 'true']) {
+    const answer = await post('/customers', { name: 'Eve', email: ada }, key)
+    expect(answer).toMatchObject(conflict())
+    expect(answer.headers.get('idempotency-replayed')).toBe(replayed)
+  }
+  expect(await patch('/customers/2', { email: ada }, { 'if-match': '*' })).toMatchObject(conflict())
+  const eve = { name: 'Eve', email: 'eve@example.com' }
+  expect(await post('/customers/batch', [eve, { name: 'Max', email: emile }])).toMatchObject(conflict('[1].email'))
+  expect(await post('/customers/batch', [eve, eve])).toMatchObject(conflict('[1].email'))
+  expect(
+    await patch('/customers/batch', [
+      { id: 2, phone: '3' },
+      { id: 1, email: emile },
+    ]),
+  ).toMatchObject(conflict('[1].email'))
+  const create = 'createCustomer(input: { name: "Eve", email: $email }) { id }'
+  const both = `($email: String!) { a: ${create} b: createCustomer(input: { name: "Zoe", email: "zoe@example.com" }) { name } }`
+  const { data, errors } = await send(`mutation ${both}`, { email: ada })
+  expect(data).toEqual({ a: null, b: { name: 'Zoe' } })
+  expect(errors).toMatchObject([{ message: conflict().body.message, path: ['a'], extensions: { code: 'conflict' } }])
+  const atomic = await send(`mutation ($email: String!) @atomic { ${create} }`, { email: ada })
+  expect([atomic.data, codes(atomic)]).toEqual([null, ['conflict']])
+  expect((await ask('/customers')).body.map(({ name }: { name: string }) => name)).toEqual(['Ada', 'Émile', 'Zoe'])
+})
+
+test('lists are in two orders, searched whatever the case, counted, and paged in both on both surfaces', async () => {
+  const names = ({ body }: { body: { name: string }[] }) => body.map(({ name }) => name)
+  expect(names(await ask('/customers?sort=name&direction=desc'))).toEqual(['Émile', 'Zoe', 'Ada'])
+  expect(names(await ask('/customers?search=%C3%A9M&sort=name'))).toEqual(['Émile'])
+  expect(names(await ask('/customers?categoryId=2'))).toEqual(['Émile'])
+  expect((await ask('/customers?count=true')).headers.get('x-total-count')).toBe('3')
+  const [, next] = /<([^>]+)>/.exec((await ask('/customers?sort=name&limit=1')).headers.get('link') ?? '') ?? []
+  const { pathname, search } = new URL(next ?? '')
+  expect(names(await ask(pathname + search))).toEqual(['Zoe'])
+  const query =
+    '{ customersConnection(last: 1, sort: name) { totalCount edges { cursor node { name } } pageInfo { hasPreviousPage } } }'
+  expect((await send(query)).data.customersConnection).toEqual({
+    totalCount: 3,
+    edges: [{ cursor: expect.any(String), node: { name: 'Émile' } }],
+    pageInfo: { hasPreviousPage: true },
+  })
+})
+
+test('relations lead both ways, and protect what is referred to', async () => {
+  const query = '{ category(categoryId: 2) { id customers { name category { id } } } customers { category { id } } }'
+  expect((await send(query)).data).toEqual({
+    category: { id: 2, customers: [{ name: 'Émile', category: { id: 2 } }] },
+    customers: [{ category: null }, { category: { id: 2 } }, { category: null }],
+  })
+  const { body } = await post('/categories', { name: 'Dragons' })
+  await patch('/customers/1', { categoryId: body.id })
+  expect((await ask(`/categories/${body.id}`, { method: 'DELETE' })).body).toMatchObject({
+    code: 'conflict',
+    message: `Category ${body.id} has pets or customers. Delete or change them first.`,
+  })
+  await patch('/customers/1', { categoryId: null })
+  expect((await ask(`/categories/${body.id}`, { method: 'DELETE' })).status).toBe(204)
+})
+
+test('it has tags, and changes under a condition, on both surfaces; it is read again by its nodeId', async () => {
+  const etag = async () => (await ask('/customers/2')).headers.get('etag') ?? ''
   const rename = async (name: string, ifMatch: string) =>
-    (await ask('/suppliers/2', { method: 'PATCH', body: JSON.stringify({ name }), headers: { 'if-match': ifMatch } }))
-      .status
+    (await patch('/customers/2', { name }, { 'if-match': ifMatch })).status
   const before = await etag()
-  expect((await ask('/suppliers/2', { headers: { 'if-none-match': before } })).status).toBe(304)
-  expect(await rename('Fins Ltd', before)).toBe(200)
-  expect(await rename('Paws Ltd', before)).toBe(412)
-  const query = `mutation ($ifMatch: String) { updateSupplier(supplierId: 2, body: { name: "Claws Ltd" }, ifMatch: $ifMatch) { etag } }`
-  const send = async (ifMatch: string) =>
-    (await ask('/graphql', { method: 'POST', body: JSON.stringify({ query, variables: { ifMatch } }) })).body
-  expect((await send(before)).errors[0].extensions.code).toBe('precondition_failed')
-  expect((await send(await etag())).data.updateSupplier).toEqual({ etag: before })
+  expect((await ask('/customers/2', { headers: { 'if-none-match': before } })).status).toBe(304)
+  expect(await rename('Emil', before)).toBe(200)
+  expect(await rename('Ada', before)).toBe(412)
+  const update = `mutation ($ifMatch: String) { updateCustomer(customerId: 2, input: { name: "Émile" }, ifMatch: $ifMatch) { etag nodeId } }`
+  expect(codes(await send(update, { ifMatch: before }))).toEqual(['precondition_failed'])
+  const { etag: after, nodeId } = (await send(update, { ifMatch: await etag() })).data.updateCustomer
+  expect(after).toBe(before)
+  const read = 'query ($nodeId: ID!) { node(nodeId: $nodeId) { ... on Customer { name } } }'
+  expect((await send(read, { nodeId })).data).toEqual({ node: { name: 'Émile' } })
 })
 
-test('it works over GraphQL, and counts in the quota on both surfaces', async () => {
+test('batches write all or none, and cost what they say', async () => {
+  const many = (count: number) => Array.from({ length: count }, (_, i) => ({ name: 'Bo', email: `bo${i}@example.com` }))
+  const created = await post('/customers/batch', many(11))
+  expect([created.status, created.headers.get('x-ratelimit-cost')]).toEqual([201, '2'])
+  const ids: number[] = created.body.map(({ id }: { id: number }) => id)
+  expect((await patch('/customers/batch', [{ id: ids[0], name: 'Mo' }, { id: 4711 }])).body).toMatchObject({
+    code: 'not_found',
+    message: 'There is no customer 4711, which [1] names.',
+  })
+  expect((await ask(`/customers/${ids[0]}`)).body.name).toBe('Bo')
+  expect((await post('/customers/batch', many(101))).status).toBe(400)
+  for (const id of ids) expect((await ask(`/customers/${id}`, { method: 'DELETE' })).status).toBe(204)
+  const [{ id }] = (await ask('/customers?search=Zoe&sort=name')).body
+  expect((await send(`mutation { deleteCustomer(customerId: ${id}) { name } }`)).data).toEqual({
+    deleteCustomer: { name: 'Zoe' },
+  })
+})
+
+test('it counts in the quota on both surfaces', async () => {
   const remaining = async () => (await ask('/quota')).body.minute.remaining
   const before = await remaining()
-  const query = '{ suppliers(limit: 1) { name } supplier(supplierId: 2) { id } }'
-  const { body } = await ask('/graphql', { method: 'POST', body: JSON.stringify({ query }) })
-  expect(body.data).toEqual({ suppliers: [{ name: 'Paws Ltd' }], supplier: { id: 2 } })
+  const query = '{ customers(limit: 1) { name } customer(customerId: 2) { id } }'
+  expect((await send(query)).data).toEqual({ customers: [{ name: 'Ada' }], customer: { id: 2 } })
   expect(before - (await remaining())).toBe(2)
-  await ask('/suppliers')
+  await ask('/customers')
   expect(before - (await remaining())).toBe(3)
 })
 
-test('it is in the OpenAPI document and in the GraphQL schema, with its examples, bounds and stability', async () => {
-  const { paths, components } = (await ask('/openapi.json')).body
-  expect(Object.keys(paths['/suppliers'])).toEqual(['get', 'post'])
-  expect(paths['/suppliers/{supplierId}'].get).toMatchObject({
-    operationId: 'getSupplier',
-    tags: ['Store'],
+test('it is in the OpenAPI document and in the GraphQL schema: examples, bounds, conflicts, its tag, its stability', async () => {
+  const { paths, components, tags } = (await ask('/openapi.json')).body
+  expect(tags.map(({ name }: { name: string }) => name)).toEqual(['Pets', 'Store', 'Customers'])
+  expect(Object.keys(paths['/customers'])).toEqual(['get', 'post'])
+  expect(paths['/customers/{customerId}'].get).toMatchObject({
+    operationId: 'getCustomer',
+    tags: ['Customers'],
     'x-stability': 'beta',
-    parameters: [{ name: 'supplierId', in: 'path', example: 7 }, { name: 'If-None-Match' }],
+    parameters: [{ name: 'customerId', in: 'path', example: 7 }, { name: 'If-None-Match' }],
   })
-  expect(components.schemas.Supplier.example ?? components.schemas.Supplier.properties.name.example).toBe('Paws Ltd')
-  expect(components.schemas.NewSupplier.properties.name).toMatchObject({ maxLength: 100, example: 'Paws Ltd' })
+  const conflicting = Object.entries(paths as Record<string, Record<string, { responses: object }>>).flatMap(
+    ([path, item]) =>
+      path.startsWith('/customers')
+        ? Object.entries(item).flatMap(([method, { responses }]) => ('409' in responses ? `${method} ${path}` : []))
+        : [],
+  )
+  expect(conflicting.sort()).toEqual([
+    'patch /customers/batch',
+    'patch /customers/{customerId}',
+    'post /customers',
+    'post /customers/batch',
+  ])
+  expect(components.schemas.NewCustomer).toMatchObject({
+    required: ['name', 'email'],
+    properties: { name: { maxLength: 100, example: 'Ada' } },
+  })
+  expect(components.schemas.NewCustomer.properties.phone).not.toHaveProperty('nullable')
+  expect(components.schemas.CustomerUpdate.properties.phone.nullable).toBe(true)
   const sdl = await (await fetch(`${gateway.url}/schema.graphql`)).text()
-  expect(sdl).toContain('createSupplier(')
+  expect(sdl).toContain('createCustomer(')
 })
 
 test('it is in the reference, under its name, with its stability', async () => {
   const html = await (await fetch(`${gateway.url}/docs`)).text()
   for (const id of [
-    'operation-listSuppliers',
-    'operation-createSupplier',
-    'schema-NewSupplier.name',
-    'store-suppliers',
+    'operation-listCustomers',
+    'operation-createCustomer',
+    'schema-NewCustomer.name',
+    'customers-customers',
   ])
     expect(html).toContain(`id="${id}"`)
-  expect(html).toContain('<h3>Suppliers</h3>')
-  expect(html).toMatch(/href="#operation-getSupplier"><span>Get a supplier <span class="mark beta">/)
+  expect(html).toContain('<h3>Customers</h3>')
+  expect(html).toMatch(/href="#operation-getCustomer"><span>Get a customer <span class="mark beta">/)
 })

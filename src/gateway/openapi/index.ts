@@ -1,6 +1,5 @@
 import { stringify } from 'yaml'
 import { operations } from '../../../schema/index.js'
-import { tags } from '../../../schema/kit/plugin.js'
 import { createRouter } from '../rest/index.js'
 import type { Generated, Options } from './document.js'
 import { guideLinks, readGuides } from './guides.js'
@@ -38,6 +37,7 @@ export function createOpenApi(options: Options) {
     const described = { ...createOperation(operation, generated, options), responses }
     paths[path] = { ...paths[path], [method.toLowerCase()]: described }
   }
+  const tags = [...new Map(operations.map(({ rest: { tag } }) => [tag.name, tag])).values()]
   const document = {
     openapi: '3.0.3',
     info: {
@@ -50,8 +50,8 @@ export function createOpenApi(options: Options) {
     },
     servers: [{ url: baseUrl, 'x-internal': false }],
     security: [{ bearer: [] }, { apiKey: [] }],
-    tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
-    'x-tagGroups': [{ name: 'Pet Store', tags: Object.keys(tags) }],
+    tags,
+    'x-tagGroups': [{ name: 'Pet Store', tags: tags.map(({ name }) => name) }],
     externalDocs: { description: 'The GraphQL schema of the same service', url: `${baseUrl}/schema.graphql` },
     paths,
     components: {

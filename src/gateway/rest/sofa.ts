@@ -12,7 +12,7 @@ export const routePath = (template: string) => template.replace(/\{(\w+)\}/g, ':
 const routes = Object.fromEntries(
   operations.map(({ type, name, rest: { method, path, tag, status } }) => [
     `${type}.${name}`,
-    { method, path: routePath(path), tags: [tag], responseStatus: status },
+    { method, path: routePath(path), tags: [tag.name], responseStatus: status },
   ]),
 ) as SofaConfig['routes']
 
