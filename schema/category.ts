@@ -33,6 +33,7 @@ const categories = defineList({
     }),
   },
   sorts: ['name'],
+  textKeys: { name: 'nameKey' },
   indexes: [[], ['name']],
 })
 

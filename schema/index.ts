@@ -1,6 +1,7 @@
 import { DirectiveLocation, GraphQLDirective, specifiedDirectives } from 'graphql'
 import { builder } from './kit/builder.js'
 import { addEtags } from './kit/conditions.js'
+import { lists as fields } from './kit/lists/define.js'
 import { operationsOf } from './kit/operations.js'
 import { addQuota } from './kit/quota.js'
 import './kit/input/scalars.js'
@@ -28,6 +29,9 @@ export const schema = builder.toSchema({
 
 /** The same resolvers without the fields that lead from one resource to another: what REST is generated from. */
 export const restSchema = builder.toSchema({ sortSchema: false, subGraph: 'rest' })
+
+/** Every list of the service. */
+export const lists = [...new Set(fields.map(({ list }) => list))]
 
 /** Every operation of the service. REST derives from this list alone. */
 export const operations = operationsOf(restSchema)

@@ -49,6 +49,7 @@ const pets = defineList({
     }),
   },
   sorts: ['name'],
+  textKeys: { name: 'nameKey' },
   indexes: [
     [],
     ['status'],

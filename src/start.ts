@@ -1,9 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { lists } from '../schema/index.js'
 import { type DemoKeys, demoKeys } from './admin/demo-keys.js'
 import { createLog, reasonOf } from './engines/observe/index.js'
 import { openRateLimiter, parseRedisUrl, redisAddress } from './engines/rate-limit/index.js'
 import { createApp } from './gateway/app.js'
-import { installationId, openDatabase } from './gateway/database/index.js'
+import { assertIndexes, installationId, openDatabase } from './gateway/database/index.js'
 import { listen } from './gateway/http/index.js'
 import { version } from './project.js'
 import { collectorOf, misspeltSettings, readSettings } from './settings.js'
@@ -61,6 +62,7 @@ export function start(): (reason: string) => void {
       },
     })
     closers.push(() => database.close())
+    await assertIndexes(lists, database)
     const { REDIS_URL: redisUrl } = settings
     const keyPrefix = redisUrl && `petstore:${await installationId(settings, database.prisma)}`
     const rateLimiter = await openRateLimiter({

@@ -40,6 +40,8 @@ export interface ListRead {
    */
   order: readonly string[]
   direction: 'asc' | 'desc'
+  /** The column beside each column of text in which a trigger keeps what it is compared by. */
+  textKeys?: Readonly<Record<string, string>>
   /**
    * The columns with which the index begins before those of the order. Each one is equal to a condition, or has few values
    * (an enum or Boolean), each of which is read separately.

@@ -4,12 +4,13 @@ import { type Condition, type Context, MAX_TOTAL } from '../context.js'
 import { invalidRequest } from '../errors.js'
 import { DEFAULT_LIMIT, MAX_LIMIT } from '../input/rules.js'
 import type { Values } from '../input/values.js'
+import { columnOf } from '../model.js'
 import type { Rest } from '../plugin.js'
 import { type Any, forAll, selects } from '../relations.js'
 import { connectionArgs, defineSort, type List, type ListDeclaration, listArgs, restArgs } from './arguments.js'
 import { type Connection, connect, type Edge, edges, fromEach, PageInfo } from './connection.js'
 import { cursorOf, readCursor } from './cursor.js'
-import { type ListQuery, planQuery } from './plan.js'
+import { isRange, type ListQuery, planQuery } from './plan.js'
 
 export { atLeast, atMost, beginsWith, below, equals } from './arguments.js'
 
@@ -111,12 +112,20 @@ function defineConnection({ model, type, name }: ListDeclaration) {
   })
 }
 
+/** The columns of text that a list is compared by. */
+const textsOf = ({ model, sorts, filters }: ListDeclaration) => {
+  const searched = Object.values(filters).flatMap(({ column, operator }) => (isRange({ operator }) ? column : []))
+  return new Set([...sorts, ...searched].filter((name) => columnOf(model, name).type === 'String'))
+}
+
 /** A list that can have fields (`addList`, `addListBelow`). */
-export const defineList = (declaration: ListDeclaration): List => ({
-  ...declaration,
-  sortType: defineSort(declaration),
-  connectionType: defineConnection(declaration),
-})
+export function defineList(declaration: ListDeclaration): List {
+  const { name, textKeys = {} } = declaration
+  for (const text of textsOf(declaration))
+    if (!textKeys[text])
+      throw new Error(`The list ${name} compares ${text}, which is text: add textKeys: { ${text}: '${text}Key' } to it`)
+  return { ...declaration, sortType: defineSort(declaration), connectionType: defineConnection(declaration) }
+}
 
 /** Every list, and those below rows of another type, with the column that names the row. */
 export const lists: { list: List; parent?: string }[] = []

@@ -15,6 +15,8 @@ export interface Queryable {
   filters: Record<string, { column: string; operator: Operator }>
   /** The columns beside the key that it can be sorted by. */
   sorts: readonly string[]
+  /** For each column of text that it is sorted or searched by: the column in which a trigger keeps it in lower case. */
+  textKeys?: Readonly<Record<string, string>>
   /** The columns of its indexes, without the key, which ends each of them. That of the key alone is `[]`. */
   indexes: readonly (readonly string[])[]
 }
@@ -119,7 +121,7 @@ function readingOf(list: Queryable, given: readonly Given[], sort: string) {
  * @throws ApiError invalid_request (no index answers it in any order; bounds that exclude each other)
  */
 export function planQuery(list: Queryable, args: Values, parent?: Condition): ListQuery {
-  const { key, filters } = list
+  const { key, filters, textKeys } = list
   const { [key]: ids, sort = key, direction = 'asc' } = args as { sort?: string; direction?: 'asc' | 'desc' } & Values
   const given: Given[] = []
   const conditions: Condition[] = []
@@ -138,7 +140,7 @@ export function planQuery(list: Queryable, args: Values, parent?: Condition): Li
   if (!counted) throw refusal()
   const rows = () => {
     if (!read) throw refusal()
-    return { conditions, direction, ...read }
+    return { conditions, direction, textKeys, ...read }
   }
-  return { sort, direction, order: orderOf(list, sort), rows, counted: { conditions, direction, ...counted } }
+  return { sort, direction, order: orderOf(list, sort), rows, counted: { conditions, direction, textKeys, ...counted } }
 }

@@ -1,6 +1,6 @@
 export { readMigrations } from './migrations/history.js'
 export { hasTables, migrate, withSession } from './migrations/migrations.js'
-export { createTables, type DataModel } from './model.js'
+export { createTables, type DataModel, type Tables } from './model.js'
 export { ERROR_KINDS, errorKind, isDuplicate, MustRepeat, messageOf, repeating, Unreadable } from './pool/errors.js'
 export type { OnStatement } from './pool/lease.js'
 export { ConnectionPool } from './pool/pool.js'

@@ -43,9 +43,6 @@ export function createStatements({ tableOf, columnsOf, columnOf, valuesOf, selec
     return type === 'DateTime' && !isRequired ? [`coalesce(${value}, 'infinity')`] : [value]
   }
 
-  /** The key of a name stands beside it. */
-  const storedKeys = (column: Column) => keysOf(column, column.sql, column.sql.replace(/"$/, 'Key"'))
-
   /** Reads rows by a unique column. */
   function rows(model: string, column: string, lock?: 'lock'): RowStatement {
     const { sql } = columnOf(model, column)
@@ -91,7 +88,8 @@ export function createStatements({ tableOf, columnsOf, columnOf, valuesOf, selec
    * only behind equal columns, and only at the first column of a row comparison.
    */
   function list(model: string, asked: Omit<PageRead, 'limit'>, isTotal = false): Statement {
-    const { conditions, order, direction, within = [], after } = asked
+    const { conditions, order, direction, within = [], after, textKeys = {} } = asked
+    const storedKeys = (column: Column) => keysOf(column, column.sql, `"row"."${textKeys[column.name]}"`)
     const sorted = order.map((name) => columnOf(model, name))
     const [first] = sorted as [Column]
     const places = after ? sorted : []

@@ -26,6 +26,7 @@ import { StartupError } from '../../startup-error.js'
 
 export { backUp, restore, STREAM, type Summary } from './backup.js'
 export { installationId } from './installation.js'
+export { assertIndexes, type ListIndex, missingIndexes } from './list-indexes.js'
 export { purgeRegularly } from './purge.js'
 
 /** A database that is up to date. */
