@@ -1,42 +1,35 @@
 import { execFile } from 'node:child_process'
-import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Started, startGateway } from '../support/process.js'
+import pg from 'pg'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { freePort } from '../support/ports.js'
+import { runNode, type Started, startGateway } from '../support/process.js'
 
-// Adds a resource the way CONTRIBUTING.md describes: a model, a migration, a file in schema/, a line in schema/index.ts, and
-// nothing in src/.
+// Adds a resource the way CONTRIBUTING.md describes: a model, a file in schema/, a line in schema/index.ts, `npm run migration`,
+// and nothing in src/.
 
 const model = `
 /// Somebody who buys pets.
 model Customer {
   /// Unique identifier assigned by the service on creation.
-  id         BigInt    @id @default(autoincrement()) @map("number")
+  id         BigInt    @id @default(autoincrement())
   /// The customer's name.
   name       String
   /// The customer's e-mail address, which no other customer has.
   email      String    @unique
   /// The customer's phone number.
-  phone      String?
+  phone      String?   @map("telephone")
   /// Id of the category that the customer asks for most.
   categoryId BigInt?
-  nameKey    String    @default("") @ignore
   /// The category that the customer asks for most.
   category   Category? @relation(fields: [categoryId], references: [id], onDelete: Restrict)
 
-  @@index([nameKey, name, id])
-  @@index([categoryId, id])
   @@map("customers")
 }
 `
-
-const migration = `CREATE TABLE "customers" ("number" BIGSERIAL PRIMARY KEY, "name" TEXT NOT NULL, "email" TEXT NOT NULL UNIQUE,
-  "phone" TEXT, "categoryId" BIGINT REFERENCES "Category" ON DELETE RESTRICT,
-  "nameKey" TEXT NOT NULL GENERATED ALWAYS AS ("folded"("name")) STORED);
-CREATE INDEX "customers_name" ON "customers" ("nameKey" COLLATE "C", "name" COLLATE "C", "number");
-CREATE INDEX "customers_category" ON "customers" ("categoryId", "number");`
 
 const resource = `
 import { Category } from './category.js'
@@ -78,6 +71,7 @@ const customers = defineList({
     categoryId: equals('categoryId', { type: 'Int64', description: 'Only those who ask for this category.', example: 2 }),
   },
   sorts: ['name'],
+  textKeys: { name: 'nameKey' },
   indexes: [[], ['name'], ['categoryId']],
 })
 addList(customers, { description: 'The customers', rest: { method: 'GET', path: '/customers', tag, summary: 'List customers' } })
@@ -96,24 +90,40 @@ builder.mutationField('deleteCustomer', customer.delete({ example: { id: 1, name
 `
 
 let folder: string
+let written: string
 let gateway: Started
 let key: string
+let port: number
 const cleanups: (() => unknown)[] = []
 
+const edit = async (path: string, change: (text: string) => string) =>
+  writeFile(join(folder, path), change(await readFile(join(folder, path), 'utf8')))
+const script = async (name: string, ...args: string[]) =>
+  (await promisify(execFile)('npm', ['run', name, '--', ...args], { cwd: folder })).stdout
+const settings = () => ({ DATA_DIR: join(folder, 'data'), EMBEDDED_DB_PORT: String(port) })
+const start = () => startGateway(settings(), (cleanup) => cleanups.push(cleanup), folder)
+
 beforeAll(async () => {
+  port = await freePort()
   folder = await mkdtemp(join(tmpdir(), 'petstore-resource-'))
-  for (const path of ['schema', 'src', 'docs/guides', 'prisma', 'package.json', 'tsconfig.json', 'prisma.config.ts'])
+  for (const path of [
+    'schema',
+    'src',
+    'test/lab/tools',
+    'docs/guides',
+    'prisma',
+    'package.json',
+    'tsconfig.json',
+    'prisma.config.ts',
+  ])
     await cp(path, join(folder, path), { recursive: true, filter: (source) => !source.includes('generated') })
   await symlink(resolve('node_modules'), join(folder, 'node_modules'))
-  const edit = async (path: string, change: (text: string) => string) =>
-    writeFile(join(folder, path), change(await readFile(join(folder, path), 'utf8')))
   await edit('prisma/schema.prisma', (text) => text.replace('Pet[]\n', '$&  customers   Customer[]\n') + model)
-  await mkdir(join(folder, 'prisma/migrations/29990101000000_customers'))
-  await writeFile(join(folder, 'prisma/migrations/29990101000000_customers/migration.sql'), migration)
   await writeFile(join(folder, 'schema/customer.ts'), resource)
   await edit('schema/index.ts', (text) => text.replace("import './inventory.js'", "import './customer.js'\n$&"))
-  await promisify(execFile)('npm', ['run', 'build'], { cwd: folder })
-  gateway = await startGateway({ DATA_DIR: join(folder, 'data') }, (cleanup) => cleanups.push(cleanup), folder)
+  written = await script('migration', 'customers')
+  await script('build')
+  gateway = await start()
   key = JSON.parse(await readFile(join(folder, 'data/demo-keys.json'), 'utf8')).Business
 })
 afterAll(async () => {
@@ -139,6 +149,17 @@ const codes = ({ errors }: { errors: { extensions: { code: string } }[] }) =>
 
 test('its file is declarations: at most 60 lines', () => {
   expect(resource.trim().split('\n').length).toBeLessThanOrEqual(60)
+})
+
+test('npm run migration says what it has added to the model, and writes one migration, after which nothing is missing', async () => {
+  expect(written).toContain('prisma/schema.prisma, model Customer: nameKey String @default("") @ignore\n')
+  expect(written).toContain('prisma/schema.prisma, model Customer: @@index([nameKey, name, id])\n')
+  expect(written.match(/^prisma\/migrations\/\d{14}_\w+/gm)).toEqual([
+    expect.stringMatching(/^prisma\/migrations\/\d{14}_customers$/),
+  ])
+  expect(await script('migration', 'again')).toContain(
+    'The migrations have all that prisma/schema.prisma and the lists need.',
+  )
 })
 
 test('over REST: create, read, list, pagination, validation', async () => {
@@ -334,4 +355,73 @@ test('it is in the reference, under its name, with its stability', async () => {
     expect(html).toContain(`id="${id}"`)
   expect(html).toContain('<h3>Customers</h3>')
   expect(html).toMatch(/href="#operation-getCustomer"><span>Get a customer <span class="mark beta">/)
+})
+
+test('admins read what its columns mean, and cannot store what the API could not bear', async () => {
+  const admin = new pg.Client(`postgresql://postgres@127.0.0.1:${port}/postgres`)
+  await admin.connect()
+  onTestFinished(() => admin.end())
+  const { rows } = await admin.query(
+    `SELECT obj_description('customers'::regclass) AS "table", col_description('customers'::regclass, 2) AS "name"`,
+  )
+  expect(rows).toEqual([{ table: 'Somebody who buys pets.', name: "The customer's name." }])
+  const insert = (id: number, name: string) =>
+    admin.query('INSERT INTO "customers" ("id", "name", "email") VALUES ($1, $2, $2)', [id, name])
+  await expect(insert(0, 'zero')).rejects.toThrow('id must be from 1 to 9007199254740991')
+  await insert(1_000, 'ÉMILIE')
+  const emil = await post('/customers', { name: 'emil', email: 'emil@example.com' })
+  expect(emil.body.id).toBe(1_001)
+  const found = (await ask('/customers?search=%C3%A9mil&sort=name')).body
+  expect(found.map(({ name }: { name: string }) => name)).toEqual(['Émile', 'ÉMILIE'])
+  for (const id of [1_000, 1_001]) await ask(`/customers/${id}`, { method: 'DELETE' })
+})
+
+test('a list that needs more is refused at the start in one line; its migrations fill what is there, also beside others', async () => {
+  await edit('prisma/schema.prisma', (text) =>
+    text.replace(
+      /^ {2}phone .*\n/m,
+      '$&  /// The customer was born on this day.\n  born DateTime? @db.Timestamptz(3)\n',
+    ),
+  )
+  await edit('schema/customer.ts', (text) =>
+    text
+      .replace("sorts: ['name']", "sorts: ['name', 'email', 'born']")
+      .replace("textKeys: { name: 'nameKey' }", "textKeys: { name: 'nameKey', email: 'emailKey' }")
+      .replace("['categoryId']]", "['categoryId'], ['email'], ['born']]"),
+  )
+  await script('build')
+  expect(await gateway.stop()).toBe(0)
+  const { code, stderr } = await runNode(['dist/src/main.js'], folder, settings())
+  expect([code, stderr]).toEqual([
+    1,
+    'the list customers needs an index of "customers" on ("emailKey" COLLATE "C", "email" COLLATE "C", "id"), which no migration has made: run npm run migration -- customers\n',
+  ])
+  const names = (await script('migration', 'customers')).match(/(?<=^prisma\/migrations\/\d{14}_)\w+/gm)
+  expect(names).toEqual([
+    'customers',
+    'customers_fill_emailkey',
+    'customers_customers_emailkey_email_id_idx',
+    'customers_customers_born_id_idx',
+  ])
+  await script('build')
+  gateway = await start()
+  const emails = async (sort: string) =>
+    (await ask(`/customers?sort=${sort}&direction=desc`)).body.map(({ email }: { email: string }) => email)
+  expect(await emails('email')).toEqual(['emile@example.com', 'ada@example.com'])
+  expect(await emails('born')).toEqual(['emile@example.com', 'ada@example.com'])
+})
+
+test('what takes something away, or a moment without a time zone, is no migration that the tool writes', async () => {
+  const schema = await readFile(join(folder, 'prisma/schema.prisma'), 'utf8')
+  const refused = async (change: (text: string) => string) => {
+    await edit('prisma/schema.prisma', () => change(schema))
+    const { stderr } = await script('migration', 'refused').catch((error) => error)
+    return stderr
+  }
+  const without = await refused((text) => text.replace(/^( {2}email .*) @unique/m, '$1'))
+  expect(without).toMatch(
+    /^migrations only add \(CONTRIBUTING.md\).* write it by hand: DROP INDEX "customers_email_key"/m,
+  )
+  const zoneless = await refused((text) => text.replace(/^ {2}born .*\n/m, '$&  met DateTime?\n'))
+  expect(zoneless).toContain('met has no time zone: add @db.Timestamptz(3) to it')
 })

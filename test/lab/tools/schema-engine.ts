@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { PrismaPg } from '@prisma/adapter-pg'
 import { bindMigrationAwareSqlAdapterFactory, ColumnTypeEnum, type SqlQuery } from '@prisma/driver-adapter-utils'
 import pg from 'pg'
-import { readMigrations } from '../../src/engines/postgres/migrations/history.js'
+import { readMigrations } from '../../../src/engines/postgres/index.js'
 
 // Asks Prisma's schema engine about a database. The WebAssembly build needs no download.
 
@@ -55,13 +55,13 @@ function loadEngine() {
   return engine
 }
 
-/** The results of `prisma migrate status` and `prisma migrate diff` for a database. */
-export async function askPrisma(url: string) {
+const PATH = 'prisma/schema.prisma'
+const filters = { externalTables: [], externalEnums: [] }
+
+async function openEngine(url: string, content: string) {
   const { SchemaEngine } = await loadEngine()
-  const schema = { path: 'prisma/schema.prisma', content: readFileSync('prisma/schema.prisma', 'utf8') }
-  const filters = { externalTables: [], externalEnums: [] }
-  const prisma = await SchemaEngine.new(
-    { datamodels: [[schema.path, schema.content]] },
+  return SchemaEngine.new(
+    { datamodels: [[PATH, content]] },
     () => {},
     bindMigrationAwareSqlAdapterFactory({
       provider: 'postgres',
@@ -70,7 +70,25 @@ export async function askPrisma(url: string) {
       connectToShadowDb: () => Promise.reject(new Error('no shadow database is needed here')),
     }),
   )
-  const history = await prisma.diagnoseMigrationHistory({
+}
+
+/** What `prisma migrate diff` says: the script that makes of a database what a data model says. */
+export async function diff(url: string, content = readFileSync(PATH, 'utf8')) {
+  const prisma = await openEngine(url, content)
+  const schema = { path: PATH, content }
+  return prisma.diff({
+    from: { tag: 'schemaDatasource', files: [schema], configDir: '.' },
+    to: { tag: 'schemaDatamodel', files: [schema] },
+    script: true,
+    exitCode: true,
+    filters,
+  })
+}
+
+/** What `prisma migrate status` says of a database. */
+export async function readStatus(url: string) {
+  const prisma = await openEngine(url, readFileSync(PATH, 'utf8'))
+  return prisma.diagnoseMigrationHistory({
     migrationsList: {
       baseDir: 'prisma/migrations',
       lockfile: {
@@ -86,12 +104,4 @@ export async function askPrisma(url: string) {
     optInToShadowDatabase: false,
     filters,
   })
-  const drift = await prisma.diff({
-    from: { tag: 'schemaDatasource', files: [schema], configDir: '.' },
-    to: { tag: 'schemaDatamodel', files: [schema] },
-    script: true,
-    exitCode: true,
-    filters,
-  })
-  return { history, drift }
 }
