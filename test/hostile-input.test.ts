@@ -13,8 +13,8 @@ import {
 import { beforeEach, describe, expect, test } from 'vitest'
 import { operations } from '../schema/index.js'
 import type { Operation } from '../schema/kit/operations.js'
+import type { Args } from './resources/resource.js'
 import {
-  type Args,
   callGraphql,
   callRest,
   contents,

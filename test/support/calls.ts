@@ -3,11 +3,11 @@ import { stringify } from 'lossless-json'
 import { expect } from 'vitest'
 import type { PrismaClient } from '../../prisma/generated/client/client.js'
 import { fill, type Operation } from '../../schema/kit/operations.js'
+import { resources } from '../resources/index.js'
+import type { Args } from '../resources/resource.js'
 import type { Answer, Gateway } from './gateway.js'
 
-// Calls any operation with the same arguments on either surface. An integer above 2^53 is a bigint.
-
-export type Args = Record<string, unknown>
+// Calls any operation with the same arguments on either surface.
 
 export const json = (value: unknown) => stringify(value) as string
 
@@ -59,29 +59,30 @@ export function graphqlRequest({ type, name, field }: Operation, args: Args) {
 export const callGraphql = (gateway: Gateway, operation: Operation, args: Args): Promise<Answer> =>
   gateway.call('POST', '/graphql', { body: graphqlRequest(operation, args) })
 
+const tables = Object.values(resources).flatMap(({ table }) => table ?? [])
+
 // One statement, because hundreds of tests begin with it.
 const RESET = `DO $$ BEGIN
-  DELETE FROM "Order"; DELETE FROM "Pet"; DELETE FROM "Category";
-  PERFORM setval('"Category_id_seq"', 1, false), setval('"Pet_id_seq"', 1, false), setval('"Order_id_seq"', 1, false);
-  INSERT INTO "Category" (name, description) VALUES ('Dogs', 'They bark.'), ('Cats', NULL);
-  INSERT INTO "Pet" (name, "categoryId", status) VALUES ('Tom', 2, 'available'), ('Kitty', 2, 'sold'), ('Felix', 2, 'pending');
-  UPDATE "InventoryItem" SET quantity = 7 WHERE "petId" = 2;
-  INSERT INTO "Order" ("petId", quantity) VALUES (2, 2);
-  INSERT INTO "Order" ("petId", "shipDate", complete) VALUES (2, '2026-12-24T18:00:00Z', true);
+  ${tables
+    .toReversed()
+    .map((table) => `DELETE FROM "${table}";`)
+    .join(' ')}
+  ${tables.map((table) => `PERFORM setval('"${table}_id_seq"', 1, false);`).join(' ')}
+  ${Object.values(resources)
+    .flatMap(({ rows }) => (rows ? `${rows};` : []))
+    .join('\n  ')}
 END $$`
 
-/** Resets the data to the same rows. Rows with id 1 can be deleted; other rows refer to those with id 2. */
+/** Resets the data to the same rows: those of test/resources. */
 export const resetStore = (prisma: PrismaClient) => prisma.$executeRawUnsafe(RESET)
 
 /** All stored rows, to check whether something has changed them. */
-export async function contents(prisma: PrismaClient) {
-  return {
-    categories: await prisma.category.findMany({ orderBy: { id: 'asc' } }),
-    pets: await prisma.pet.findMany({ orderBy: { id: 'asc' } }),
-    inventory: await prisma.inventoryItem.findMany({ orderBy: { petId: 'asc' } }),
-    orders: await prisma.order.findMany({ orderBy: { id: 'asc' } }),
-  }
-}
+export const contents = async (prisma: PrismaClient) =>
+  Object.fromEntries(
+    await Promise.all(
+      Object.entries(resources).map(async ([name, { contents }]) => [name, await contents?.(prisma)] as const),
+    ),
+  )
 
 /** Expects the headers that every response of both surfaces has. */
 export function expectCommonHeaders({ headers }: Answer, label?: string) {

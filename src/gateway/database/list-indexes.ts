@@ -20,10 +20,7 @@ type Database = { tables: Tables; query: Query }
 const folded = (name: string) => `"${name}" COLLATE "C"`
 
 /** The indexes that a list is declared with. */
-function indexesOf(
-  { name: list, model, key, sorts, textKeys = {}, indexes }: List,
-  tables: Tables,
-): ListIndex[] {
+function indexesOf({ name: list, model, key, sorts, textKeys = {}, indexes }: List, tables: Tables): ListIndex[] {
   /** The fields and columns of one that an index ends with, before the key, or of another. */
   function partsOf(name: string, isSorted: boolean): [field: string, column: string][] {
     const { stored, type, isRequired } = tables.columnOf(model, name)

@@ -1,0 +1,35 @@
+import { conditional, type Resource } from './resource.js'
+
+const stock = (quantity: number, ...petIds: number[]) => ({ input: petIds.map((petId) => ({ petId, quantity })) })
+
+export const inventory: Resource = {
+  rows: `UPDATE "InventoryItem" SET quantity = 7 WHERE "petId" = 2`,
+  contents: ({ inventoryItem }) => inventoryItem.findMany({ orderBy: { petId: 'asc' } }),
+  cases: {
+    inventory: [
+      ['success', {}],
+      ['success', { limit: 1, after: 1, status: 'sold' }],
+      ['success', { petId: [1, 2], minQuantity: 1, maxQuantity: 7, sort: 'quantity', direction: 'desc' }],
+      ['invalid_request', { limit: -1 }],
+      ['invalid_request', { minQuantity: 1 }],
+      ['invalid_request', { sort: 'quantity', minQuantity: 2, maxQuantity: 1 }],
+    ],
+    inventoryItem: [
+      ['success', { petId: 2 }],
+      ['invalid_request', { petId: 0 }],
+      ['not_found', { petId: 4 }],
+    ],
+    updateInventories: [
+      ['success', { input: [{ petId: 2, quantity: 3 }, ...stock(0, 1).input] }],
+      ['invalid_request', stock(-1, 2)],
+      ['invalid_request', stock(1, 2, 2)],
+      ['not_found', stock(1, 2, 4)],
+    ],
+    updateInventory: [
+      ['success', { petId: 2, input: { quantity: 0 } }],
+      ['invalid_request', { petId: 2, input: { quantity: -1 } }],
+      ['not_found', { petId: 4, input: { quantity: 1 } }],
+      ...conditional({ petId: 2, input: { quantity: 0 } }, { petId: 4 }),
+    ],
+  },
+}

@@ -1,0 +1,64 @@
+import { conditional, type Resource } from './resource.js'
+
+const shipDate = '2026-12-24T18:00:00+01:00'
+
+export const order: Resource = {
+  table: 'Order',
+  rows: `INSERT INTO "Order" ("petId", quantity, "shipDate", complete)
+    VALUES (2, 2, NULL, false), (2, 1, '2026-12-24T18:00:00Z', true)`,
+  contents: ({ order }) => order.findMany({ orderBy: { id: 'asc' } }),
+  cases: {
+    orders: [
+      ['success', {}],
+      ['success', { limit: 1, after: 1, petId: 2, complete: true }],
+      ['success', { complete: false }],
+      [
+        'success',
+        {
+          id: [2],
+          sort: 'shipDate',
+          direction: 'desc',
+          shipDateFrom: shipDate,
+          shipDateBefore: '2027-01-01T00:00:00Z',
+        },
+      ],
+      ['invalid_request', { after: 0 }],
+      ['invalid_request', { shipDateFrom: shipDate }],
+      ['invalid_request', { sort: 'shipDate', shipDateFrom: '2027-01-01T00:00:00Z', shipDateBefore: shipDate }],
+    ],
+    order: [
+      ['success', { orderId: 1 }],
+      ['success', { orderId: 2 }],
+      ['invalid_request', { orderId: 0 }],
+      ['not_found', { orderId: 3 }],
+    ],
+    createOrder: [
+      ['success', { input: { petId: 1 } }],
+      ['success', { input: { petId: 1, quantity: 2_147_483_647, shipDate, complete: true } }],
+      ['invalid_request', { input: { petId: 1, quantity: 0 } }],
+      ['invalid_request', { input: { petId: 1, shipDate: null } }],
+      ['unknown_reference', { input: { petId: 4 } }],
+    ],
+    createOrders: [
+      ['success', { input: [{ petId: 1 }, { petId: 1, quantity: 2_147_483_647, shipDate, complete: true }] }],
+      ['invalid_request', { input: [{ petId: 1, quantity: 0 }] }],
+      ['unknown_reference', { input: [{ petId: 1 }, { petId: 4 }] }],
+    ],
+    updateOrder: [
+      ['success', { orderId: 2, input: {} }],
+      ['success', { orderId: 1, input: { petId: 1, quantity: 3, shipDate, complete: true } }],
+      ['success', { orderId: 2, input: { shipDate: null } }],
+      ['invalid_request', { orderId: 1, input: { complete: null } }],
+      ['not_found', { orderId: 3, input: { quantity: 1 } }],
+      ['unknown_reference', { orderId: 1, input: { petId: 4 } }],
+      ...conditional({ orderId: 1, input: {} }, { orderId: 3 }),
+    ],
+    deleteOrder: [
+      ['success', { orderId: 1 }],
+      ['invalid_request', { orderId: 0 }],
+      ['not_found', { orderId: 3 }],
+      ['conflict', { orderId: 2 }],
+      ...conditional({ orderId: 1 }, { orderId: 3 }),
+    ],
+  },
+}

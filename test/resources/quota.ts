@@ -1,0 +1,12 @@
+import type { Resource } from './resource.js'
+
+export const quota: Resource = {
+  cases: {
+    quota: [['success', {}]],
+    usage: [
+      ['success', {}],
+      ['success', { days: 90 }],
+      ['invalid_request', { days: 91 }],
+    ],
+  },
+}
