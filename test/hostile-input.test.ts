@@ -13,7 +13,8 @@ import {
 import { beforeEach, describe, expect, test } from 'vitest'
 import { operations } from '../schema/index.js'
 import type { Operation } from '../schema/kit/operations.js'
-import type { Args } from './resources/resource.js'
+import { bounds as ofResources } from './resources/index.js'
+import { type Args, type Bounds, numbers } from './resources/resource.js'
 import {
   callGraphql,
   callRest,
@@ -60,28 +61,11 @@ const wrongTexts: Record<string, string[]> = {
   PetStatus: ['Sold', 'sold%20', 'sold,pending', 'null', '%00', '%zz', '%', '%ff', '%ED%A0%80'],
 }
 
-/** Accepted values, and rejected ones just beyond the bounds, each with a part of its error message. */
-interface Bounds {
-  accepted: unknown[]
-  rejected: [value: unknown, mentions: string][]
-}
-
-const numbers = (least: number, most: number): Bounds => ({
-  accepted: [least, most],
-  rejected: [
-    [least - 1, String(least)],
-    [most + 1, String(most)],
-  ],
-})
-
-// The bounds of the contract. The tests fail for a number or text without a line here.
+// The bounds of the contract, beside those of test/resources. The tests fail for a number or text that has none.
 const bounds: Record<string, Bounds> = {
+  ...ofResources,
   limit: numbers(1, 100),
   days: numbers(1, 90),
-  'NewOrder.quantity': numbers(1, MAX_INT),
-  'OrderUpdate.quantity': numbers(1, MAX_INT),
-  'InventoryUpdate.quantity': numbers(0, MAX_INT),
-  'InventoryChange.quantity': numbers(0, MAX_INT),
   name: {
     accepted: ['x', cats(100), ` \n${cats(100)}\t`],
     rejected: [
@@ -91,8 +75,6 @@ const bounds: Record<string, Bounds> = {
     ],
   },
   description: { accepted: ['', cats(1000)], rejected: [[cats(1001), '1000']] },
-  minQuantity: numbers(0, MAX_INT),
-  maxQuantity: numbers(0, MAX_INT),
   search: {
     accepted: ['x', cats(100), ` \n${cats(100)}\t`],
     rejected: [

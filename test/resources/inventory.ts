@@ -1,4 +1,4 @@
-import { conditional, type Resource } from './resource.js'
+import { conditional, numbers, type Resource } from './resource.js'
 
 const stock = (quantity: number, ...petIds: number[]) => ({ input: petIds.map((petId) => ({ petId, quantity })) })
 
@@ -31,5 +31,11 @@ export const inventory: Resource = {
       ['not_found', { petId: 4, input: { quantity: 1 } }],
       ...conditional({ petId: 2, input: { quantity: 0 } }, { petId: 4 }),
     ],
+  },
+  bounds: {
+    'InventoryUpdate.quantity': numbers(0, 2_147_483_647),
+    'InventoryChange.quantity': numbers(0, 2_147_483_647),
+    minQuantity: numbers(0, 2_147_483_647),
+    maxQuantity: numbers(0, 2_147_483_647),
   },
 }

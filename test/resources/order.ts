@@ -1,4 +1,4 @@
-import { conditional, type Resource } from './resource.js'
+import { conditional, numbers, type Resource } from './resource.js'
 
 const shipDate = '2026-12-24T18:00:00+01:00'
 
@@ -61,4 +61,5 @@ export const order: Resource = {
       ...conditional({ orderId: 1 }, { orderId: 3 }),
     ],
   },
+  bounds: { 'NewOrder.quantity': numbers(1, 2_147_483_647), 'OrderUpdate.quantity': numbers(1, 2_147_483_647) },
 }

@@ -18,7 +18,26 @@ export interface Resource {
    * Cases by root field: every error that an operation has, and every argument in a success (test/parity.test.ts).
    */
   cases: Record<string, Case[]>
+  /**
+   * Bounds of numbers and texts (test/hostile-input.test.ts), by their name, or `NewOrder.quantity` where other inputs have
+   * others. Names, descriptions and what lists have in common are bounded there.
+   */
+  bounds?: Record<string, Bounds>
 }
+
+/** Accepted values, and rejected ones just beyond the bounds, each with a part of its error message. */
+export interface Bounds {
+  accepted: unknown[]
+  rejected: [value: unknown, mentions: string][]
+}
+
+export const numbers = (least: number, most: number): Bounds => ({
+  accepted: [least, most],
+  rejected: [
+    [least - 1, String(least)],
+    [most + 1, String(most)],
+  ],
+})
 
 /** A change of one thing under a condition: of what exists, and of what does not. */
 export const conditional = (args: Args, missing: Args): Case[] => [

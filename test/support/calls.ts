@@ -3,7 +3,7 @@ import { stringify } from 'lossless-json'
 import { expect } from 'vitest'
 import type { PrismaClient } from '../../prisma/generated/client/client.js'
 import { fill, type Operation } from '../../schema/kit/operations.js'
-import { resources } from '../resources/index.js'
+import { deleteAll, resources } from '../resources/index.js'
 import type { Args } from '../resources/resource.js'
 import type { Answer, Gateway } from './gateway.js'
 
@@ -59,15 +59,9 @@ export function graphqlRequest({ type, name, field }: Operation, args: Args) {
 export const callGraphql = (gateway: Gateway, operation: Operation, args: Args): Promise<Answer> =>
   gateway.call('POST', '/graphql', { body: graphqlRequest(operation, args) })
 
-const tables = Object.values(resources).flatMap(({ table }) => table ?? [])
-
 // One statement, because hundreds of tests begin with it.
 const RESET = `DO $$ BEGIN
-  ${tables
-    .toReversed()
-    .map((table) => `DELETE FROM "${table}";`)
-    .join(' ')}
-  ${tables.map((table) => `PERFORM setval('"${table}_id_seq"', 1, false);`).join(' ')}
+  ${deleteAll}
   ${Object.values(resources)
     .flatMap(({ rows }) => (rows ? `${rows};` : []))
     .join('\n  ')}

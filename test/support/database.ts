@@ -5,6 +5,7 @@ import { expect, inject } from 'vitest'
 import { readServerUrl } from '../../src/engines/postgres/server-url.js'
 import { connect, type Database, openDatabase } from '../../src/gateway/database/index.js'
 import { StartupError } from '../../src/startup-error.js'
+import { deleteAll, tables } from '../resources/index.js'
 import { asAdmin, databaseUrl, testDatabaseUrl } from './postgres.js'
 import { TcpProxy } from './proxy.js'
 
@@ -16,11 +17,12 @@ export interface TestDatabase extends Database {
 /** Deletes all rows. TRUNCATE takes 50 ms, which pays only for large tables. */
 const EMPTY = `DO $$ BEGIN
   IF pg_total_relation_size('"Pet"') + pg_total_relation_size('"Order"') + pg_total_relation_size('"ApiKey"') < 1000000 THEN
-    DELETE FROM "Order"; DELETE FROM "Pet"; DELETE FROM "Category"; DELETE FROM "ApiKey"; DELETE FROM "ApiKeyEvent";
-    DELETE FROM "ApiKeyUsage"; DELETE FROM "IdempotentAnswer";
-    PERFORM setval(format('"%s_id_seq"', name), 1, false) FROM unnest(ARRAY['Category', 'Pet', 'Order', 'ApiKey', 'ApiKeyEvent']) name;
+    ${deleteAll}
+    DELETE FROM "ApiKey"; DELETE FROM "ApiKeyEvent"; DELETE FROM "ApiKeyUsage"; DELETE FROM "IdempotentAnswer";
+    PERFORM setval(format('"%s_id_seq"', name), 1, false) FROM unnest(ARRAY['ApiKey', 'ApiKeyEvent']) name;
   ELSE
-    TRUNCATE "Order", "InventoryItem", "Pet", "Category", "ApiKey", "ApiKeyEvent", "ApiKeyUsage", "IdempotentAnswer" RESTART IDENTITY;
+    TRUNCATE ${tables.map((table) => `"${table}"`)}, "ApiKey", "ApiKeyEvent", "ApiKeyUsage", "IdempotentAnswer"
+      RESTART IDENTITY CASCADE;
   END IF;
 END $$`
 

@@ -34,7 +34,7 @@ model Customer {
 const resource = `
 import { Category } from './category.js'
 import { builder, columnDescription, graphqlOnly } from './kit/builder.js'
-import { name, storable } from './kit/input/rules.js'
+import { name } from './kit/input/rules.js'
 import { addList, addListBelow, beginsWith, defineList, equals } from './kit/lists/define.js'
 import { Node } from './kit/node.js'
 import type { Tag } from './kit/plugin.js'
@@ -77,7 +77,7 @@ const customers = defineList({
 addList(customers, { description: 'The customers', rest: { method: 'GET', path: '/customers', tag, summary: 'List customers' } })
 addListBelow(customers, Category, 'categoryId', 'The customers who ask for the category')
 
-const text = { validate: storable }
+const text = { validate: name }
 const columns = { name: { validate: name }, email: text, phone: text, categoryId: {} }
 const customer = defineResource({ model: 'Customer', type: Customer, path: '/customers', tag, columns })
 
