@@ -5,8 +5,11 @@ import type { World } from './world.js'
 // What is admitted while the master that holds the counters is replaced.
 
 const LIMIT = 300
-/** Within this time all gateways must have found the new master, in milliseconds. */
-const FOUND_MS = 5_000
+/**
+ * Within this time all gateways must have found the new master, in milliseconds. On a busy machine, where votes come too late,
+ * Redis repeats an election: a cluster after four seconds, Sentinels after ten.
+ */
+const FOUND_MS = 20_000
 
 const ask = async ({ gateways }: World, key: string, n: number) => {
   const gateway = gateways[n % gateways.length] as World['gateways'][number]
@@ -43,14 +46,20 @@ export async function killMaster(world: World) {
   await sleep(500)
   const killedAt = performance.now()
   let degradedMs = 0
+  const alone = new Set<string>()
   const watching = gateways.map(async ({ url }) => {
     for (; !over; await sleep(50)) {
       const { limits } = (await (await fetch(`${url}/readyz`)).json()) as { limits: string }
-      if (limits !== 'redis') degradedMs = Math.max(degradedMs, performance.now() - killedAt)
+      if (limits === 'redis') alone.delete(url)
+      else {
+        alone.add(url)
+        degradedMs = Math.max(degradedMs, performance.now() - killedAt)
+      }
     }
   })
   await redis.kill()
   return async () => {
+    while (alone.size > 0 && degradedMs <= FOUND_MS) await sleep(50)
     over = true
     await Promise.all(watching)
     const count = await during
