@@ -51,16 +51,22 @@ const redisOf = {
   async server() {
     const server = await RedisServer.reserve()
     await server.start()
-    return { url: server.url, server, close: () => server.kill() }
+    return { url: server.url, server, replicas: [], close: () => server.kill() }
   },
   async cluster() {
-    const { urls, mastersFor, close } = await startCluster({ replicas: 1, nodeTimeoutMs: 1_500 })
+    const { nodes, urls, mastersFor, close } = await startCluster({ replicas: 1, nodeTimeoutMs: 1_500 })
     const { own } = await mastersFor('petstore:{probe}')
-    return { url: urls.join(), server: own.node, close }
+    const roles = await Promise.all(nodes.map((node) => node.cli('role')))
+    return {
+      url: urls.join(),
+      server: own.node,
+      replicas: nodes.filter((_, i) => roles[i]?.startsWith('slave')),
+      close,
+    }
   },
   async sentinel() {
-    const { hosts, master, close } = await startSentinels()
-    return { url: `redis+sentinel://${hosts}/pets`, server: master, close }
+    const { hosts, master, replica, close } = await startSentinels()
+    return { url: `redis+sentinel://${hosts}/pets`, server: master, replicas: [replica], close }
   },
 }
 
@@ -112,6 +118,8 @@ export async function createWorld(options: WorldOptions) {
     /** The server that holds the data: after a failover another one. */
     postgres,
     redis: redis.server,
+    /** Of which one becomes a master when the server is killed. */
+    replicas: redis.replicas as RedisServer[],
     gateways,
     keys: [] as string[],
     hostileKey: '',
