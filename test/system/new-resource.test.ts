@@ -394,7 +394,7 @@ test('a list that needs more is refused at the start in one line; its migrations
   const { code, stderr } = await runNode(['dist/src/main.js'], folder, settings())
   expect([code, stderr]).toEqual([
     1,
-    'the list customers needs an index of "customers" on ("emailKey" COLLATE "C", "email" COLLATE "C", "id"), which no migration has made: run npm run migration -- customers\n',
+    'the list customers needs an index of "customers" on ("emailKey" COLLATE "C", "email" COLLATE "C", "id"), which the database does not have: for a new list, npm run migration -- customers writes it\n',
   ])
   const names = (await script('migration', 'customers')).match(/(?<=^prisma\/migrations\/\d{14}_)\w+/gm)
   expect(names).toEqual([

@@ -94,7 +94,7 @@ export function createWrites<S extends Stored<S> = Models>(tables: Tables) {
   return function writesBy(query: Query, reads: Reads<S>): Writes<S> {
     const send = <M extends Model<S>>(text: string, values: unknown[]) => query(text, values) as Promise<Row<M, S>[]>
 
-    /** Sends a statement of many rows in another order than they were sent in. */
+    /** Sends a statement of many rows, of which it takes these columns. @param sorted the rows in the order to write them in */
     function sendMany<M extends Model<S>>(
       model: M,
       text: string,

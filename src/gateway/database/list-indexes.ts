@@ -4,13 +4,14 @@ import { StartupError } from '../../startup-error.js'
 
 // A list reads its rows in the order of an index, without which it would read and sort the whole table.
 
-/** An index that a list needs: its columns in SQL, in the one form that `readIndexes` has them in, too. */
+/** An index that a list needs. */
 export interface ListIndex {
   list: string
   model: string
   table: string
-  /** As in the data model. */
+  /** The names of its columns in the data model. */
   fields: string[]
+  /** Its columns in SQL, in the form that `columnIn` returns. */
   columns: string[]
 }
 
@@ -71,6 +72,6 @@ export async function assertIndexes(lists: readonly List[], database: Database):
   if (!missing) return
   const { list, table, columns } = missing
   throw new StartupError(
-    `the list ${list} needs an index of "${table}" on (${columns.join(', ')}), which no migration has made: run npm run migration -- ${list}`,
+    `the list ${list} needs an index of "${table}" on (${columns.join(', ')}), which the database does not have: for a new list, npm run migration -- ${list} writes it`,
   )
 }

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { lists } from '../../../schema/index.js'
-import { missingIndexes, openDatabase } from '../../../src/gateway/database/index.js'
+import { type ListIndex, missingIndexes, openDatabase } from '../../../src/gateway/database/index.js'
 import { migrationsFrom } from './migration-sql.js'
 import { diff } from './schema-engine.js'
 
@@ -24,7 +24,7 @@ const modelIn = (schema: string, model: string) => {
 }
 
 /** The data model with the keys and indexes that lists need, and what was added to it. */
-function complete(schema: string, missing: Awaited<ReturnType<typeof missingIndexes>>) {
+function complete(schema: string, missing: readonly ListIndex[]) {
   let completed = schema
   const added: string[] = []
   const change = (model: string, has: RegExp, line: string, place: RegExp, order: (found: string) => string) => {
