@@ -20,6 +20,8 @@ interface Column {
   validate?: z.ZodType
   /** What a new row gets if the client sends nothing. The column has the same default. */
   preset?: unknown
+  /** For the docs, if the value must be unique: one that no row of the sample data has. Default: that of the type's field. */
+  example?: unknown
 }
 
 interface Resource<M extends Model> {
@@ -85,7 +87,7 @@ export function defineResource<M extends Model>({ model, type, path, tag, column
     return builder.inputRef<Any>(name).implement({
       description,
       fields: (t) => {
-        const field = ([name, { type, validate, preset }]: [string, Column]) => {
+        const field = ([name, { type, validate, preset, example }]: [string, Column]) => {
           const column = columnOf(model, name)
           const nullable = use !== 'create' && !column.isRequired ? true : undefined
           const options = {
@@ -94,6 +96,7 @@ export function defineResource<M extends Model>({ model, type, path, tag, column
             required: use === 'create' && column.isRequired && !column.hasDefaultValue,
             defaultValue: use === 'create' ? preset : undefined,
             nullable,
+            example,
             description: `${columnDescription(model, name)}${nullable ? ' null clears it.' : ''}`,
           }
           return [name, t.field(options as Any)] as const

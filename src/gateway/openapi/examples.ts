@@ -56,6 +56,15 @@ export function exampleArgument({ name, type, extensions }: GraphQLArgument, fie
   return result[name] ?? result.id ?? exampleOf(type)
 }
 
+/** What an operation returns. What it writes is what its body has. */
+export function exampleAnswer(operation: Operation) {
+  const result = exampleOf(operation.field.type)
+  const items = [exampleBody(operation) ?? []].flat() as Record<string, unknown>[]
+  const merge = (row: object, item: Record<string, unknown> = {}) =>
+    Object.fromEntries(Object.entries(row).map(([name, value]) => [name, item[name] ?? value]))
+  return Array.isArray(result) ? result.map((row, i) => merge(row, items[i])) : merge(result as object, items[0])
+}
+
 /** An example of each value in the path. */
 export const exampleParams = ({ pathArguments, field }: Operation) =>
   Object.fromEntries(pathArguments.map((arg) => [arg.name, String(exampleArgument(arg, field))]))

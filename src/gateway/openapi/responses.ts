@@ -8,7 +8,7 @@ import { EXAMPLE_TIME, exampleWindows } from '../../../schema/kit/quota.js'
 import { type RateLimitResult, refusalMessage } from '../../engines/rate-limit/index.js'
 import { FREE_PER_MINUTE } from '../keys/index.js'
 import { type Options, type ResponseObject, schemaRef } from './document.js'
-import { exampleOf, inputOf, resultOf } from './examples.js'
+import { exampleAnswer, inputOf, resultOf } from './examples.js'
 import { deprecationHeaders, headerRefs, idempotencyHeaders, locationHeader, nextPageHeader } from './headers.js'
 import { listName } from './schemas.js'
 
@@ -90,11 +90,11 @@ const countHeaders = ({ queryArguments }: Operation) =>
   queryArguments.some(({ name }) => name === 'count') ? ['X-Total-Count'] : []
 
 function success(operation: Operation, baseUrl: string): ResponseObject {
-  const { rest, field, hasEtag } = operation
+  const { rest, hasEtag } = operation
   if (rest.status === 204) return { description: 'Deleted. There is no body.', headers: {} }
   const list = listName(operation)
   const { name } = resultOf(operation)
-  const example = exampleOf(field.type) as Record<string, unknown>
+  const example = exampleAnswer(operation) as Record<string, unknown>
   const headers = headerRefs(...(hasEtag ? ['ETag'] : []), ...countHeaders(operation))
   if (rest.location) headers.Location = locationHeader(rest.location, baseUrl, example)
   const isPage = operation.field.args.some(({ name }) => name === 'limit')
