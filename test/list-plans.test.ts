@@ -6,6 +6,7 @@ import type { List } from '../schema/kit/lists/arguments.js'
 import { lists } from '../schema/kit/lists/define.js'
 import { planQuery } from '../schema/kit/lists/plan.js'
 import { combinations, listTables, questionsOf } from './lab/tools/list-tables.js'
+import { filters as values } from './resources/index.js'
 import { openTestDatabase, type TestDatabase } from './support/database.js'
 import { pageOf, reading, totalOf } from './support/plans.js'
 import { skewed } from './support/skewed.js'
@@ -27,18 +28,6 @@ beforeAll(async () => {
 })
 afterAll(() => database.close())
 
-/** Values that most rows have, and values that only the first or the last ones have. */
-const values: Record<string, unknown[]> = {
-  status: ['sold', 'available', 'pending'],
-  categoryId: [1, 2, 3],
-  search: ['r', 'bella 19', '狗'],
-  petId: [1, 2, 3],
-  complete: [true, false],
-  shipDateFrom: ['2026-01-03T00:00:00Z'],
-  shipDateBefore: ['2026-01-09T00:00:00Z'],
-  minQuantity: [0],
-  maxQuantity: [3],
-}
 /** A place in the middle, and one among many equal rows. */
 const places: Record<string, unknown[][]> = {
   name: [

@@ -1,7 +1,10 @@
+import { getNamedType, isEnumType } from 'graphql'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { schema } from '../schema/index.js'
 import { lists } from '../schema/kit/lists/define.js'
 import { MAX_PREPARED } from '../src/engines/postgres/pool/shapes.js'
 import { combinations, questionsOf } from './lab/tools/list-tables.js'
+import { filters as values } from './resources/index.js'
 import { resetStore } from './support/calls.js'
 import { openTestDatabase, type TestDatabase } from './support/database.js'
 import { type Gateway, openGateway } from './support/gateway.js'
@@ -10,16 +13,13 @@ import { type Gateway, openGateway } from './support/gateway.js'
 
 const MAX_BYTES = 24_000_000
 
-const values = {
-  status: ['sold'],
-  categoryId: [1],
-  search: ['r'],
-  petId: [1],
-  complete: [true],
-  shipDateFrom: ['2026-01-03T00:00:00Z'],
-  shipDateBefore: ['2026-01-09T00:00:00Z'],
-  minQuantity: [0],
-  maxQuantity: [3],
+/** Whether an argument of a list is an enum. */
+function isEnum(list: string, name: string) {
+  const arg = schema
+    .getQueryType()
+    ?.getFields()
+    [list]?.args.find((arg) => arg.name === name)
+  return arg !== undefined && isEnumType(getNamedType(arg.type))
 }
 
 /** A document that asks a question in each form: pages and totals, one and several at a time, forward and backward. */
@@ -30,8 +30,8 @@ const documents = lists.flatMap(({ list, parent }) =>
       ['', `${list.key}: [1, 2], `].map((ids) => {
         const [args] = combinations(filters, values)
         const enums = { ...args, ...(!parent && { sort }), direction }
-        const given = Object.entries(enums).map(([name, value]) =>
-          ['status', 'sort', 'direction'].includes(name) ? `${name}: ${value}` : `${name}: ${JSON.stringify(value)}`,
+        const given = Object.entries(enums).map(
+          ([name, value]) => `${name}: ${isEnum(list.name, name) ? value : JSON.stringify(value)}`,
         )
         const all = `${ids}${given.join(', ')}`
         const connection = (page: string) => `${list.name}Connection(${page}${all})`

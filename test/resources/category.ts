@@ -39,4 +39,5 @@ export const category: Resource = {
       ...conditional({ categoryId: 1 }, { categoryId: 3 }),
     ],
   },
+  filters: { search: ['r', 'bella 19', '狗'] },
 }

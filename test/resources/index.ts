@@ -11,6 +11,12 @@ export const resources: Record<string, Resource> = { category, pet, inventory, o
 /** The cases of every root field. */
 export const cases: Record<string, Case[]> = Object.assign({}, ...Object.values(resources).map(({ cases }) => cases))
 
+/** Values of every filter. */
+export const filters: Record<string, unknown[]> = Object.assign(
+  {},
+  ...Object.values(resources).map(({ filters }) => filters),
+)
+
 /** What numbers and texts of their own are bounded by. */
 export const bounds: Record<string, Bounds> = Object.assign({}, ...Object.values(resources).map(({ bounds }) => bounds))
 

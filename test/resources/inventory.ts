@@ -38,4 +38,5 @@ export const inventory: Resource = {
     minQuantity: numbers(0, 2_147_483_647),
     maxQuantity: numbers(0, 2_147_483_647),
   },
+  filters: { minQuantity: [0], maxQuantity: [3] },
 }

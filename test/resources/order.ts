@@ -62,4 +62,10 @@ export const order: Resource = {
     ],
   },
   bounds: { 'NewOrder.quantity': numbers(1, 2_147_483_647), 'OrderUpdate.quantity': numbers(1, 2_147_483_647) },
+  filters: {
+    petId: [1, 2, 3],
+    complete: [true, false],
+    shipDateFrom: ['2026-01-03T00:00:00Z'],
+    shipDateBefore: ['2026-01-09T00:00:00Z'],
+  },
 }

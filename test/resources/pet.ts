@@ -71,4 +71,5 @@ export const pet: Resource = {
       ...conditional({ petId: 1 }, { petId: 4 }),
     ],
   },
+  filters: { status: ['sold', 'available', 'pending'], categoryId: [1, 2, 3] },
 }

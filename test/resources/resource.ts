@@ -23,6 +23,11 @@ export interface Resource {
    * others. Names, descriptions and what lists have in common are bounded there.
    */
   bounds?: Record<string, Bounds>
+  /**
+   * Values of filters, by their names: those that most rows have, and those that only the first or the last ones have
+   * (test/support/skewed.ts). Every question that a list accepts is asked with them (test/list-plans.test.ts).
+   */
+  filters?: Record<string, unknown[]>
 }
 
 /** Accepted values, and rejected ones just beyond the bounds, each with a part of its error message. */

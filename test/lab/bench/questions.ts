@@ -2,6 +2,7 @@ import type { List } from '../../../schema/kit/lists/arguments.js'
 import { cursorOf } from '../../../schema/kit/lists/cursor.js'
 import { lists } from '../../../schema/kit/lists/define.js'
 import { planQuery } from '../../../schema/kit/lists/plan.js'
+import { filters } from '../../resources/index.js'
 import { combinations, type ListQuestion, questionsOf } from '../tools/list-tables.js'
 import { Refusal } from './lifecycle.js'
 import type { Bench, Database } from './measure.js'
@@ -20,18 +21,7 @@ const SHOWN = 10
 /** Runs after the first one, which brings the pages into memory. */
 const RUNS = 2
 
-/** Values that most rows have, and values that only the first or the last ones have. */
-const values: Record<string, unknown[]> = {
-  status: ['sold', 'available', 'pending'],
-  categoryId: [1, 2, 3],
-  search: ['r', 'bella 19', '狗'],
-  petId: [1, 2, 3],
-  complete: [true, false],
-  shipDateFrom: ['2026-03-01T00:00:00Z'],
-  shipDateBefore: ['2026-09-01T00:00:00Z'],
-  minQuantity: [0],
-  maxQuantity: [3],
-}
+const values = { ...filters, shipDateFrom: ['2026-03-01T00:00:00Z'], shipDateBefore: ['2026-09-01T00:00:00Z'] }
 
 /** Rows in the middle of an order, and among many equal ones. */
 const places = (middle: number): Record<string, Record<string, unknown>[]> => ({

@@ -13,7 +13,11 @@ const subsets = (names: string[]): string[][] =>
 /** Each value of each filter. */
 export const combinations = (filters: string[], values: Record<string, unknown[]>) =>
   filters.reduce<Record<string, unknown>[]>(
-    (all, name) => all.flatMap((args) => (values[name] ?? []).map((value) => ({ ...args, [name]: value }))),
+    (all, name) => {
+      const some = values[name]
+      if (!some) throw new Error(`The filter ${name} has no values to ask with: add some to test/resources.`)
+      return all.flatMap((args) => some.map((value) => ({ ...args, [name]: value })))
+    },
     [{}],
   )
 
