@@ -79,11 +79,14 @@ describe('DELETE /categories/{categoryId}', () => {
   })
 
   test('returns 409 while the category has pets', async () => {
-    const { status, body } = await gateway.delete('/categories/2')
-    const message = 'Category 2 has pets. Delete or change them first.'
+    const { id } = (await gateway.post('/categories', { name: 'Kittens' })).body
+    for (const pet of [1, 2, 3]) await gateway.patch(`/pets/${pet}`, { categoryId: id })
+    const { status, body } = await gateway.delete(`/categories/${id}`)
+    // Rows of every kind that can refer to a category are named.
+    const message = expect.stringMatching(/^Category 3 has pets\b.*[.] Delete or change them first[.]$/)
     expect([status, body]).toEqual([409, { code: 'conflict', message, status: 409 }])
-    for (const id of [1, 2, 3]) await gateway.patch(`/pets/${id}`, { categoryId: 1 })
-    expect((await gateway.delete('/categories/2')).status).toBe(204)
+    for (const pet of [1, 2, 3]) await gateway.patch(`/pets/${pet}`, { categoryId: 1 })
+    expect((await gateway.delete(`/categories/${id}`)).status).toBe(204)
   })
 
   test('never reuses an id', async () => {

@@ -15,7 +15,7 @@ import { addressSubject } from '../src/gateway/keys/index.js'
 import { readGuides } from '../src/gateway/openapi/guides.js'
 import { stabilities } from '../src/gateway/openapi/operation.js'
 import { settings } from '../src/settings.js'
-import { times } from './support/calls.js'
+import { emptyStore, times } from './support/calls.js'
 import { sharedGateway } from './support/gateway.js'
 import { blocks, guide, guides as texts } from './support/guides.js'
 import { rowsOf } from './support/markdown.js'
@@ -167,7 +167,7 @@ describe('the figures in the guides match the code', () => {
 
 describe('the table of REST and GraphQL', () => {
   async function restore() {
-    await gateway.prisma.$executeRaw`TRUNCATE "Order", "InventoryItem", "Pet", "Category" RESTART IDENTITY`
+    await emptyStore(gateway.prisma)
     await seed(gateway.prisma)
   }
   beforeEach(restore)

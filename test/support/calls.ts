@@ -67,6 +67,9 @@ const RESET = `DO $$ BEGIN
     .join('\n  ')}
 END $$`
 
+/** Deletes all rows of resources. New ones begin with the id 1 again. */
+export const emptyStore = (prisma: PrismaClient) => prisma.$executeRawUnsafe(`DO $$ BEGIN ${deleteAll} END $$`)
+
 /** Resets the data to the same rows: those of test/resources. */
 export const resetStore = (prisma: PrismaClient) => prisma.$executeRawUnsafe(RESET)
 

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import type { PetStatus, Prisma, PrismaClient } from '../../prisma/generated/client/client.js'
+import { emptyStore } from './calls.js'
 
 // A model of lists, written from the contract: which rows a question has, in which order.
 
@@ -199,7 +200,7 @@ interface Store {
 }
 
 export async function fillStore(prisma: PrismaClient, { categories, pets, orders }: Store) {
-  await prisma.$executeRaw`TRUNCATE "Order", "InventoryItem", "Pet", "Category" RESTART IDENTITY`
+  await emptyStore(prisma)
   await prisma.category.createMany({ data: categories })
   await prisma.pet.createMany({ data: pets.map(({ quantity: _, ...pet }) => pet) })
   for (const [i, { quantity }] of pets.entries())

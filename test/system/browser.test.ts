@@ -1,6 +1,7 @@
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { seed } from '../../prisma/seed.js'
+import { emptyStore } from '../support/calls.js'
 import { chromiumPath } from '../support/chromium.js'
 import { type Gateway, openGateway, useGateway } from '../support/gateway.js'
 import { barriers, collectProblems, launch } from './browser.js'
@@ -47,7 +48,7 @@ afterAll(async () => {
 })
 
 async function sampleData() {
-  await gateway.prisma.$executeRaw`TRUNCATE "Order", "InventoryItem", "Pet", "Category" RESTART IDENTITY`
+  await emptyStore(gateway.prisma)
   await seed(gateway.prisma)
 }
 

@@ -3,6 +3,7 @@ import { seed } from '../../prisma/seed.js'
 import { operations } from '../../schema/index.js'
 import type { Operation } from '../../schema/kit/operations.js'
 import { codeSamples } from '../../src/gateway/openapi/code-samples.js'
+import { emptyStore } from '../support/calls.js'
 import { type Gateway, openGateway } from '../support/gateway.js'
 import { has, runPrograms } from '../support/programs.js'
 
@@ -12,7 +13,7 @@ beforeAll(async () => {
 })
 afterAll(() => gateway.close())
 beforeEach(async () => {
-  await gateway.prisma.$executeRaw`TRUNCATE "Order", "InventoryItem", "Pet", "Category" RESTART IDENTITY`
+  await emptyStore(gateway.prisma)
   await seed(gateway.prisma)
 })
 

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { seed } from '../../prisma/seed.js'
+import { emptyStore } from '../support/calls.js'
 import { type Gateway, openGateway } from '../support/gateway.js'
 import { freePort } from '../support/ports.js'
 import { runNode, temporaryFolder } from '../support/process.js'
@@ -29,8 +30,9 @@ afterAll(() => gateway.close())
 
 let folder: string
 beforeEach(async () => {
-  await gateway.prisma.$executeRaw`TRUNCATE "Order", "InventoryItem", "Pet", "Category" RESTART IDENTITY`
+  await emptyStore(gateway.prisma)
   await seed(gateway.prisma)
+  // The categories stay. Pets are numbered from 1.
   await gateway.prisma.$executeRaw`TRUNCATE "Order", "InventoryItem", "Pet", "IdempotentAnswer" RESTART IDENTITY`
   folder = await temporaryFolder()
 })

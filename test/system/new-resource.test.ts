@@ -1,93 +1,17 @@
 import { execFile } from 'node:child_process'
-import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { cp, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { addCustomer, resource } from '../support/new-resource.js'
 import { freePort } from '../support/ports.js'
 import { runNode, type Started, startGateway } from '../support/process.js'
 
 // Adds a resource the way CONTRIBUTING.md describes: a model, a file in schema/, a line in schema/index.ts, `npm run migration`,
 // and nothing in src/.
-
-const model = `
-/// Somebody who buys pets.
-model Customer {
-  /// Unique identifier assigned by the service on creation.
-  id         BigInt    @id @default(autoincrement())
-  /// The customer's name.
-  name       String
-  /// The customer's e-mail address, which no other customer has.
-  email      String    @unique
-  /// The customer's phone number.
-  phone      String?   @map("telephone")
-  /// Id of the category that the customer asks for most.
-  categoryId BigInt?
-  /// The category that the customer asks for most.
-  category   Category? @relation(fields: [categoryId], references: [id], onDelete: Restrict)
-
-  @@map("customers")
-}
-`
-
-const resource = `
-import { Category } from './category.js'
-import { builder, columnDescription, graphqlOnly } from './kit/builder.js'
-import { name } from './kit/input/rules.js'
-import { addList, addListBelow, beginsWith, defineList, equals } from './kit/lists/define.js'
-import { Node } from './kit/node.js'
-import type { Tag } from './kit/plugin.js'
-import { toOne } from './kit/relations.js'
-import { defineResource } from './kit/resource.js'
-
-const tag: Tag = { name: 'Customers', description: 'The people who buy pets.' }
-
-const Customer = builder.prismaObject('Customer', {
-  interfaces: [Node],
-  fields: (t) => ({
-    id: t.expose('id', { type: 'Int64', example: 7 }),
-    name: t.exposeString('name', { example: 'Ada' }),
-    email: t.exposeString('email', { example: 'ada@example.com' }),
-    phone: t.exposeString('phone', { nullable: true, example: '+44 20 7946 0000' }),
-    categoryId: t.expose('categoryId', { type: 'Int64', nullable: true }),
-    category: t.field({
-      ...graphqlOnly,
-      type: Category,
-      nullable: true,
-      description: columnDescription('Customer', 'category'),
-      ...toOne('Category', 'id', 'categoryId'),
-    }),
-  }),
-})
-
-const customers = defineList({
-  model: 'Customer',
-  type: Customer,
-  name: 'customers',
-  key: 'id',
-  filters: {
-    search: beginsWith('name', { type: 'String', validate: name, description: 'Only those whose name begins with this.', example: 'Ad' }),
-    categoryId: equals('categoryId', { type: 'Int64', description: 'Only those who ask for this category.', example: 2 }),
-  },
-  sorts: ['name'],
-  textKeys: { name: 'nameKey' },
-  indexes: [[], ['name'], ['categoryId']],
-})
-addList(customers, { description: 'The customers', rest: { method: 'GET', path: '/customers', tag, summary: 'List customers' } })
-addListBelow(customers, Category, 'categoryId', 'The customers who ask for the category')
-
-const text = { validate: name }
-const columns = { name: { validate: name }, email: text, phone: text, categoryId: {} }
-const customer = defineResource({ model: 'Customer', type: Customer, path: '/customers', tag, columns })
-
-builder.queryField('customer', customer.get({ rest: { stability: 'beta' } }))
-builder.mutationField('createCustomer', customer.create())
-builder.mutationField('createCustomers', customer.createMany())
-builder.mutationField('updateCustomer', customer.update())
-builder.mutationField('updateCustomers', customer.updateMany())
-builder.mutationField('deleteCustomer', customer.delete({ example: { id: 1, name: 'Ada', email: 'ada@example.com' } }))
-`
 
 let folder: string
 let written: string
@@ -96,31 +20,31 @@ let key: string
 let port: number
 const cleanups: (() => unknown)[] = []
 
+const run = promisify(execFile)
 const edit = async (path: string, change: (text: string) => string) =>
   writeFile(join(folder, path), change(await readFile(join(folder, path), 'utf8')))
 const script = async (name: string, ...args: string[]) =>
-  (await promisify(execFile)('npm', ['run', name, '--', ...args], { cwd: folder })).stdout
+  (await run('npm', ['run', name, '--', ...args], { cwd: folder })).stdout
+const fileOf = (name: string) => `test/${name}.test.ts`
+/** What vitest's JSON reporter writes. */
+interface Results {
+  testResults: { assertionResults: { fullName: string; status: string; failureMessages: string[] }[] }[]
+}
+/** The servers that the tests are run on. */
+const servers = () =>
+  Object.fromEntries(
+    ['TEST_DATABASE_URL', 'TEST_REDIS_URL'].flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])),
+  )
 const settings = () => ({ DATA_DIR: join(folder, 'data'), EMBEDDED_DB_PORT: String(port) })
 const start = () => startGateway(settings(), (cleanup) => cleanups.push(cleanup), folder)
 
 beforeAll(async () => {
   port = await freePort()
   folder = await mkdtemp(join(tmpdir(), 'petstore-resource-'))
-  for (const path of [
-    'schema',
-    'src',
-    'test/lab/tools',
-    'docs/guides',
-    'prisma',
-    'package.json',
-    'tsconfig.json',
-    'prisma.config.ts',
-  ])
-    await cp(path, join(folder, path), { recursive: true, filter: (source) => !source.includes('generated') })
+  const { stdout } = await run('git', ['ls-files', '--cached', '--others', '--exclude-standard'])
+  for (const path of stdout.trim().split('\n')) if (existsSync(path)) await cp(path, join(folder, path))
   await symlink(resolve('node_modules'), join(folder, 'node_modules'))
-  await edit('prisma/schema.prisma', (text) => text.replace('Pet[]\n', '$&  customers   Customer[]\n') + model)
-  await writeFile(join(folder, 'schema/customer.ts'), resource)
-  await edit('schema/index.ts', (text) => text.replace("import './inventory.js'", "import './customer.js'\n$&"))
+  await addCustomer(folder)
   written = await script('migration', 'customers')
   await script('build')
   gateway = await start()
@@ -147,6 +71,14 @@ const patch = (path: string, body: unknown, headers = {}) =>
 const codes = ({ errors }: { errors: { extensions: { code: string } }[] }) =>
   errors.map(({ extensions }) => extensions.code)
 
+/** A connection to the database, until the test ends. */
+async function openAdmin() {
+  const admin = new pg.Client(`postgresql://postgres@127.0.0.1:${port}/postgres`)
+  await admin.connect()
+  onTestFinished(() => admin.end())
+  return admin
+}
+
 test('its file is declarations: at most 60 lines', () => {
   expect(resource.trim().split('\n').length).toBeLessThanOrEqual(60)
 })
@@ -160,6 +92,21 @@ test('npm run migration says what it has added to the model, and writes one migr
   expect(await script('migration', 'again')).toContain(
     'The migrations have all that prisma/schema.prisma and the lists need.',
   )
+})
+
+test('its rows are in the sample data of a first start, and the document has them as examples', async () => {
+  const { body } = await ask('/customers')
+  expect(body[0]).toEqual({ id: 1, name: 'Ada', email: 'ada@example.com', phone: '+44 20 7946 0000', categoryId: 2 })
+  expect(body).toHaveLength(5)
+  const { paths } = (await ask('/openapi.json')).body
+  const example = ({ content }: { content: Record<string, { example: unknown }> }) =>
+    content['application/json']?.example
+  expect(example(paths['/customers'].get.responses[200])).toEqual([body[0]])
+  const { requestBody, responses } = paths['/customers'].post
+  expect(example(requestBody)).toMatchObject({ name: 'Ada', email: 'grace@example.com' })
+  expect(example(responses[201])).toMatchObject({ id: 1, name: 'Ada', email: 'grace@example.com' })
+  const admin = await openAdmin()
+  await admin.query('TRUNCATE customers RESTART IDENTITY')
 })
 
 test('over REST: create, read, list, pagination, validation', async () => {
@@ -320,7 +267,7 @@ test('it is in the OpenAPI document and in the GraphQL schema: examples, bounds,
     operationId: 'getCustomer',
     tags: ['Customers'],
     'x-stability': 'beta',
-    parameters: [{ name: 'customerId', in: 'path', example: 7 }, { name: 'If-None-Match' }],
+    parameters: [{ name: 'customerId', in: 'path', example: 1 }, { name: 'If-None-Match' }],
   })
   const conflicting = Object.entries(paths as Record<string, Record<string, { responses: object }>>).flatMap(
     ([path, item]) =>
@@ -358,9 +305,7 @@ test('it is in the reference, under its name, with its stability', async () => {
 })
 
 test('admins read what its columns mean, and cannot store what the API could not bear', async () => {
-  const admin = new pg.Client(`postgresql://postgres@127.0.0.1:${port}/postgres`)
-  await admin.connect()
-  onTestFinished(() => admin.end())
+  const admin = await openAdmin()
   const { rows } = await admin.query(
     `SELECT obj_description('customers'::regclass) AS "table", col_description('customers'::regclass, 2) AS "name"`,
   )
@@ -374,6 +319,24 @@ test('admins read what its columns mean, and cannot store what the API could not
   const found = (await ask('/customers?search=%C3%A9mil&sort=name')).body
   expect(found.map(({ name }: { name: string }) => name)).toEqual(['Émile', 'ÉMILIE'])
   for (const id of [1_000, 1_001]) await ask(`/customers/${id}`, { method: 'DELETE' })
+})
+
+test('every test that derives from the schema, its lists or the sample data passes with it, and asks it, too', async () => {
+  await script('contract')
+  const tests = await readdir(join(folder, 'test'), { withFileTypes: true })
+  const names = tests.flatMap(({ name }) => (name.endsWith('.test.ts') ? `test/${name}` : []))
+  const texts = await Promise.all(names.map((name) => readFile(join(folder, name), 'utf8')))
+  const deriving = names.filter((_, i) => /(schema|resources)\/index\.js|prisma\/seed\.js/.test(texts[i] ?? ''))
+  expect(deriving).toEqual(expect.arrayContaining(['access', 'parity', 'hostile-input', 'openapi-truth'].map(fileOf)))
+  const files = [...deriving, ...['categories', 'idempotency', 'lists', 'migrations'].map(fileOf)]
+  // Those that fail are in its output.
+  const vitest = ['node_modules/vitest/vitest.mjs', 'run', '--reporter=json', '--outputFile=results.json', ...files]
+  const { code } = await runNode(vitest, folder, servers())
+  const { testResults } = JSON.parse(await readFile(join(folder, 'results.json'), 'utf8')) as Results
+  const results = testResults.flatMap(({ assertionResults }) => assertionResults)
+  expect(results.filter(({ status }) => status === 'failed')).toEqual([])
+  expect(code).toBe(0)
+  expect(results.filter(({ fullName }) => /customer/i.test(fullName)).length).toBeGreaterThan(200)
 })
 
 test('a list that needs more is refused at the start in one line; its migrations fill what is there, also beside others', async () => {
