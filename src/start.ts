@@ -74,7 +74,7 @@ export function start(): (reason: string) => void {
     })
     closers.push(() => rateLimiter.close())
 
-    const app = await createApp({ settings, database, rateLimiter, log })
+    const app = createApp({ settings, database, rateLimiter, log })
     closers.push(() => app.close())
     const { PORT, ADMIN_PORT, HOST } = settings
     const server = await listen(app, { port: PORT, host: HOST })

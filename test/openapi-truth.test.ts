@@ -97,7 +97,7 @@ await seed(database.prisma)
 const shared = { ...database, close: async () => {} }
 const late = await sharedGateway({ database: shared, env: { PET_BY_ID_SUNSET: '2026-01-01' } })
 const flooded = await sharedGateway({ database: shared })
-const app = await createApp({
+const app = createApp({
   settings: gateway.config,
   rateLimiter: gateway.limits,
   database: databaseAt('postgresql://127.0.0.1:1/nowhere'),

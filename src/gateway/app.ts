@@ -65,7 +65,7 @@ export interface Dependencies {
 }
 
 /** The gateway. It neither listens nor reads the environment. */
-export async function createApp(dependencies: Dependencies) {
+export function createApp(dependencies: Dependencies) {
   const { settings, database, rateLimiter, log, keyTtlMs, deadlineMs } = dependencies
   const { limits = ADMISSION_LIMITS, seconds = windowSeconds } = dependencies
   const { BASE_URL: baseUrl, PET_BY_ID_SUNSET: sunset, MAX_BODY_BYTES: maxBodyBytes } = settings
@@ -87,7 +87,7 @@ export async function createApp(dependencies: Dependencies) {
   const quota = createQuota({ apiKeys, rateLimiter })
   const idempotency = createIdempotency(database, createTransact, log)
   const surface = { createContext, idempotency }
-  const rest = await createRest({ ...surface, baseUrl, sunset, hasPage: docs.has })
+  const rest = createRest({ ...surface, baseUrl, sunset, hasPage: docs.has })
   const graphql = createGraphql({ ...surface, createTransact, schema, log, deadlineMs })
 
   async function respond(request: HttpRequest, found: Findings): Promise<Reply> {
@@ -228,4 +228,4 @@ export async function createApp(dependencies: Dependencies) {
 
 const isGraphql = ({ path }: HttpRequest) => path === '/graphql'
 
-export type App = Awaited<ReturnType<typeof createApp>>
+export type App = ReturnType<typeof createApp>

@@ -205,7 +205,7 @@ export async function openGateway(options: GatewayOptions = {}): Promise<Gateway
     redisTimeoutMs: options.redisTimeoutMs,
   })
   const { limits, uploadBudget, deadlineMs, stallMs } = options
-  const app = await createApp({
+  const app = createApp({
     settings: config,
     database,
     rateLimiter,

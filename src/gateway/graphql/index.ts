@@ -1,6 +1,4 @@
 import type { GraphQLSchema } from 'graphql'
-import { createYoga, type Plugin } from 'graphql-yoga'
-import type { Context } from '../../../schema/kit/context.js'
 import { ApiError, invalidRequest } from '../../../schema/kit/errors.js'
 import { MAX_TEXT } from '../../../schema/kit/input/rules.js'
 import { type Apart, type Cancelled, type Executed, pause } from '../../engines/executor/index.js'
@@ -12,8 +10,9 @@ import { type Idempotency, readIdempotencyKey, undoing } from '../idempotency/in
 import { type Caller, type QuotaDecision, requireWriteAccess } from '../keys/index.js'
 import type { ReadRequest, Reply } from '../reply/index.js'
 import { createDocuments, createPersisted } from './caches.js'
-import { LIMITS, type Variables } from './cost.js'
+import { LIMITS } from './cost.js'
 import { KnownDocument, type KnownOperation } from './documents.js'
+import { createHost, type Execution } from './host.js'
 import { isShort, MAX_FREE_REQUEST, MAX_FREE_TOKENS } from './limits.js'
 import { type GraphqlParameters, lengthOf, readParameters } from './parameters.js'
 import { createResponses, hasNoValue, PersistedQueryNotFound, ResponseTooLong } from './responses.js'
@@ -50,44 +49,13 @@ interface Call extends GraphqlParameters {
 /** An error that is not about the values of a request, but about the request itself: it comes before the quota. */
 const isBeforeQuota = (error: unknown) => error instanceof ApiError && [405, 413, 415].includes(error.status)
 
-/** Replaces Yoga's parsing, validation and execution by what is known of the document. */
-const useKnownDocuments: Plugin<Context & { call: Call; cancelled: Cancelled; apart?: Apart }> = {
-  onParse: ({ context: { call }, setParseFn }) => setParseFn(() => call.document.node),
-  onValidate: ({ context: { call }, setResult }) => setResult(call.document.errors),
-  onExecute: ({ context: { call, cancelled, apart }, setExecuteFn }) =>
-    setExecuteFn(({ contextValue, variableValues }) =>
-      inSpan('execute', () =>
-        call.operation.execute(variableValues as Variables, {
-          contextValue,
-          apart,
-          cancelled,
-          pause,
-          maxLength: MAX_RESPONSE,
-          tooLong: (max) => new ResponseTooLong(max),
-        }),
-      ),
-    ),
-}
-
-/** The GraphQL surface: Yoga executes documents that are within the limits and whose cost was taken from the quota. */
+/** The GraphQL surface: executes documents that are within the limits and whose cost was taken from the quota. */
 export function createGraphql(options: GraphqlOptions) {
   const { schema, createContext, createTransact, idempotency, log, deadlineMs = DEADLINE_MS } = options
   const { resultOf, refuse } = createResponses(log)
   const documents = createDocuments()
   const persisted = createPersisted()
-  const yoga = createYoga<object, Context>({
-    schema,
-    plugins: [useKnownDocuments],
-    parserAndValidationCache: false,
-    // What Yoga would add here, the steps in app.ts do for both surfaces.
-    maskedErrors: false,
-    graphiql: false,
-    landingPage: false,
-    cors: false,
-    multipart: false,
-    maxRequestBodySize: false,
-    logging: false,
-  })
+  const run = createHost(schema)
 
   function readCall(request: HttpRequest, body: Body, maxBytes: number | undefined): Call {
     const { query: sent, hash, operationName, variables } = readParameters(request, body, maxBytes)
@@ -189,8 +157,7 @@ export function createGraphql(options: GraphqlOptions) {
     caller: Caller,
     quota: Promise<QuotaDecision>,
     { query, apart }: { query?: Query; apart?: Apart } = {},
-  ) {
-    const { query: source, operationName, variables } = call
+  ): Promise<Executed> {
     const end = performance.now() + deadlineMs
     const cancelled: Cancelled = () => {
       if (call.request.head.socket.destroyed) return interrupted('The client has disconnected.')
@@ -198,14 +165,28 @@ export function createGraphql(options: GraphqlOptions) {
       const seconds = deadlineMs / 1000
       return interrupted(`The operation took longer than ${seconds} seconds. Select fewer fields or smaller pages.`)
     }
-    const executed = (await yoga.getResultForParams(
-      // No plugin in use reads Yoga's own request.
-      { params: { query: source, operationName, variables }, request: undefined as unknown as Request },
-      Object.assign(createContext(caller, quota, query), { call, cancelled, apart }),
-    )) as Executed
-    const [error] = executed.errors ?? []
-    if (error instanceof ResponseTooLong) throw error
-    return executed
+    const { query: source, document, operation, operationName, variables } = call
+    const limits = {
+      apart,
+      cancelled,
+      pause,
+      maxLength: MAX_RESPONSE,
+      tooLong: (max: number) => new ResponseTooLong(max),
+    }
+    const execution: Execution = {
+      source,
+      document,
+      operationName,
+      variables,
+      execute: (contextValue, variables) =>
+        inSpan('execute', () => operation.execute(variables, { contextValue, ...limits })),
+    }
+    try {
+      return await run(execution, createContext(caller, quota, query))
+    } catch (error) {
+      if (error instanceof ApiError && !(error instanceof ResponseTooLong)) return { errors: [error] }
+      throw error
+    }
   }
 
   return { read }

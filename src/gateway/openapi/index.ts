@@ -1,6 +1,6 @@
 import { stringify } from 'yaml'
 import { operations } from '../../../schema/index.js'
-import { createRouter } from '../rest/index.js'
+import { createSofaDocument } from '../rest/index.js'
 import type { Generated, Options } from './document.js'
 import { guideLinks, readGuides } from './guides.js'
 import { createCommonHeaders, createSharedHeaders, headerRefs } from './headers.js'
@@ -26,7 +26,7 @@ The same operations are available as GraphQL under \`/graphql\`, with the same k
  */
 export function createOpenApi(options: Options) {
   const { baseUrl } = options
-  const generated = createRouter().openAPIDocument as unknown as Generated
+  const generated = createSofaDocument() as unknown as Generated
   const commonHeaders = createCommonHeaders()
   const common = headerRefs(...Object.keys(commonHeaders))
   const shared = createSharedResponses(common)

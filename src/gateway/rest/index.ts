@@ -1,5 +1,5 @@
-import { type DocumentNode, getOperationAST, type OperationDefinitionNode } from 'graphql'
-import { restSchema } from '../../../schema/index.js'
+import { getOperationAST, type OperationDefinitionNode } from 'graphql'
+import { operations, restSchema } from '../../../schema/index.js'
 import { attempt, once } from '../../../schema/kit/attempt.js'
 import type { Context } from '../../../schema/kit/context.js'
 import { ApiError } from '../../../schema/kit/errors.js'
@@ -16,9 +16,9 @@ import { type Caller, type QuotaDecision, requireWriteAccess } from '../keys/ind
 import type { ReadRequest, Reply, Route } from '../reply/index.js'
 import { createReader, type Source } from './input.js'
 import { createRoutes } from './routes.js'
-import { readDocuments } from './sofa.js'
+import { documentOf } from './sofa.js'
 
-export { createRouter } from './sofa.js'
+export { createSofaDocument } from './sofa.js'
 
 export interface RestOptions {
   createContext: CreateResolverContext
@@ -29,14 +29,9 @@ export interface RestOptions {
   hasPage(path: string): boolean
 }
 
-/**
- * Prepares how the requests of an operation are read and run: everything about it that does not depend on a request.
- *
- * @param document SOFA's
- */
+/** Prepares how the requests of an operation are read and run: everything about it that does not depend on a request. */
 function prepareOperation(
   operation: Operation,
-  document: DocumentNode,
   { createContext, idempotency, baseUrl, sunset }: Omit<RestOptions, 'hasPage'>,
 ) {
   const { rest, name, hasEtag, field, body: argument, queryArguments, operationId: operationName } = operation
@@ -45,6 +40,7 @@ function prepareOperation(
   /** Arguments that cost more. They count where they are true, whatever else is wrong. */
   const surcharged = queryArguments.flatMap((argument) => (argument.extensions.units ? argument.name : []))
   const readInput = createReader(operation)
+  const document = documentOf(operation)
   const definition = getOperationAST(document) as OperationDefinitionNode
   // Optional fields without a value are absent from a representation, never null.
   const execute = prepare(restSchema, document, definition, { nulls: 'omit' })
@@ -123,11 +119,9 @@ const stateOf = (body: string, { next, total }: Context) =>
   `${body}${next ? '+' : ''}${total === undefined ? '' : ` of ${total}`}`
 
 /** The REST surface: an operation's arguments are read, its prepared document is executed, its result is written. */
-export async function createRest({ hasPage, ...options }: RestOptions) {
+export function createRest({ hasPage, ...options }: RestOptions) {
   const routes = createRoutes(hasPage, options.baseUrl)
-  const prepared = new Map<Operation, ReturnType<typeof prepareOperation>>()
-  for (const [operation, document] of await readDocuments())
-    prepared.set(operation, prepareOperation(operation, document, options))
+  const prepared = new Map(operations.map((operation) => [operation, prepareOperation(operation, options)]))
   return {
     /** Found before other steps: an error needs the headers of its operation, too. */
     find: routes.find,

@@ -1,4 +1,5 @@
-import type { DocumentNode, ExecutionArgs } from 'graphql'
+import { buildOperationNodeForField } from '@graphql-tools/utils'
+import { type DocumentNode, Kind, type OperationTypeNode } from 'graphql'
 import { createSofa, createSofaRouter } from 'sofa-api'
 import { operations, restSchema } from '../../../schema/index.js'
 import { MAX_DATE_TIME, MAX_ID } from '../../../schema/kit/input/scalars.js'
@@ -26,39 +27,26 @@ const customScalars = {
   },
 }
 
+const sofa = createSofa({ schema: restSchema, basePath: '/', routes, customScalars })
+
 /**
- * SOFA's router over the REST schema: a route in `__routes` for each operation, and in `openAPIDocument` its own
- * description of them. It also has webhook routes, which nothing here may serve or describe.
+ * SOFA's description of the operations, in its `paths`. It also describes webhooks, which the service does not have. Each
+ * call returns a new one, because the OpenAPI document is completed in it.
  */
-export const createRouter = (execute?: (args: ExecutionArgs) => unknown) =>
-  createSofaRouter(
-    createSofa({ schema: restSchema, basePath: '/', routes, customScalars, ...({ execute } as Partial<SofaConfig>) }),
-  )
+export const createSofaDocument = () => createSofaRouter(sofa).openAPIDocument
 
-/** The GraphQL document that SOFA prepared for each operation. Its handler is asked once, and never by a request. */
-async function askSofa(): Promise<Map<Operation, DocumentNode>> {
-  let prepared: DocumentNode | undefined
-  const router = createRouter((args) => {
-    prepared = args.document
-    return { data: {} }
+/**
+ * The GraphQL document that SOFA executes for an operation: every field of what it returns. SOFA keeps it in the handler of
+ * its route, so it is built here the same way, by the function and with the options that SOFA calls it with.
+ */
+export function documentOf({ type, name }: Operation): DocumentNode {
+  const definition = buildOperationNodeForField({
+    kind: type.toLowerCase() as OperationTypeNode,
+    schema: sofa.schema,
+    field: name,
+    models: sofa.models,
+    ignore: sofa.ignore,
+    circularReferenceDepth: sofa.depthLimit,
   })
-  const documents = new Map<Operation, DocumentNode>()
-  for (const operation of operations) {
-    const { method, path } = operation.rest
-    const route = router.__routes.find((route) => route.method === method && route.path === routePath(path))
-    const handler = route?.handler as ((request: object, context: object) => unknown) | undefined
-    prepared = undefined
-    await handler?.({ url: '', body: null, params: {} }, {})
-    if (!prepared) throw new Error(`SOFA prepared no document for ${operation.name}`)
-    documents.set(operation, prepared)
-  }
-  return documents
-}
-
-let documents: ReturnType<typeof askSofa> | undefined
-
-/** The documents depend on the schema alone, so all gateways of a process share them. */
-export function readDocuments(): Promise<ReadonlyMap<Operation, DocumentNode>> {
-  documents ??= askSofa()
-  return documents
+  return { kind: Kind.DOCUMENT, definitions: [definition] }
 }
