@@ -4,7 +4,7 @@ import { ApiError } from '../../schema/kit/errors.js'
 import { inSpan, inTrace, type Logger } from '../engines/observe/index.js'
 import type { RateLimiter } from '../engines/rate-limit/index.js'
 import type { Settings } from '../settings.js'
-import { ADMISSION_LIMITS, Admissions, type Slot } from './admission/index.js'
+import { ADMISSION_LIMITS, Admissions } from './admission/index.js'
 import { createAccess } from './context/index.js'
 import type { Database } from './database/index.js'
 import { createDocs } from './docs/index.js'
@@ -36,7 +36,15 @@ import {
   windowSeconds,
 } from './keys/index.js'
 import { createHealth, createMetrics, createRequestObserver } from './monitor/index.js'
-import { type Exchange, type Findings, preflight, type Reply, serverOptions, setHeaders } from './reply/index.js'
+import {
+  type Exchange,
+  type Findings,
+  preflight,
+  type ReadRequest,
+  type Reply,
+  serverOptions,
+  setHeaders,
+} from './reply/index.js'
 import { createRest } from './rest/index.js'
 
 export interface Dependencies {
@@ -105,41 +113,52 @@ export function createApp(dependencies: Dependencies) {
     return serve(request, caller, found)
   }
 
-  /**
-   * The steps of a request with a valid key: body, operation, admission, quota. Admission comes before quota, which it may need.
-   *
-   * @param received its body, if it was received already
-   */
-  async function serve(request: HttpRequest, caller: Caller, found: Findings, received?: Body): Promise<Reply> {
+  /** The steps of a request with a valid key: body, operation, admission, quota, run. */
+  async function serve(request: HttpRequest, caller: Caller, found: Findings): Promise<Reply> {
     const { route } = found
-    let slot: Slot | undefined
-    let early: Promise<Reply> | undefined
-    try {
-      const isParsed = isGraphql(request) || route?.operation.body !== undefined
-      const isUsedUp = !received && isParsed && admissions.isRefused(caller) && (await quota.isUsedUp(caller))
-      // No REST operation with a body is free: the quota refuses it.
-      const body = received ?? (isUsedUp && route ? noBody : await receive(request, caller, route))
-      const maxBytes = isUsedUp ? ((await quota.hasFree(caller)) ? MAX_FREE_REQUEST : 0) : undefined
-      const asked = isGraphql(request) ? graphql.read(request, body, maxBytes) : rest.read(request, route, body)
-      found.operationName = asked.operationName
-      slot = await inSpan('admission', () => admissions.work.enter(caller.subject.id, asked.units, request.head.socket))
-      const isEarly = asked.isRead && quota.isForeseen(caller, asked)
-      const deciding = inSpan('quota', () => quota.take(caller, asked))
-      // A read does not wait for Redis. Its result, or error, is neither seen nor counted before the decision allows it.
-      if (isEarly) early = asked.run(caller, deciding)
-      early?.catch(() => {})
+    const isParsed = isGraphql(request) || route?.operation.body !== undefined
+    const isUsedUp = isParsed && admissions.isRefused(caller) && (await quota.isUsedUp(caller))
+    // No REST operation with a body is free: the quota refuses it unread.
+    const body = isUsedUp && route ? noBody : await receive(request, caller, route)
+    const maxBytes = isUsedUp ? ((await quota.hasFree(caller)) ? MAX_FREE_REQUEST : 0) : undefined
+    const asked = readOperation(request, route, body, maxBytes)
+    const reply = await perform(request, caller, found, asked, !isUsedUp || asked.units === 0)
+    if (reply) return reply
+    // A window has begun, or a ban has ended, since the request was not read: it is read now.
+    const whole = route ? await receive(request, caller, route) : body
+    return (await perform(request, caller, found, readOperation(request, route, whole))) as Reply
+  }
+
+  /** @param maxBytes of GraphQL: how much of it is read, to find a free operation */
+  const readOperation = (request: HttpRequest, route: Findings['route'], body: Body, maxBytes?: number): ReadRequest =>
+    isGraphql(request) ? graphql.read(request, body, maxBytes) : rest.read(request, route, body)
+
+  /** Admission, quota, run. Admission comes first, because the quota may need it. */
+  async function perform(
+    request: HttpRequest,
+    caller: Caller,
+    found: Findings,
+    asked: ReadRequest,
+    isComplete = true,
+  ): Promise<Reply | undefined> {
+    found.operationName = asked.operationName
+    const slot = await inSpan('admission', () =>
+      admissions.work.enter(caller.subject.id, asked.units, request.head.socket),
+    )
+    const isEarly = asked.isRead && quota.isForeseen(caller, asked)
+    const deciding = inSpan('quota', () => quota.take(caller, asked))
+    // A read does not wait for Redis. Its result, or error, is neither seen nor counted before the decision allows it.
+    const early = isEarly ? asked.run(caller, deciding) : undefined
+    const run = async () => {
       const { decision, refusal } = await deciding
       found.decision = decision
       if (refusal && !(asked.isRefusedFirst && refusal.status === 429)) throw refusal
-      // A window has begun, or a ban has ended, since the request was not read: it is read now.
-      if (isUsedUp && asked.units > 0 && !refusal)
-        return await serve(request, caller, found, route ? await receive(request, caller, route) : body)
-      return await (early ?? asked.run(caller, deciding))
-    } finally {
-      // A refused read that has begun holds its slot until it ends.
-      const leave = () => slot && admissions.work.leave(slot)
-      early ? early.then(leave, leave) : leave()
+      return isComplete || refusal ? (early ?? asked.run(caller, deciding)) : undefined
     }
+    const running = run()
+    // A refused read that has begun holds its slot until it ends.
+    void Promise.allSettled([running, early]).then(() => admissions.work.leave(slot))
+    return running
   }
 
   async function receive(request: HttpRequest, caller: Caller, route: Findings['route']): Promise<Body> {
