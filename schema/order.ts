@@ -16,11 +16,17 @@ export const storeTag: Tag = {
 const Order = builder.prismaObject('Order', {
   interfaces: [Node],
   fields: (t) => ({
-    id: t.expose('id', { type: 'Int64', example: 3 }),
-    petId: t.expose('petId', { type: 'Int64', example: 2 }),
-    quantity: t.exposeInt('quantity'),
-    shipDate: t.expose('shipDate', { type: 'DateTime', nullable: true, example: '2026-12-01T10:00:00.000Z' }),
-    complete: t.exposeBoolean('complete'),
+    // The specification requires none of them (docs/specification.md, Resources).
+    id: t.expose('id', { type: 'Int64', example: 3, optional: true }),
+    petId: t.expose('petId', { type: 'Int64', example: 2, optional: true }),
+    quantity: t.exposeInt('quantity', { optional: true }),
+    shipDate: t.expose('shipDate', {
+      type: 'DateTime',
+      nullable: true,
+      example: '2026-12-01T10:00:00.000Z',
+      bounds: { minLength: 24, maxLength: 24 },
+    }),
+    complete: t.exposeBoolean('complete', { optional: true }),
     pet: t.field({
       ...graphqlOnly,
       type: Pet,

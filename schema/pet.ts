@@ -23,7 +23,8 @@ export const Pet = builder.prismaObject('Pet', {
     id: t.expose('id', { type: 'Int64' }),
     name: t.exposeString('name', { example: 'Rex' }),
     categoryId: t.expose('categoryId', { type: 'Int64' }),
-    status: t.expose('status', { type: PetStatus }),
+    // The specification does not require it (docs/specification.md, Resources).
+    status: t.expose('status', { type: PetStatus, optional: true }),
     category: t.field({
       ...graphqlOnly,
       type: Category,

@@ -27,8 +27,9 @@ export const builder = new SchemaBuilder<{
   plugins: [PrismaPlugin, SubGraphPlugin, ValidationPlugin, 'gateway'],
   defaultFieldNullability: false,
   prisma: {
-    // No field asks Prisma: resolvers read and write by statements of our own (see context.ts).
-    client: {} as never,
+    client: () => {
+      throw new Error('No field asks Prisma: resolvers read and write by statements of our own (see context.ts).')
+    },
     dmmf: getDatamodel(),
     exposeDescriptions: true,
   },

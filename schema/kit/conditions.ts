@@ -117,8 +117,7 @@ export type ConditionalResolver = GraphQLFieldResolver<unknown, Any, Any>
 export function ifMatching(builder: Builder, config: FieldConfig, resolve: ConditionalResolver): ConditionalResolver {
   const model = modelOfField(builder, config) as Model & string
   const key = keyOf(model).name as never
-  // The last one in the path names the row.
-  const id = /\{(\w+)\}$/.exec(config.extensions?.rest?.path ?? '')?.[1] as string
+  const id = config.extensions?.rest?.idArgument as string
   return (root, args: Row & { ifMatch?: EntityTags }, context: Context, info) => {
     const { ifMatch } = args
     if (!ifMatch) return resolve(root, args, context, info)

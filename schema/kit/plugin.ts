@@ -58,8 +58,15 @@ export interface Rest {
   errors?: ErrorCode[]
 }
 
+/** Keywords of JSON Schema. */
+type Bounds = Partial<Record<'minimum' | 'maximum' | 'minLength' | 'maxLength', number> & Record<'pattern', string>>
+
 /** Options of a field that become its extensions. */
 interface FieldExtensions {
+  /** For the OpenAPI document: every result has it, but its schema does not require it. */
+  optional?: true
+  /** For the OpenAPI document, of a number or text that no input sets. Default: those of the input that sets it. */
+  bounds?: Bounds
   /**
    * A value for examples, in the form of an answer. Types have one of their own. That of a delete is a row of the
    * sample data that no other example uses.
@@ -108,7 +115,10 @@ declare global {
 
 declare module 'graphql' {
   interface GraphQLFieldExtensions<_TSource, _TContext, _TArgs> extends FieldExtensions {
-    rest?: Rest
+    rest?: Rest & {
+      /** The argument that names the row. */
+      idArgument?: string
+    }
     /** Its resolver is called once for all objects of a level, with an array of them, and returns an array of values. */
     resolvesAll?: true
   }
@@ -118,6 +128,13 @@ declare module 'graphql' {
     subGraphs?: string[]
   }
 }
+
+const completeRest = (rest: Rest) => ({
+  ...rest,
+  status: rest.status ?? defaultStatus[rest.method],
+  // The last one in the path names the row.
+  idArgument: /\{(\w+)\}$/.exec(rest.path)?.[1],
+})
 
 /**
  * Carries the options above into the schema's extensions, leaves out or refuses null where it clears nothing, makes root
@@ -132,7 +149,9 @@ class GatewayPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
   }
 
   override onOutputFieldConfig(config: PothosOutputFieldConfig<Types>) {
-    const { rest, weight, example, ...options } = config.pothosOptions as FieldExtensions & { rest?: Rest | false }
+    const { rest, weight, example, optional, bounds, ...options } = config.pothosOptions as FieldExtensions & {
+      rest?: Rest | false
+    }
     const items = Object.entries(config.args).find(([, { pothosOptions }]) => pothosOptions.batch)?.[0]
     const list = options.list ?? (items === undefined ? undefined : { ids: items, isBatch: true })
     const args = rest ? { ...config.args, ...conditionArgs(this.builder, config, rest.method) } : config.args
@@ -149,10 +168,12 @@ class GatewayPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
       type: { ...type, nullable: type.nullable || kind === 'Query' || kind === 'Mutation' },
       extensions: {
         ...extensions,
-        rest: rest ? { ...rest, status: rest.status ?? defaultStatus[rest.method] } : undefined,
+        rest: rest ? completeRest(rest) : undefined,
         list,
         weight,
         example,
+        optional,
+        bounds,
       },
       argMappers: Object.keys(args).length > 0 ? [judgeNulls, ...argMappers] : argMappers,
     }

@@ -1,6 +1,6 @@
 import { builder } from './builder.js'
 import type { Quota as QuotaShape, UsageOfDay } from './context.js'
-import { DEFAULT_USAGE_DAYS, MAX_USAGE_DAYS, usageDays } from './input/rules.js'
+import { DEFAULT_USAGE_DAYS, MAX_INT, MAX_USAGE_DAYS, usageDays } from './input/rules.js'
 import { plans } from './plans.js'
 import type { Tag } from './plugin.js'
 
@@ -27,11 +27,21 @@ const Plan = builder.enumType('Plan', {
   ) as Record<keyof typeof plans, { description: string }>,
 })
 
+const count = { minimum: 0, maximum: MAX_INT }
+
 const QuotaWindow = builder.objectRef<QuotaShape['minute']>('QuotaWindow').implement({
   description: 'One window of a quota.',
   fields: (t) => ({
-    limit: t.exposeInt('limit', { description: 'Requests that the window allows.', example: minute.limit }),
-    remaining: t.exposeInt('remaining', { description: 'Requests left in the window.', example: minute.remaining }),
+    limit: t.exposeInt('limit', {
+      description: 'Requests that the window allows.',
+      example: minute.limit,
+      bounds: { minimum: 1, maximum: MAX_INT },
+    }),
+    remaining: t.exposeInt('remaining', {
+      description: 'Requests left in the window.',
+      example: minute.remaining,
+      bounds: count,
+    }),
     reset: t.expose('reset', {
       type: 'Int64',
       description: 'When the window resets, as a Unix timestamp in seconds.',
@@ -51,10 +61,16 @@ const Access = builder.enumType('Access', {
 const Key = builder.objectRef<QuotaShape['key']>('Key').implement({
   description: 'The calling key, without its secret.',
   fields: (t) => ({
-    name: t.exposeString('name', { description: 'Whose key it is.', example: 'My shop' }),
+    name: t.exposeString('name', {
+      description: 'Whose key it is.',
+      example: 'My shop',
+      // Whatever an administrator has written.
+      bounds: { pattern: '^[\\s\\S]*$', maxLength: 10_000 },
+    }),
     prefix: t.exposeString('prefix', {
       description: 'How it begins, to tell keys apart.',
       example: 'petstore_3f9a12c4',
+      bounds: { pattern: '^petstore_[\\da-f]{8}$', minLength: 17, maxLength: 17 },
     }),
     access: t.expose('access', { type: Access, description: 'What it may do.' }),
     createdAt: t.expose('createdAt', {
@@ -80,13 +96,18 @@ const Key = builder.objectRef<QuotaShape['key']>('Key').implement({
 const Usage = builder.objectRef<UsageOfDay>('UsageOfDay').implement({
   description: 'What a key has used on a day.',
   fields: (t) => ({
-    date: t.exposeString('date', { description: 'The day, in UTC.', example: '2026-11-21' }),
-    requests: t.exposeInt('requests', { description: 'Answered requests.', example: 120 }),
+    date: t.exposeString('date', {
+      description: 'The day, in UTC.',
+      example: '2026-11-21',
+      bounds: { pattern: '^\\d{4}-\\d{2}-\\d{2}$', minLength: 10, maxLength: 10 },
+    }),
+    requests: t.exposeInt('requests', { description: 'Answered requests.', example: 120, bounds: count }),
     refused: t.exposeInt('refused', {
       description: 'Those of them that were refused, for whatever reason.',
       example: 2,
+      bounds: count,
     }),
-    cost: t.exposeInt('cost', { description: 'What they took from the quota.', example: 131 }),
+    cost: t.exposeInt('cost', { description: 'What they took from the quota.', example: 131, bounds: count }),
   }),
 })
 

@@ -121,8 +121,8 @@ export function createApp(dependencies: Dependencies) {
     // No REST operation with a body is free: the quota refuses it unread.
     const body = isUsedUp && route ? noBody : await receive(request, caller, route)
     const maxBytes = isUsedUp ? ((await quota.hasFree(caller)) ? MAX_FREE_REQUEST : 0) : undefined
-    const asked = readOperation(request, route, body, maxBytes)
-    const reply = await perform(request, caller, found, asked, !isUsedUp || asked.units === 0)
+    const operation = readOperation(request, route, body, maxBytes)
+    const reply = await perform(request, caller, found, operation, !isUsedUp || operation.units === 0)
     if (reply) return reply
     // A window has begun, or a ban has ended, since the request was not read: it is read now.
     const whole = route ? await receive(request, caller, route) : body
@@ -133,27 +133,27 @@ export function createApp(dependencies: Dependencies) {
   const readOperation = (request: HttpRequest, route: Findings['route'], body: Body, maxBytes?: number): ReadRequest =>
     isGraphql(request) ? graphql.read(request, body, maxBytes) : rest.read(request, route, body)
 
-  /** Admission, quota, run. Admission comes first, because the quota may need it. */
+  /** Admission, which the quota may need, quota, run. Undefined if the quota allows what was not read as a whole. */
   async function perform(
     request: HttpRequest,
     caller: Caller,
     found: Findings,
-    asked: ReadRequest,
+    operation: ReadRequest,
     isComplete = true,
   ): Promise<Reply | undefined> {
-    found.operationName = asked.operationName
+    found.operationName = operation.operationName
     const slot = await inSpan('admission', () =>
-      admissions.work.enter(caller.subject.id, asked.units, request.head.socket),
+      admissions.work.enter(caller.subject.id, operation.units, request.head.socket),
     )
-    const isEarly = asked.isRead && quota.isForeseen(caller, asked)
-    const deciding = inSpan('quota', () => quota.take(caller, asked))
+    const isEarly = operation.isRead && quota.isForeseen(caller, operation)
+    const deciding = inSpan('quota', () => quota.take(caller, operation))
     // A read does not wait for Redis. Its result, or error, is neither seen nor counted before the decision allows it.
-    const early = isEarly ? asked.run(caller, deciding) : undefined
+    const early = isEarly ? operation.run(caller, deciding) : undefined
     const run = async () => {
       const { decision, refusal } = await deciding
       found.decision = decision
-      if (refusal && !(asked.isRefusedFirst && refusal.status === 429)) throw refusal
-      return isComplete || refusal ? (early ?? asked.run(caller, deciding)) : undefined
+      if (refusal && !(operation.isRefusedFirst && refusal.status === 429)) throw refusal
+      return isComplete || refusal ? (early ?? operation.run(caller, deciding)) : undefined
     }
     const running = run()
     // A refused read that has begun holds its slot until it ends.

@@ -14,11 +14,9 @@ function rowsOfField(selections: Selections, field: SelectedField, variables: Va
   const definition = selections.definitionOf(field)
   if (!definition) return []
   const { args, extensions, type } = definition
-  // The last one in the path names the row.
-  const inPath = /\{(\w+)\}$/.exec(extensions.rest?.path ?? '')?.[1]
   const ids = args.flatMap(({ name, extensions: { batch } }) => {
     const key = batch?.key
-    if (name !== inPath && key === undefined) return []
+    if (name !== extensions.rest?.idArgument && key === undefined) return []
     const given = field.node.arguments?.find((argument) => argument.name.value === name)?.value
     const value: unknown = given && valueFromASTUntyped(given, variables)
     return key === undefined ? value : [value].flat().map((item) => (item as Values | null | undefined)?.[key])

@@ -14,7 +14,6 @@ import {
 import * as z from 'zod'
 import { operations, restSchema } from '../../../schema/index.js'
 import { catalogue, MAX_MESSAGE } from '../../../schema/kit/errors.js'
-import { MAX_INT } from '../../../schema/kit/input/rules.js'
 import { rulesOf } from '../../../schema/kit/input/values.js'
 import type { Operation } from '../../../schema/kit/operations.js'
 import { type Schema, schemaRef } from './document.js'
@@ -41,33 +40,13 @@ export function listName(operation: Operation): string | undefined {
 const isSameList = (one: Operation['field'], other: Operation['field']) =>
   isListType(getNullableType(one.type)) && getNamedType(one.type) === getNamedType(other.type)
 
-/** Fields that are not required (docs/specification.md, Resources), although every result has them. */
-const optionalFields: Record<string, string[]> = {
-  Pet: ['status'],
-  Order: ['id', 'petId', 'quantity', 'complete'],
-}
-
-/** Bounds of the fields of results that no input sets. */
-const ownBounds: Record<string, Schema> = {
-  'Order.shipDate': { minLength: 24, maxLength: 24 },
-  'UsageOfDay.date': { pattern: '^\\d{4}-\\d{2}-\\d{2}$', minLength: 10, maxLength: 10 },
-  'UsageOfDay.requests': { minimum: 0, maximum: MAX_INT },
-  'UsageOfDay.refused': { minimum: 0, maximum: MAX_INT },
-  'UsageOfDay.cost': { minimum: 0, maximum: MAX_INT },
-  // Whatever an administrator has written.
-  'Key.name': { pattern: '^[\\s\\S]*$', maxLength: 10_000 },
-  'Key.prefix': { pattern: '^petstore_[\\da-f]{8}$', minLength: 17, maxLength: 17 },
-  'QuotaWindow.limit': { minimum: 1, maximum: MAX_INT },
-  'QuotaWindow.remaining': { minimum: 0, maximum: MAX_INT },
-}
-
-/** The bounds of a field of a result: those of the first input that sets it. */
-function resultBounds(type: string, field: string): Schema | undefined {
+/** The bounds of a field of a result: its own, or those of the first input that sets it. */
+function resultBounds(type: string, { name, extensions }: GraphQLField<unknown, unknown>): Schema | undefined {
   const input = operations
     .filter((operation) => resultOf(operation).name === type)
-    .map((operation) => inputOf(operation)?.getFields()[field])
+    .map((operation) => inputOf(operation)?.getFields()[name])
     .find(Boolean)
-  return ownBounds[`${type}.${field}`] ?? (input && bounds(input))
+  return extensions.bounds ?? (input && bounds(input))
 }
 
 function completeObject(type: GraphQLObjectType | GraphQLInputObjectType, generated: Schema): Schema {
@@ -75,7 +54,8 @@ function completeObject(type: GraphQLObjectType | GraphQLInputObjectType, genera
   // What an input creates or changes: the two share examples.
   const created = operations.find((operation) => inputOf(operation) === type)
   const example = exampleOf(type, created && resultOf(created)) as Record<string, unknown>
-  const required = generated.required?.filter((name) => !optionalFields[type.name]?.includes(name)) ?? []
+  const isOptional = (name: string) => isObjectType(type) && type.getFields()[name]?.extensions.optional
+  const required = generated.required?.filter((name) => !isOptional(name)) ?? []
   const property = (field: GraphQLField<unknown, unknown> | GraphQLInputField): Schema => {
     const { name } = field
     // Generators make a field with `default` required.
@@ -84,7 +64,7 @@ function completeObject(type: GraphQLObjectType | GraphQLInputObjectType, genera
     const bare = getNullableType(field.type)
     return {
       ...(isEnumType(bare) || isObjectType(bare) ? { allOf: [schemaRef(bare.name)] } : generated.properties?.[name]),
-      ...('args' in field ? resultBounds(type.name, name) : bounds(field)),
+      ...('args' in field ? resultBounds(type.name, field) : bounds(field)),
       description,
       ...('args' in field ? {} : { nullable: field.extensions.nullable }),
       example: example[name],
