@@ -25,7 +25,7 @@ export interface ListCost {
   /** It is a connection: `first` or `last` is its limit. */
   isConnection?: true
   /** What limits it, if that is not `limit`. */
-  limit?: { argument: string; default: number; most: number }
+  limit?: { argument: string; default: number; max: number }
 }
 
 /** The REST operation of a root field, declared where the field is. Everything in REST derives from it. */

@@ -138,7 +138,7 @@ export const addQuota = (tag: Tag) =>
     usage: t.field({
       type: [Usage],
       description: 'What the calling key has used on each of the last days, today first. It is at most a minute old.',
-      list: { limit: { argument: 'days', default: DEFAULT_USAGE_DAYS, most: MAX_USAGE_DAYS } },
+      list: { limit: { argument: 'days', default: DEFAULT_USAGE_DAYS, max: MAX_USAGE_DAYS } },
       rest: { method: 'GET', path: '/quota/usage', tag, summary: 'Get your usage' },
       args: {
         days: t.arg.int({

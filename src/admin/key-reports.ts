@@ -97,12 +97,12 @@ function renderOverview(usage: KeyUsage[], days: number, today: number) {
 /** A line for each day of one key, from its first request on. */
 function renderDays({ days }: KeyUsage, today: number) {
   const byDay = new Map(days.map((day) => [day.day, day]))
-  const most = Math.max(...days.map(({ requests }) => requests))
+  const max = Math.max(...days.map(({ requests }) => requests))
   const rows: string[][] = []
   for (let time = Date.parse(days[0]?.day ?? ''); time <= today; time += DAY_MS) {
     const day = isoDay(time)
     const { requests, refusals, cost } = byDay.get(day) ?? { requests: 0, refusals: 0, cost: 0 }
-    const width = Math.ceil((requests / most) * WIDTH)
+    const width = Math.ceil((requests / max) * WIDTH)
     const refused = Math.ceil((refusals / (requests || 1)) * width)
     const figures = [requests, refusals, cost].map((figure) => exact.format(figure))
     rows.push([day, ...figures, '█'.repeat(width - refused) + '░'.repeat(refused)])

@@ -87,11 +87,11 @@ export function planOf(
 function advise(list: Queryable, given: readonly Given[], sort: string): string {
   const names = given.flatMap(([name]) => (name in list.filters ? [name] : []))
   const sorts = [list.key, ...list.sorts].filter((other) => planOf(list, given, other))
-  const asked = `${anyOf(names).replace(' or ', ' and ')} ${names.length === 1 ? 'is' : 'are'} not answered in order of ${sort}`
-  if (sorts.length > 0) return `${asked}: add sort=${sorts.join(' or sort=')}.`
+  const refusal = `${anyOf(names).replace(' or ', ' and ')} ${names.length === 1 ? 'is' : 'are'} not answered in order of ${sort}`
+  if (sorts.length > 0) return `${refusal}: add sort=${sorts.join(' or sort=')}.`
   const allBut = (name: string) => given.filter(([other]) => other !== name)
   const superfluous = names.find((name) => planOf(list, allBut(name), sort))
-  return `${asked}${superfluous ? `: leave out ${superfluous}` : ''}.`
+  return `${refusal}${superfluous ? `: leave out ${superfluous}` : ''}.`
 }
 
 /** @throws ApiError invalid_request if a lower bound is above an upper one */

@@ -24,7 +24,7 @@ export interface ExecutionRequest {
   contextValue?: unknown
   rootValue?: unknown
   /** Gives each root field of a mutation a transaction of its own. */
-  apart?: Apart
+  isolate?: Isolate
   /** Ends the execution from outside: then no further resolver is called. */
   cancelled?: Cancelled
   /** Asked now and then: if it returns a promise, the execution waits for it. */
@@ -38,7 +38,7 @@ export interface ExecutionRequest {
  * Calls `work` with the context of a transaction, again if that must be repeated, and undoes what it has changed if the field is
  * refused.
  */
-export type Apart = (work: (contextValue: unknown) => Promise<Written>) => Promise<Written>
+export type Isolate = (work: (contextValue: unknown) => Promise<Written>) => Promise<Written>
 
 interface Written {
   column: Column
@@ -87,7 +87,7 @@ export function prepare(
 
   return (request) => {
     const { variables: variableValues = {}, contextValue, rootValue, cancelled } = request
-    const { apart, pause = () => undefined, maxLength = Number.MAX_SAFE_INTEGER } = request
+    const { isolate, pause = () => undefined, maxLength = Number.MAX_SAFE_INTEGER } = request
     const { tooLong = (max) => new RangeError(`The result would be longer than ${max} characters.`) } = request
     // Spelled out: V8 is a hundred times slower in adding properties after a spread.
     const execution: Execution = {
@@ -111,7 +111,7 @@ export function prepare(
     try {
       const { fields } = execution.plan.below(variableValues, rootType, nodes)
       const written = isSerial
-        ? writeSerially(execution, fields, apart ? writeApart(apart) : writeRoot)
+        ? writeSerially(execution, fields, isolate ? writeIsolated(isolate) : writeRoot)
         : callAll(fields, (field) => writeRoot(execution, field))
       if (!isPromise(written) && !written.some(isPromise)) return resultOf(execution, fields, written as Column[])
       return new Promise((resolve, reject) => {
@@ -138,12 +138,12 @@ const writeRoot = (execution: Execution, field: PlannedField) =>
  * A root field of a mutation and what is selected below it. If an error makes it null, it has changed nothing; so it is if it
  * makes the result too long, and then those after it are not executed.
  */
-const writeApart = (apart: Apart) => async (execution: Execution, field: PlannedField) => {
+const writeIsolated = (isolate: Isolate) => async (execution: Execution, field: PlannedField) => {
   const { maxLength, budget, tooLong } = execution
   let part = execution
   try {
     if (budget === 0) throw tooLong(maxLength)
-    const { column } = await apart(async (contextValue) => {
+    const { column } = await isolate(async (contextValue) => {
       // It can be repeated, and ends alone.
       part = { ...execution, contextValue, errors: execution.errors && new Map(execution.errors) }
       const column = await new Promise<Column>((resolve, reject) => {

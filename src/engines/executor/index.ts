@@ -1,8 +1,8 @@
 export { pause } from './execution.js'
 export {
-  type Apart,
   type Executed,
   type ExecutionRequest,
+  type Isolate,
   MAX_PLANS,
   prepare,
 } from './executor.js'

@@ -19,13 +19,13 @@ type Row = Record<string, unknown>
 /** The most that is read by one statement. It bounds what one slow statement can delay. */
 const MAX_TOGETHER = 100
 
-const gathered: (() => void)[] = []
+const queue: (() => void)[] = []
 
 /** Calls `ask` at the end of the event loop's turn, in one callback for all, so that the pool can send them together. */
 function atEndOfTurn(ask: () => void): void {
-  if (gathered.push(ask) > 1) return
+  if (queue.push(ask) > 1) return
   setImmediate(() => {
-    for (const each of gathered.splice(0)) each()
+    for (const each of queue.splice(0)) each()
   })
 }
 
@@ -45,21 +45,21 @@ function gather<Subject, Question, Answer>(ask: (subject: Subject, questions: Qu
     return batch
   }
 
-  function join(subject: Subject, asked: readonly Question[]): Promise<Answer[]> {
+  function join(subject: Subject, given: readonly Question[]): Promise<Answer[]> {
     const waiting = open.get(subject)
-    const fits = waiting && waiting.questions.length + asked.length <= MAX_TOGETHER
+    const fits = waiting && waiting.questions.length + given.length <= MAX_TOGETHER
     const { questions, spans, answers } = fits ? waiting : begin(subject)
     spans.add()
     const at = questions.length
-    questions.push(...asked)
-    return answers.then((all) => all.slice(at, at + asked.length))
+    questions.push(...given)
+    return answers.then((all) => all.slice(at, at + given.length))
   }
 
-  return (subject: Subject, asked: readonly Question[]): Promise<Answer[]> => {
-    if (asked.length <= MAX_TOGETHER) return join(subject, asked)
+  return (subject: Subject, given: readonly Question[]): Promise<Answer[]> => {
+    if (given.length <= MAX_TOGETHER) return join(subject, given)
     const parts: Promise<Answer[]>[] = []
-    for (let from = 0; from < asked.length; from += MAX_TOGETHER)
-      parts.push(join(subject, asked.slice(from, from + MAX_TOGETHER)))
+    for (let from = 0; from < given.length; from += MAX_TOGETHER)
+      parts.push(join(subject, given.slice(from, from + MAX_TOGETHER)))
     return Promise.all(parts).then((parts) => parts.flat())
   }
 }

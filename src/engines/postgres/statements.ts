@@ -76,7 +76,7 @@ export function createStatements({ tableOf, columnsOf, columnOf, valuesOf, selec
       },
       [[]],
     )
-    return `(VALUES ${rows.map((row) => `(${row})`)}) "apart" (${names.map((name) => `"${name}"`)})`
+    return `(VALUES ${rows.map((row) => `(${row})`)}) "unbound" (${names.map((name) => `"${name}"`)})`
   }
 
   /**
@@ -87,8 +87,8 @@ export function createStatements({ tableOf, columnsOf, columnOf, valuesOf, selec
    * as the primary key, and read past most rows; so the first has ANY, and the other is a range. A scan ends at such a bound
    * only behind equal columns, and only at the first column of a row comparison.
    */
-  function list(model: string, asked: Omit<PageRead, 'limit'>, isTotal = false): Statement {
-    const { conditions, order, direction, within = [], after, textKeys = {} } = asked
+  function list(model: string, read: Omit<PageRead, 'limit'>, isTotal = false): Statement {
+    const { conditions, order, direction, within = [], after, textKeys = {} } = read
     const storedKeys = (column: Column) => keysOf(column, column.sql, `"row"."${textKeys[column.name]}"`)
     const sorted = order.map((name) => columnOf(model, name))
     const [first] = sorted as [Column]
@@ -102,7 +102,7 @@ export function createStatements({ tableOf, columnsOf, columnOf, valuesOf, selec
     const ids = conditions.findIndex(([, operator]) => operator === '= ANY')
     const names = types.flatMap((type, i) => (type === 'text' && i !== ids ? [i] : []))
     const equal = (name: string) => conditions.findIndex(([column, operator]) => column === name && operator === '=')
-    const apart = within.filter((name) => equal(name) < 0)
+    const unbound = within.filter((name) => equal(name) < 0)
     const ranged = order.length === 1 && within.length > 1 ? within.slice(-1) : []
     const fixed = within.slice(0, within.length - ranged.length)
     const keys = sorted.flatMap(storedKeys)
@@ -131,7 +131,7 @@ export function createStatements({ tableOf, columnsOf, columnOf, valuesOf, selec
     }
 
     function select(columns: string[], parameter: Parameter) {
-      const givenFor = (name: string) => (apart.includes(name) ? `"apart"."${name}"` : parameter(equal(name)).value)
+      const givenFor = (name: string) => (unbound.includes(name) ? `"unbound"."${name}"` : parameter(equal(name)).value)
       const range: Record<string, End> = {
         lower: { operator: '>=', row: [] },
         upper: { operator: '<=', row: [] },
@@ -166,11 +166,11 @@ export function createStatements({ tableOf, columnsOf, columnOf, valuesOf, selec
     /** The list in one piece, with its keys if it is part of a longer statement. */
     function whole(parameter: Parameter, isPart: boolean): string {
       const named = keys.map((key, i) => `${key} AS "key${i}"`)
-      const isOne = apart.length === 0
+      const isOne = unbound.length === 0
       const list = select(isTotal ? ['1'] : [...selectionOf(model), ...(isPart || !isOne ? named : [])], parameter)
       if (isOne) return list
       const columns = isTotal ? '1' : isPart ? '"row".*' : found
-      return `SELECT ${columns} FROM ${everyValue(model, apart)} CROSS JOIN LATERAL (${list}) "row"
+      return `SELECT ${columns} FROM ${everyValue(model, unbound)} CROSS JOIN LATERAL (${list}) "row"
         ${isTotal ? '' : byKeys} LIMIT ${limitOf(parameter)}`
     }
 

@@ -35,22 +35,22 @@ export class MemoryStore {
       counter.resetAt = Math.min(counter.resetAt, at + seconds * 1000)
       return counter
     })
-    const asked = ban ? 0 : cost
+    const units = ban ? 0 : cost
     let refused = false
     let late = false
     for (const [i, { limit }] of windows.entries()) {
       const counter = counters[i]
-      if (asked === 0 || (counter?.used ?? 0) + asked <= limit) continue
+      if (units === 0 || (counter?.used ?? 0) + units <= limit) continue
       refused = true
       // A window that has not begun has refused nothing before: the cost alone exceeds it.
       if (!counter) continue
       counter.refusedAt ??= at
       if (at - counter.refusedAt > GRACE_MS) late = true
     }
-    if (asked > 0 && !refused)
+    if (units > 0 && !refused)
       for (const [i, { name, seconds }] of windows.entries()) {
         counters[i] ??= this.#begin(id, name, at + seconds * 1000)
-        counters[i].used += asked
+        counters[i].used += units
       }
     const outcome = ban ? 'banned' : refused ? 'limited' : 'allowed'
     const result = storeResult(subject, cost, { at, outcome }, counters)

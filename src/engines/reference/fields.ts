@@ -45,11 +45,11 @@ export function typeOf(schema: Schema): Content {
 const { format } = new Intl.NumberFormat('en-US')
 const figure = (value: number) => (value === Number.MAX_SAFE_INTEGER ? '2⁵³ − 1' : format(value))
 
-function range(unit: string, least?: number, most?: number): string | false {
-  if (least === undefined && most === undefined) return false
-  const text = most === undefined ? 'at least ' : least === undefined ? 'at most ' : ''
-  const bounds = [least, most].filter((bound) => bound !== undefined)
-  return `${text}${(least === most ? [least ?? 0] : bounds).map(figure).join(' to ')}${unit}`
+function range(unit: string, min?: number, max?: number): string | false {
+  if (min === undefined && max === undefined) return false
+  const text = max === undefined ? 'at least ' : min === undefined ? 'at most ' : ''
+  const bounds = [min, max].filter((bound) => bound !== undefined)
+  return `${text}${(min === max ? [min ?? 0] : bounds).map(figure).join(' to ')}${unit}`
 }
 
 const patterns: Record<string, string> = { '\\S': 'not blank', '^[^\\u0000]*$': 'without U+0000' }

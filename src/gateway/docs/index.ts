@@ -206,10 +206,10 @@ export function createDocs({ baseUrl, sunset, schema, hasProbes }: DocumentsOpti
   function meantBy({ pathname }: HttpRequest): string | undefined {
     if (pathname.length > MAX_ELSEWHERE) return
     const below = pathname.startsWith(`${base}/`) ? pathname.slice(base.length) : pathname
-    const asked = below.replace(/\/+$/, '')
-    const page = creators.has(asked) ? asked : ELSEWHERE.find(([there]) => there.test(asked))?.[1]
+    const path = below.replace(/\/+$/, '')
+    const page = creators.has(path) ? path : ELSEWHERE.find(([there]) => there.test(path))?.[1]
     if (page) return baseUrl + page
-    const probe = hasProbes && PROBES_ELSEWHERE.find(([there]) => there.test(asked))?.[1]
+    const probe = hasProbes && PROBES_ELSEWHERE.find(([there]) => there.test(path))?.[1]
     return probe && probe !== pathname ? new URL(baseUrl).origin + probe : undefined
   }
 

@@ -29,10 +29,10 @@ export const LETTERS_PER_UNIT = 262_144
 const isFree = (field: string) =>
   field === '__typename' || operations.find(({ name }) => name === field)?.rest.cost === 0
 
-const PAGE = { argument: 'limit', default: DEFAULT_LIMIT, most: MAX_LIMIT }
+const PAGE = { argument: 'limit', default: DEFAULT_LIMIT, max: MAX_LIMIT }
 
-const isLimit = (value: unknown, most: number): value is number =>
-  Number.isInteger(value) && (value as number) >= 1 && (value as number) <= most
+const isLimit = (value: unknown, max: number): value is number =>
+  Number.isInteger(value) && (value as number) >= 1 && (value as number) <= max
 
 export type Variables = Record<string, unknown> | undefined
 
@@ -121,7 +121,7 @@ export function costOf(
     const ids = name === undefined ? undefined : argument(node, name)
     if (ids !== undefined) return Math.min(Array.isArray(ids) ? ids.length : 1, isBatch ? cap : Infinity)
     const given = isConnection ? (argument(node, 'first') ?? argument(node, 'last')) : argument(node, limit.argument)
-    const size = given === undefined ? limit.default : isLimit(given, limit.most) ? given : limit.most
+    const size = given === undefined ? limit.default : isLimit(given, limit.max) ? given : limit.max
     return Math.min(size, cap)
   }
 

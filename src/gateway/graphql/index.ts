@@ -1,7 +1,7 @@
 import type { GraphQLSchema } from 'graphql'
 import { ApiError, invalidRequest } from '../../../schema/kit/errors.js'
 import { MAX_TEXT } from '../../../schema/kit/input/rules.js'
-import { type Apart, type Cancelled, type Executed, pause } from '../../engines/executor/index.js'
+import { type Cancelled, type Executed, type Isolate, pause } from '../../engines/executor/index.js'
 import { addToSpan, inSpan, type Logger } from '../../engines/observe/index.js'
 import type { Query } from '../../engines/postgres/index.js'
 import type { CreateResolverContext, CreateTransact } from '../context/index.js'
@@ -126,7 +126,10 @@ export function createGraphql(options: GraphqlOptions) {
     // Without fields there is nothing to perform once, or to undo.
     if (document.errors.length > 0 || (isAtomic ? fields === 0 : key === undefined)) {
       const needsUndo = readsBelow || letters + MAX_VALUE * completed > MAX_RESPONSE
-      return resultOf(await execute(call, caller, quota, needsUndo ? { apart: apartFor(caller, quota) } : {}), request)
+      return resultOf(
+        await execute(call, caller, quota, needsUndo ? { isolate: isolateFor(caller, quota) } : {}),
+        request,
+      )
     }
     if (fields !== 1 && !isAtomic)
       throw invalidRequest(
@@ -146,7 +149,7 @@ export function createGraphql(options: GraphqlOptions) {
     return idempotency.once(keyed, key, perform)
   }
 
-  function apartFor(caller: Caller, quota: Promise<QuotaDecision>): Apart {
+  function isolateFor(caller: Caller, quota: Promise<QuotaDecision>): Isolate {
     const transact = createTransact(caller)
     return (work) => transact((query) => undoing(query, () => work(createContext(caller, quota, query))))
   }
@@ -156,7 +159,7 @@ export function createGraphql(options: GraphqlOptions) {
     call: Call,
     caller: Caller,
     quota: Promise<QuotaDecision>,
-    { query, apart }: { query?: Query; apart?: Apart } = {},
+    { query, isolate }: { query?: Query; isolate?: Isolate } = {},
   ): Promise<Executed> {
     const end = performance.now() + deadlineMs
     const cancelled: Cancelled = () => {
@@ -167,7 +170,7 @@ export function createGraphql(options: GraphqlOptions) {
     }
     const { query: source, document, operation, operationName, variables } = call
     const limits = {
-      apart,
+      isolate,
       cancelled,
       pause,
       maxLength: MAX_RESPONSE,

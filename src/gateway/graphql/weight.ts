@@ -46,15 +46,15 @@ export function sum(parts: Measured[]): Measured {
 export function dearest(parts: Measured[]): Measured {
   const [first = NOTHING] = parts
   if (parts.length < 2) return first
-  const most = (figure: (part: Measured) => number) => Math.max(...parts.map(figure))
+  const max = (figure: (part: Measured) => number) => Math.max(...parts.map(figure))
   return {
-    scalars: most(allScalars),
+    scalars: max(allScalars),
     computed: NOTHING.computed,
-    objects: most(({ objects }) => objects),
-    weight: most(({ weight }) => weight),
-    totals: most(({ totals }) => totals),
-    completed: most(({ completed }) => completed),
-    letters: most(({ letters }) => letters),
+    objects: max(({ objects }) => objects),
+    weight: max(({ weight }) => weight),
+    totals: max(({ totals }) => totals),
+    completed: max(({ completed }) => completed),
+    letters: max(({ letters }) => letters),
   }
 }
 

@@ -5,7 +5,7 @@ import type { HttpRequest } from '../http/index.js'
 import type { Exchange } from '../reply/index.js'
 
 /** What a request asked for. */
-export interface Asked {
+export interface Target {
   surface: 'rest' | 'graphql' | 'other'
   /** The template of its path, such as `/pets/{id}`; undefined for an unknown path. */
   template: string | undefined
@@ -32,9 +32,9 @@ export function createRequestObserver(log: Logger, registry: Registry) {
   const refusals = counter('petstore_refusals_total', refused, ['surface', 'plan', 'reason'])
   const bans = counter('petstore_bans_total', 'Bans that requests to this gateway started.', ['plan'])
 
-  return ({ id, trace, head, method, elapsedMs }: HttpRequest, exchange: Exchange, asked: Asked): void => {
+  return ({ id, trace, head, method, elapsedMs }: HttpRequest, exchange: Exchange, target: Target): void => {
     const { response, caller, decision, refusal, isOperational } = exchange
-    const { surface, template, operationName } = asked
+    const { surface, template, operationName } = target
     const { status } = response
     const { plan, prefix } = caller?.key ?? {}
     const cost = decision?.cost ?? 0

@@ -30,9 +30,9 @@ function unknownPath(path: string, baseUrl: string): string {
   const below = belowRow(path)
   if (below) return `No operation has this path; did you mean ${below}?`
   const templates = new Map(operations.map(({ rest }) => [placeholders(rest.path), rest.path]))
-  const asked = placeholders(path.slice(0, 100))
-  const ending = [...templates.keys()].find((template) => template.endsWith(asked) && asked.length > 1)
-  const likely = ending ?? suggestionList(asked, [...templates.keys()])[0]
+  const wanted = placeholders(path.slice(0, 100))
+  const ending = [...templates.keys()].find((template) => template.endsWith(wanted) && wanted.length > 1)
+  const likely = ending ?? suggestionList(wanted, [...templates.keys()])[0]
   return `No operation has this path; ${likely ? `did you mean ${templates.get(likely)}?` : `the reference at ${baseUrl}/docs lists all.`}`
 }
 

@@ -59,18 +59,18 @@ export class OrphanedBackends {
   async #watch(): Promise<void> {
     this.#isWatching = true
     while (this.#lost.size > 0) {
-      const asked = new Map(this.#lost)
-      const values = [[...asked.keys()], this.applicationName]
+      const known = new Map(this.#lost)
+      const values = [[...known.keys()], this.applicationName]
       const rows = await this.ask<{ pid: number }>(REMAINING, values).catch(() => undefined)
-      if (rows) this.#compare(asked, new Set(rows.map(({ pid }) => pid)))
+      if (rows) this.#compare(known, new Set(rows.map(({ pid }) => pid)))
       if (this.#lost.size > 0) await sleep(POLL_MS, undefined, { ref: false })
     }
     this.#isWatching = false
   }
 
-  #compare(asked: Map<number, Lost>, remaining: Set<number>): void {
+  #compare(known: Map<number, Lost>, remaining: Set<number>): void {
     const now = performance.now()
-    for (const [pid, lost] of asked) {
+    for (const [pid, lost] of known) {
       lost.seenAt ??= now
       // Longer than its statement may take: it waits for a standby, and holds the locks of its rows.
       if (now - lost.seenAt > this.statementTimeoutMs) lost.isWriting = false

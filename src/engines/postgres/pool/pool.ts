@@ -187,9 +187,9 @@ export class ConnectionPool extends pg.Pool {
     const { bulkhead, isRead } = shapes.of(statement.text)
     if (kind === 'embedded' || isAlone || rows.length > 1 || rows.some((row) => bulkheads.isWritten(row)))
       return void this.#send([pending])
-    const [group, most] = isRead ? [bulkhead, MAX_SHARED_READS] : [statement.text, MAX_SHARED_WRITES]
+    const [group, max] = isRead ? [bulkhead, MAX_SHARED_READS] : [statement.text, MAX_SHARED_WRITES]
     const open = this.#open.get(group)
-    if (open && open.length < most && !open.some((other) => rows.some((row) => other.rows.includes(row))))
+    if (open && open.length < max && !open.some((other) => rows.some((row) => other.rows.includes(row))))
       return void open.push(pending)
     const batch = [pending]
     this.#open.set(group, batch)
