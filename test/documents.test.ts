@@ -216,6 +216,23 @@ describe('the cost of a document', () => {
     expect(await cost(query, variables)).toBe(expected)
   })
 
+  test('follows the variables of each request, whatever the last one had', async () => {
+    const query = `query ($n: Int = 60, $ids: [Int64!], $all: Boolean = true) {
+      pets(limit: $n) { category { id } } categories(id: $ids) @include(if: $all) { pets(limit: 100) { id } } }`
+    const asked: [object, number][] = [
+      [{}, 22],
+      [{ n: 100 }, 23],
+      [{ n: 100, ids: [1, 2, 3] }, 6],
+      [{ n: 100, ids: [1] }, 4],
+      [{ n: 100, ids: [], all: false }, 2],
+      [{ all: false }, 2],
+      [{ n: 1, all: false }, 1],
+      [{ n: null, all: false }, 1],
+    ]
+    for (const [variables, expected] of [...asked, ...asked.toReversed()])
+      expect([variables, await cost(query, variables)]).toEqual([variables, expected])
+  })
+
   test('counts only the operation that runs', async () => {
     const query = 'query A { pets { id } } query B { a: pets { id } b: pets { id } }'
     expect([await cost(query, {}, 'A'), await cost(query, {}, 'B'), await cost(query)]).toEqual([1, 2, 1])

@@ -3,7 +3,7 @@ import type { RateLimitResult } from '../../engines/rate-limit/index.js'
 import type { Caller } from '../keys/index.js'
 import { FairQueue, type QueueLimits } from './queue.js'
 
-export { LARGE_SHARE, type Slot } from './queue.js'
+export { LARGE_SHARE } from './queue.js'
 
 /** Of a gateway. More requests at work are not served faster, but make each turn of the event loop longer. */
 export const ADMISSION_LIMITS: QueueLimits = { concurrent: 128, share: 32, waiting: 10_000 }

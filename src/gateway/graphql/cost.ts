@@ -49,12 +49,12 @@ export interface Cost {
   completed: number
   /** The characters of their keys. */
   letters: number
-  /** Whether it is the same for all variables. */
-  isConstant: boolean
+  /** The variables that it depends on: if these have the same values, it is the same. */
+  variables: readonly string[]
 }
 
 /** The cost of an operation on a root that the schema does not have. */
-const UNKNOWN_COST: Cost = { units: 1, fields: 0, objects: 0, totals: 0, completed: 0, letters: 0, isConstant: true }
+const UNKNOWN_COST: Cost = { units: 1, fields: 0, objects: 0, totals: 0, completed: 0, letters: 0, variables: [] }
 
 /** A field by itself. */
 function ownOf(selected: SelectedField[]): Measured {
@@ -80,7 +80,7 @@ export function costOf(
 ): Cost {
   const root = selections.root(operation)
   if (!root.type) return UNKNOWN_COST
-  let isConstant = true
+  const variables = new Set<string>()
 
   function read(node: ValueNode | undefined): unknown {
     switch (node?.kind) {
@@ -91,8 +91,8 @@ export function costOf(
       case Kind.LIST:
         return node.values
       case Kind.VARIABLE: {
-        isConstant = false
         const { value: name } = node.name
+        variables.add(name)
         if (Object.hasOwn(values, name)) return values[name] ?? undefined
         return read(operation.variableDefinitions?.find(({ variable }) => variable.name.value === name)?.defaultValue)
       }
@@ -210,5 +210,5 @@ export function costOf(
     // What is free has keys too, so only a length that a unit does not buy counts.
     letters > LETTERS_PER_UNIT ? Math.ceil(letters / LETTERS_PER_UNIT) : 0,
   )
-  return { units, fields: paid.length, objects: size, totals, completed, letters, isConstant }
+  return { units, fields: paid.length, objects: size, totals, completed, letters, variables: [...variables] }
 }
