@@ -13,7 +13,7 @@ import {
 import { beforeEach, describe, expect, test } from 'vitest'
 import { operations } from '../schema/index.js'
 import type { Operation } from '../schema/kit/operations.js'
-import { bounds as ofResources } from './resources/index.js'
+import { bounds as ofResources, values } from './resources/index.js'
 import { type Args, type Bounds, numbers } from './resources/resource.js'
 import {
   callGraphql,
@@ -95,7 +95,9 @@ function valid(type: GraphQLInputType): unknown {
   if (isListType(bare)) return [valid(bare.ofType)]
   if (isEnumType(bare)) return bare.getValues()[0]?.name
   if (isInputObjectType(bare))
-    return Object.fromEntries(Object.values(bare.getFields()).map((field) => [field.name, valid(field.type)]))
+    return Object.fromEntries(
+      Object.values(bare.getFields()).map(({ name, type }) => [name, values[name] ?? valid(type)]),
+    )
   return { Int64: 1, Int: 1, String: 'text', Boolean: false, DateTime: '2026-12-24T18:00:00Z' }[bare.name]
 }
 

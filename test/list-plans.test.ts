@@ -6,10 +6,9 @@ import type { List } from '../schema/kit/lists/arguments.js'
 import { lists } from '../schema/kit/lists/define.js'
 import { planQuery } from '../schema/kit/lists/plan.js'
 import { combinations, listTables, questionsOf } from './lab/tools/list-tables.js'
-import { filters as values } from './resources/index.js'
+import { resources, tables, filters as values } from './resources/index.js'
 import { openTestDatabase, type TestDatabase } from './support/database.js'
 import { pageOf, reading, totalOf } from './support/plans.js'
-import { skewed } from './support/skewed.js'
 
 // Every question that is accepted is answered by its index, which is read from where the page begins: no row is looked at
 // that is not returned. That holds wherever the few rows of a value are, and whatever the statistics say.
@@ -22,8 +21,7 @@ let indexes: Record<string, string>
 beforeAll(async () => {
   database = await openTestDatabase()
   const run = (sql: string) => database.prisma.$executeRawUnsafe(sql)
-  await run(`INSERT INTO "Category" ("name") SELECT 'Kind ' || i FROM generate_series(1, ${ROWS}) i`)
-  for (const sql of skewed({ rows: ROWS, categories: ROWS })) await run(sql)
+  for (const { many } of Object.values(resources)) for (const sql of many?.(ROWS) ?? []) await run(sql)
   indexes = await columnsOfIndexes()
 })
 afterAll(() => database.close())
@@ -89,8 +87,15 @@ const subjects = lists.map(({ list, parent }) => ({
   parent,
 }))
 
+test.each(lists)('$list.name has rows: `many` in test/resources adds them', async ({ list }) => {
+  const [{ count }] = await database.prisma.$queryRawUnsafe<[{ count: bigint }]>(
+    `SELECT count(*) FROM ${database.tables.tableOf(list.model)}`,
+  )
+  expect(Number(count)).toBeGreaterThanOrEqual(ROWS)
+})
+
 describe.each([
-  ['with statistics', 'ANALYZE "Category", "Pet", "InventoryItem", "Order"'],
+  ['with statistics', `ANALYZE "InventoryItem", ${tables.map((table) => `"${table}"`)}`],
   [
     'without any',
     `DELETE FROM pg_statistic WHERE starelid IN (SELECT oid FROM pg_class WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace)`,

@@ -7,6 +7,7 @@ import { fill } from '../schema/kit/operations.js'
 import type { ResponseObject, Schema } from '../src/gateway/openapi/document.js'
 import { exampleParams } from '../src/gateway/openapi/examples.js'
 import { createGuide, createOpenApi, type OperationObject } from '../src/gateway/openapi/index.js'
+import { bounds } from './resources/index.js'
 
 const options = { baseUrl: 'https://api.test/v1', sunset: new Date('2031-02-03T00:00:00Z') }
 const document = createOpenApi(options)
@@ -217,9 +218,15 @@ describe('the bounds', () => {
     return rules ? [[name, rules, schema] as const] : []
   })
 
-  test.each(withRules)('of %s are the ones that the service enforces', (_name, rules, schema) => {
+  test.each(withRules)('of %s are the ones that the service enforces', (place, rules, schema) => {
     const accepts = (value: unknown) => rules.every((rule) => rule.safeParse(value).success)
-    const sized = (size: number) => (schema?.type === 'array' ? Array(size).fill(1n) : 'x'.repeat(size))
+    // Not any text may be valid: then test/resources has one at each bound, and one past it.
+    const own = bounds[place] ?? bounds[place.replace(/^\w+[.]/, '')]
+    const texts = [own?.accepted, own?.rejected.map(([value]) => value)].flatMap((all) => (all ?? []) as string[])
+    const sized = (size: number) =>
+      schema?.type === 'array'
+        ? Array(size).fill(1n)
+        : (texts.find(({ length }) => length === size) ?? 'x'.repeat(size))
     const { minimum, maximum, minLength, maxLength, maxItems } = schema ?? {}
     const make = schema?.type === 'integer' ? (value: number) => value : sized
     // A query string has no list of less than one item.

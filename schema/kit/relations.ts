@@ -17,13 +17,14 @@ export const forAll = (
   resolveAll: (objects: Any[], args: Any, context: Context, info: GraphQLResolveInfo) => unknown[] | Promise<unknown[]>,
 ) => ({ extensions: { resolvesAll: true as const }, resolve: resolveAll as Any })
 
-/** The row of another model that each row names. A row that was deleted carries it: see `deletePet`. */
+/** The row of another model that each row names, or null if it names none. A row that was deleted carries it: see `deletePet`. */
 export const toOne = (model: Model, column: string, from: string) =>
   forAll(async (rows, _args, { reads }, { fieldName }) => {
     if (rows[0][fieldName]) return rows.map((row) => row[fieldName])
     const values = rows.map((row) => row[from])
-    const found = await reads.rows(model, column as never, values)
-    return found.map((row) => row ?? deletedMeanwhile())
+    const named = values.filter((value) => value !== null)
+    const found = (await reads.rows(model, column as never, named)).values()
+    return values.map((value) => (value === null ? null : (found.next().value ?? deletedMeanwhile())))
   })
 
 /** Whether a field selects another one. */

@@ -3,6 +3,7 @@ import { conditional, type Resource } from './resource.js'
 export const category: Resource = {
   table: 'Category',
   rows: `INSERT INTO "Category" (name, description) VALUES ('Dogs', 'They bark.'), ('Cats', NULL)`,
+  many: (rows) => [`INSERT INTO "Category" (name) SELECT 'Kind ' || i FROM generate_series(1, ${rows}) i`],
   contents: ({ category }) => category.findMany({ orderBy: { id: 'asc' } }),
   cases: {
     categories: [

@@ -17,6 +17,12 @@ export const filters: Record<string, unknown[]> = Object.assign(
   ...Object.values(resources).map(({ filters }) => filters),
 )
 
+/** Valid values of inputs. */
+export const values: Record<string, unknown> = Object.assign(
+  {},
+  ...Object.values(resources).map(({ values }) => values),
+)
+
 /** What numbers and texts of their own are bounded by. */
 export const bounds: Record<string, Bounds> = Object.assign({}, ...Object.values(resources).map(({ bounds }) => bounds))
 

@@ -1,3 +1,4 @@
+import { skewed } from '../support/skewed.js'
 import { conditional, type Resource } from './resource.js'
 
 const tom = { name: 'Tom', categoryId: 1 }
@@ -6,6 +7,8 @@ export const pet: Resource = {
   table: 'Pet',
   rows: `INSERT INTO "Pet" (name, "categoryId", status)
     VALUES ('Tom', 2, 'available'), ('Kitty', 2, 'sold'), ('Felix', 2, 'pending')`,
+  // With their stock and orders.
+  many: (rows) => skewed({ rows, categories: rows }),
   contents: ({ pet }) => pet.findMany({ orderBy: { id: 'asc' } }),
   cases: {
     pets: [

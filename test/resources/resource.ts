@@ -12,6 +12,8 @@ export interface Resource {
   table?: string
   /** The statement that puts rows into it. The row with id 1 can be deleted; other rows refer to the one with id 2. */
   rows?: string
+  /** Statements that add so many rows, for the plans of its list (test/list-plans.test.ts). */
+  many?: (rows: number) => string[]
   /** All of its rows. */
   contents?: (prisma: PrismaClient) => Promise<unknown[]>
   /**
@@ -23,6 +25,8 @@ export interface Resource {
    * others. Names, descriptions and what lists have in common are bounded there.
    */
   bounds?: Record<string, Bounds>
+  /** Valid values of inputs, by their names, if not any text or number is valid. */
+  values?: Record<string, unknown>
   /**
    * Values of filters, by their names: those that most rows have, and those that only the first or the last ones have
    * (test/support/skewed.ts). Every question that a list accepts is asked with them (test/list-plans.test.ts).

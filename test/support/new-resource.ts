@@ -28,7 +28,7 @@ model Customer {
 export const resource = `
 import { Category } from './category.js'
 import { builder, columnDescription, graphqlOnly } from './kit/builder.js'
-import { name } from './kit/input/rules.js'
+import { name, storable } from './kit/input/rules.js'
 import { addList, addListBelow, beginsWith, defineList, equals } from './kit/lists/define.js'
 import { Node } from './kit/node.js'
 import type { Tag } from './kit/plugin.js'
@@ -71,9 +71,11 @@ const customers = defineList({
 addList(customers, { description: 'The customers', rest: { method: 'GET', path: '/customers', tag, summary: 'List customers' } })
 addListBelow(customers, Category, 'categoryId', 'The customers who ask for the category')
 
+const email = storable
+  .max(254, 'must have at most 254 characters')
+  .regex(/^[^\\s@]+@[^\\s@.]+(\\.[^\\s@.]+)+$/, 'must be an e-mail address')
 const text = { validate: name }
-const email = { validate: name, example: 'grace@example.com' }
-const columns = { name: text, email, phone: text, categoryId: {} }
+const columns = { name: text, email: { validate: email, example: 'grace@example.com' }, phone: text, categoryId: {} }
 const customer = defineResource({ model: 'Customer', type: Customer, path: '/customers', tag, columns })
 
 builder.queryField('customer', customer.get({ rest: { stability: 'beta' } }))
@@ -107,11 +109,17 @@ const text: Bounds = {
   ],
 }
 
+const address = (length: number) => 'a'.repeat(length - '@example.com'.length) + '@example.com'
+
 const eve = { name: 'Eve', email: 'eve@example.com' }
 
 export const customer: Resource = {
   table: 'customers',
   rows: \`INSERT INTO customers (name, email, "categoryId") VALUES ('Ada', 'ada@example.com', 2), ('Bob', 'bob@example.com', NULL)\`,
+  many: (rows) => [
+    \`INSERT INTO customers (name, email, "categoryId") SELECT 'Ada ' || i, i || '@example.com', 1 + i % 3
+      FROM generate_series(1, \${rows}) i\`,
+  ],
   contents: ({ customer }) => customer.findMany({ orderBy: { id: 'asc' } }),
   cases: {
     customers: [
@@ -162,7 +170,18 @@ export const customer: Resource = {
       ...conditional({ customerId: 1 }, { customerId: 3 }),
     ],
   },
-  bounds: { email: text, phone: text },
+  bounds: {
+    phone: text,
+    email: {
+      accepted: [address(254)],
+      rejected: [
+        [address(255), '254'],
+        ['ada', 'e-mail address'],
+        ['', 'e-mail address'],
+      ],
+    },
+  },
+  values: { email: 'max@example.com' },
 }
 `
 

@@ -2,6 +2,7 @@ import { MAX_ID } from '../../../schema/kit/input/scalars.js'
 import { models } from '../../../schema/kit/model.js'
 import type { Tables } from '../../../src/engines/postgres/index.js'
 import type { ListIndex } from '../../../src/gateway/database/index.js'
+import { checksOf } from './value-checks.js'
 
 // What `npm run migration` writes: Prisma's script, and what Prisma cannot express.
 
@@ -162,6 +163,7 @@ export function migrationsFrom(
       if (documentation) comments.push(`COMMENT ON COLUMN "${table}"."${stored}" IS ${quoted(documentation)};`)
       if (isId && hasDefaultValue && type === 'BigInt') rules.push(...idRules(table, stored))
       if (type === 'DateTime') rules.push(momentRule(table, stored))
+      for (const [rule, condition] of checksOf(model, name, stored)) rules.push(check(table, rule, condition))
     }
     for (const { column, textKey } of textKeys.filter((key) => key.model === model)) {
       if (!added(textKey)) continue
