@@ -1,7 +1,7 @@
 import { getIntrospectionQuery } from 'graphql'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { schema } from '../schema/index.js'
-import { createDocuments } from '../src/gateway/graphql/caches.js'
+import { createDocuments } from '../src/gateway/graphql/document-caches.js'
 import { KnownDocument } from '../src/gateway/graphql/documents.js'
 import { times } from './support/calls.js'
 import { sharedGateway } from './support/gateway.js'

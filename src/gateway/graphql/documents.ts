@@ -33,7 +33,7 @@ import {
   parseWithinLimits,
 } from './limits.js'
 import { rowsOf } from './rows.js'
-import { validateDocument } from './validate.js'
+import { validateDocument } from './validate-document.js'
 import { createVariables } from './variables.js'
 
 /** Names of operations that an error lists. */

@@ -3,15 +3,8 @@ import { ApiError, invalidRequest } from '../../../schema/kit/errors.js'
 import { inTime } from '../../deadline.js'
 import { type RateLimiter, type RateLimitResult, refusalMessage, type Subject } from '../../engines/rate-limit/index.js'
 import { type HttpRequest, type RequestHead, unavailable } from '../http/index.js'
-import {
-  type ApiKeyCache,
-  addressSubject,
-  type Found,
-  hasForm,
-  isSecret,
-  keySubject,
-  type windowSeconds,
-} from './api-key.js'
+import { addressSubject, hasForm, isSecret, keySubject, type windowSeconds } from './api-key.js'
+import type { ApiKeyCache, Found } from './api-key-cache.js'
 import { missingKey, noKey } from './missing-key.js'
 import { Throttle } from './throttle.js'
 

@@ -1,5 +1,4 @@
 export {
-  ApiKeyCache,
   addressSubject,
   createSecret,
   isOver,
@@ -8,6 +7,7 @@ export {
   windowSeconds,
   writeKeys,
 } from './api-key.js'
+export { ApiKeyCache } from './api-key-cache.js'
 export { type Caller, createAuthentication, requireWriteAccess } from './authenticate.js'
 export { type Cost, createQuota, FREE_PER_MINUTE, type QuotaDecision, readQuota } from './quota.js'
 export { type Figures, KeyUsage, readUsage, USAGE_DAYS } from './usage.js'

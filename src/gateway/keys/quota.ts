@@ -9,7 +9,8 @@ import {
   type WindowName,
   waitMessage,
 } from '../../engines/rate-limit/index.js'
-import { type ApiKeyCache, isOver } from './api-key.js'
+import { isOver } from './api-key.js'
+import type { ApiKeyCache } from './api-key-cache.js'
 import type { Caller } from './authenticate.js'
 
 /** Requests that cost nothing and that a key may make in a minute, on each gateway. */

@@ -1,3 +1,3 @@
 export { createHealth } from './health.js'
 export { createMetrics } from './metrics.js'
-export { createRequestObserver } from './request.js'
+export { createRequestObserver } from './request-observer.js'

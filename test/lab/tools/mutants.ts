@@ -44,6 +44,7 @@ const COVERED: Record<string, string[]> = {
   'src/gateway/http/memory-budget.ts': ['bodies', 'overload'],
   'src/gateway/app.ts': ['overload', 'operators', 'http', 'quota', 'keys'],
   'src/gateway/keys/api-key.ts': ['keys', 'quota', 'limits'],
+  'src/gateway/keys/api-key-cache.ts': ['keys', 'quota', 'limits'],
   'src/gateway/keys/authenticate.ts': ['keys', 'access', 'headers'],
   'src/gateway/keys/throttle.ts': ['keys', 'database-faults'],
   'src/gateway/keys/quota.ts': ['quota'],
@@ -63,7 +64,7 @@ const COVERED: Record<string, string[]> = {
   'src/gateway/graphql/cost.ts': ['documents'],
   'src/gateway/graphql/weight.ts': ['documents'],
   'src/gateway/graphql/limits.ts': ['documents'],
-  'src/gateway/graphql/validate.ts': ['documents', 'hostile-documents'],
+  'src/gateway/graphql/validate-document.ts': ['documents', 'hostile-documents'],
   'src/engines/executor/selections.ts': ['documents', 'hostile-documents', 'src/engines/executor/executor'],
 }
 
