@@ -14,6 +14,12 @@ const exact = (json: string) =>
   })
 
 const text = fc.string({ unit: fc.constantFrom(...'\\"1234567890.-eE+:,[]{} \n\u2028é'), maxLength: 40 })
+// Node 24 (V8 13.6) reads a key with an escape wrongly once another key has ended with a backslash: after {"\\":1} it reads
+// {"\n":1} as the former. See docs/decisions/0024-exact-integers.md.
+const name = fc.oneof(
+  text.map((value) => value.replaceAll('\\', '')),
+  fc.constantFrom('__proto__', 'constructor', '1'),
+)
 const number = fc.oneof(
   fc.bigInt(-(2n ** 70n), 2n ** 70n).map(String),
   fc.bigInt(2n ** 53n - 4n, 2n ** 53n + 4n).map(String),
@@ -35,9 +41,7 @@ const { json } = fc.letrec<{ json: string }>((tie) => ({
         fc.constantFrom('null', 'true', '""', '{}', '[]'),
         fc.array(tie('json'), { maxLength: 6 }).map((items) => `[${items.join()}]`),
         fc
-          .array(fc.tuple(fc.oneof(text, fc.constantFrom('__proto__', 'constructor', '1')), tie('json')), {
-            maxLength: 6,
-          })
+          .array(fc.tuple(name, tie('json')), { maxLength: 6 })
           .map((pairs) => `{${pairs.map(([name, value]) => `${JSON.stringify(name)}:${value}`).join()}}`),
       ),
       space,

@@ -23,7 +23,7 @@ export const toOne = (model: Model, column: string, from: string) =>
     if (rows[0][fieldName]) return rows.map((row) => row[fieldName])
     const values = rows.map((row) => row[from])
     const named = values.filter((value) => value !== null)
-    const found = (await reads.rows(model, column as never, named)).values()
+    const found = (named.length > 0 ? await reads.rows(model, column as never, named) : []).values()
     return values.map((value) => (value === null ? null : (found.next().value ?? deletedMeanwhile())))
   })
 
