@@ -14,10 +14,12 @@ const exact = (json: string) =>
   })
 
 const text = fc.string({ unit: fc.constantFrom(...'\\"1234567890.-eE+:,[]{} \n\u2028é'), maxLength: 40 })
-// Node 24 (V8 13.6) reads a key with an escape wrongly once another key has ended with a backslash: after {"\\":1} it reads
-// {"\n":1} as the former. See docs/decisions/0024-exact-integers.md.
+// Node 24 reads a key with an escape wrongly where the only key that it knows at this place ends with a backslash
+// (docs/decisions/0024).
+JSON.parse('{"place of its own":0,"known\\\\":1}')
+const readsEscapes = 'known\n' in JSON.parse('{"place of its own":0,"known\\n":1}')
 const name = fc.oneof(
-  text.map((value) => value.replaceAll('\\', '')),
+  text.map((value) => (readsEscapes ? value : value.replaceAll('\\', ''))),
   fc.constantFrom('__proto__', 'constructor', '1'),
 )
 const number = fc.oneof(

@@ -3,11 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { PrismaPg } from '@prisma/adapter-pg'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { PrismaClient } from '../prisma/generated/client/client.js'
+import { models } from '../schema/kit/model.js'
 import { type Embedded, openEmbedded } from '../src/engines/embedded/open.js'
 import { readMigrations } from '../src/engines/postgres/migrations/history.js'
 import { migrate as migrateServer } from '../src/engines/postgres/migrations/migrations.js'
 import { StartupError } from '../src/startup-error.js'
 import { diff, readStatus } from './lab/tools/schema-engine.js'
+import { checksOf } from './lab/tools/value-checks.js'
 import { resetStore } from './support/calls.js'
 import { useGateway } from './support/gateway.js'
 import { hasPgbouncer, startPgbouncer } from './support/pgbouncer.js'
@@ -169,6 +171,29 @@ describe.each(server ? ['embedded', 'PostgreSQL'] : ['embedded'])('migrations (%
     await migrate(url, { migrations: ours.map(({ name, sql }) => ({ name, sql: sql.replaceAll('\n', '\r\n') })) })
     expect(await migrate(url)).toEqual([])
   })
+})
+
+test('bounds of texts and numbers are those that `npm run migration` writes for what inputs refuse', async () => {
+  const { prisma, database } = await useGateway()
+  const { nameOf, columnOf } = database.tables
+  const written = Object.entries(models).flatMap(([model, { fields }]) =>
+    fields
+      .filter(({ kind }) => kind !== 'object')
+      .flatMap(({ name }) => checksOf(model, name, columnOf(model, name).stored))
+      .map(([rule]) => [nameOf(model), rule]),
+  )
+  const stored = await prisma.$queryRaw<{ table: string; rule: string }[]>`
+    SELECT relname AS "table", conname AS rule FROM pg_constraint JOIN pg_class ON pg_class.oid = conrelid WHERE contype = 'c'`
+  expect(stored.map(({ table, rule }) => [table, rule])).toEqual(expect.arrayContaining(written))
+  expect(written).toEqual(
+    expect.arrayContaining([
+      ['Category', 'description must have at most 1000 characters'],
+      ['InventoryItem', 'quantity must be at least 0'],
+      ['Order', 'quantity must be at least 1'],
+      ['Pet', 'name must have 1 to 100 characters'],
+      ['Pet', 'name must not begin or end with white space'],
+    ]),
+  )
 })
 
 describe.runIf(server)('migrations that have to wait', () => {

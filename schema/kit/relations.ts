@@ -17,7 +17,7 @@ export const forAll = (
   resolveAll: (objects: Any[], args: Any, context: Context, info: GraphQLResolveInfo) => unknown[] | Promise<unknown[]>,
 ) => ({ extensions: { resolvesAll: true as const }, resolve: resolveAll as Any })
 
-/** The row of another model that each row names, or null if it names none. A row that was deleted carries it: see `deletePet`. */
+/** The row of another model that each row names; null if the column is null. A deleted row carries it: see `deletePet`. */
 export const toOne = (model: Model, column: string, from: string) =>
   forAll(async (rows, _args, { reads }, { fieldName }) => {
     if (rows[0][fieldName]) return rows.map((row) => row[fieldName])

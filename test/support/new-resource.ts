@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
-// A resource, added as CONTRIBUTING.md says: a Customer. What a file is called there, it is called here.
+// What somebody writes who adds a Customer as CONTRIBUTING.md says.
 
 /** In prisma/schema.prisma. */
 const model = `

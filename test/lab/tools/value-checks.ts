@@ -1,5 +1,6 @@
 import { getNamedType, isInputObjectType } from 'graphql'
 import { operations } from '../../../schema/index.js'
+import { MAX_INT } from '../../../schema/kit/input/rules.js'
 import { rulesOf } from '../../../schema/kit/input/values.js'
 import { bounds } from '../../../src/gateway/openapi/schemas.js'
 
@@ -31,7 +32,10 @@ export function checksOf(model: string, column: string, stored: string): [name: 
       `char_length("${stored}") ${test} ${maxLength}`,
     ])
   }
-  if (minimum !== undefined && maximum !== undefined)
+  // The type of the column has the greatest Int as its bound.
+  if (minimum !== undefined && maximum === MAX_INT)
+    checks.push([`${stored} must be at least ${minimum}`, `"${stored}" >= ${minimum}`])
+  else if (minimum !== undefined && maximum !== undefined)
     checks.push([`${stored} must be from ${minimum} to ${maximum}`, `"${stored}" BETWEEN ${minimum} AND ${maximum}`])
   if (rulesOf(input).some((rule) => rule.safeParse(' x ').data === 'x'))
     checks.push([`${stored} must not begin or end with white space`, `"${stored}" = "trimmed"("${stored}")`])
