@@ -1,11 +1,12 @@
 import { batchArg, builder, columnDescription, graphqlOnly, idArg, inputArg } from './kit/builder.js'
-import { allFound, found } from './kit/errors.js'
-import { stock } from './kit/input/rules.js'
+import { allFound, conflict, found } from './kit/errors.js'
+import { change, MAX_INT, stock } from './kit/input/rules.js'
 import { addList, atLeast, atMost, defineList, equals } from './kit/lists/define.js'
 import { Node } from './kit/node.js'
 import { toOne } from './kit/relations.js'
 import { storeTag } from './order.js'
 import { Pet, PetStatus } from './pet.js'
+import { stockOfPets } from './stock.js'
 
 const InventoryItem = builder.prismaObject('InventoryItem', {
   interfaces: [Node],
@@ -41,6 +42,19 @@ const InventoryChange = builder.inputType('InventoryChange', {
   fields: (t) => ({
     petId: t.field({ type: 'Int64', required: true, description: columnDescription('InventoryItem', 'petId') }),
     quantity: t.int({ required: true, validate: stock, description: 'The new stock count.' }),
+  }),
+})
+
+const InventoryAdjustment = builder.inputType('InventoryAdjustment', {
+  description: 'By how much the stock count of an animal changes.',
+  fields: (t) => ({
+    petId: t.field({ type: 'Int64', required: true, description: columnDescription('InventoryItem', 'petId') }),
+    by: t.int({
+      required: true,
+      validate: change,
+      example: 10,
+      description: 'What is added to the stock count; negative to take from it. Not 0.',
+    }),
   }),
 })
 
@@ -98,6 +112,35 @@ builder.mutationFields((t) => ({
     resolve: async (_root, { input }, { writes }) => {
       const ids = input.map(({ petId }) => petId)
       return allFound(await writes.updateMany('InventoryItem', input), 'inventory entry for pet', ids)
+    },
+  }),
+  adjustInventories: t.field({
+    type: [InventoryItem],
+    description:
+      'Adds to the stock counts of animals, or takes from them: a delivery, a loss. If one of them would be negative or too large, none is changed. Returns the entries in the order of the items.',
+    rest: {
+      method: 'POST',
+      path: '/inventory/adjustments',
+      tag: storeTag,
+      summary: 'Adjust the stock of several pets',
+      status: 200,
+      stability: 'experimental',
+      errors: ['conflict'],
+    },
+    example: [{ petId: 1, quantity: 13, status: 'available' }],
+    args: { input: batchArg(t.arg, InventoryAdjustment, 'The changes of stock counts.', 'petId') },
+    resolve: async (_root, { input }, { writes }) => {
+      const changes = input.map(({ petId, by }) => ({ id: petId as bigint, by }))
+      const changed = await writes.addMany(stockOfPets, changes, ({ petId, quantity }, by, place) =>
+        conflict(
+          `[${place}].by is ${by}, but pet ${petId} has a stock of ${quantity}: it must stay from 0 to ${MAX_INT}.`,
+        ),
+      )
+      return allFound(
+        changed,
+        'inventory entry for pet',
+        changes.map(({ id }) => id),
+      )
     },
   }),
   updateInventory: t.field({

@@ -1,4 +1,5 @@
-import { builder, columnDescription, graphqlOnly } from './kit/builder.js'
+import { builder, columnDescription, flagArg, graphqlOnly } from './kit/builder.js'
+import type { Context } from './kit/context.js'
 import { conflict } from './kit/errors.js'
 import { orderQuantity } from './kit/input/rules.js'
 import { addList, addListBelow, atLeast, below, defineList, equals } from './kit/lists/define.js'
@@ -7,6 +8,7 @@ import type { Tag } from './kit/plugin.js'
 import { toOne } from './kit/relations.js'
 import { defineResource } from './kit/resource.js'
 import { Pet } from './pet.js'
+import { fromStock, returnStock, takeStockArg, taking } from './stock.js'
 
 export const storeTag: Tag = {
   name: 'Store',
@@ -88,7 +90,7 @@ const order = defineResource({
   path: '/store/orders',
   tag: storeTag,
   columns: {
-    petId: {},
+    petId: { example: 10 },
     quantity: { validate: orderQuantity, preset: 1 },
     shipDate: {},
     complete: { preset: false },
@@ -98,11 +100,27 @@ const order = defineResource({
 builder.queryField('order', order.get())
 builder.mutationField(
   'createOrder',
-  order.create({ description: 'Creates an order. It changes neither stock nor status.' }),
+  order.create({
+    description: 'Creates an order. It changes no status, and no stock unless `takeStock` is true.',
+    rest: { errors: ['conflict'] },
+    args: takeStockArg(
+      'Whether the order takes its quantity from the stock of the pet. If there is not enough, it is refused with `conflict`, and nothing changes. Default: false.',
+    ),
+    resolve: (input, { writes }, { takeStock }) =>
+      takeStock ? writes.create('Order', taking(input), fromStock()) : writes.create('Order', input),
+  }),
 )
 builder.mutationField(
   'createOrders',
-  order.createMany({ description: 'Creates orders. They change neither stock nor status.' }),
+  order.createMany({
+    description: 'Creates orders. They change no status, and no stock unless `takeStock` is true.',
+    rest: { errors: ['conflict'] },
+    args: takeStockArg(
+      'Whether the orders take their quantities from the stock. Those for one pet add up. If there is not enough of one pet, all of them are refused with `conflict`, and nothing changes. Default: false.',
+    ),
+    resolve: (input, { writes }, { takeStock }) =>
+      takeStock ? writes.createMany('Order', input.map(taking), fromStock('batch')) : writes.createMany('Order', input),
+  }),
 )
 builder.mutationField(
   'updateOrder',
@@ -111,17 +129,32 @@ builder.mutationField(
     rest: { stability: 'beta' },
   }),
 )
+
+/** One statement checks and deletes, so that no order completed in between is lost. */
+async function deleteOpen(id: bigint, { reads, writes }: Pick<Context, 'reads' | 'writes'>) {
+  const deleted = await writes.delete('Order', { id, complete: false })
+  if (!deleted && (await reads.row('Order', 'id', id))) throw conflict(`Order ${id} is complete and cannot be deleted.`)
+  return deleted
+}
+
 builder.mutationField(
   'deleteOrder',
   order.delete({
     description: 'Deletes an order that is not complete.',
     example: { id: 5, petId: 8, quantity: 1, complete: false },
-    // One statement checks and deletes, so that no order completed in between is lost.
-    resolve: async (id, { reads, writes }) => {
-      const deleted = await writes.delete('Order', { id, complete: false })
-      if (!deleted && (await reads.row('Order', 'id', id)))
-        throw conflict(`Order ${id} is complete and cannot be deleted.`)
-      return deleted
-    },
+    args: (arg) => ({
+      returnStock: flagArg(
+        arg,
+        'Whether what the order took by `takeStock` goes back to the stock that it was taken from, also if the order was changed since. An order that took nothing returns nothing. Default: false.',
+      ),
+    }),
+    resolve: (id, context, { args }) =>
+      args.returnStock
+        ? context.transaction(async (inside) => {
+            const order = await inside.reads.lock('Order', 'id', id)
+            if (order && !order.complete) await returnStock(order, inside)
+            return deleteOpen(id, inside)
+          })
+        : deleteOpen(id, context),
   }),
 )

@@ -106,7 +106,7 @@ builder.mutationField(
   pet.delete({
     description: 'Deletes a pet that no order refers to, with its inventory entry.',
     example: { id: 12, name: 'Finn', categoryId: 4, status: 'pending' },
-    resolve: async (id, { writes, transaction }, info, refusal) => {
+    resolve: async (id, { writes, transaction }, { info, refusal }) => {
       if (!selects(info, 'inventory')) return writes.delete('Pet', { id }, refusal)
       // Its entry goes with it. All that lock both lock the pet first.
       return transaction(async ({ reads, writes }) => {

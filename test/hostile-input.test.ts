@@ -226,6 +226,9 @@ describe.each([
       }
     await expectNothingStored()
     for (const { name, put, bounds } of places(operation).filter(bounded))
+      for (const value of bounds?.conflicting ?? [])
+        expectRefusal(await call(gateway, operation, put(value)), `${name}: ${shown(value)}`, [], 409, 'conflict')
+    for (const { name, put, bounds } of places(operation).filter(bounded))
       for (const value of bounds?.accepted ?? []) {
         // The other values may have to be unique.
         await resetStore(gateway.prisma)

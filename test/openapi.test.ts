@@ -53,7 +53,7 @@ describe('the document as a whole', () => {
   test('gives each operation an operationId that starts with a verb', () => {
     const verbs: Record<string, RegExp> = {
       GET: /^(get|list)[A-Z]/,
-      POST: /^create[A-Z]/,
+      POST: /^(create|adjust)[A-Z]/,
       PATCH: /^update[A-Z]/,
       DELETE: /^delete[A-Z]/,
     }

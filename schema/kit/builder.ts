@@ -60,6 +60,10 @@ export const batchArg = <Shape>(arg: ArgBuilder, type: InputRef<Shape>, descript
     description: `${description} 1 to ${MAX_BATCH}. All of them take effect, or none. They cost 1 unit per ${ITEMS_PER_UNIT} items begun.`,
   })
 
+/** An argument of a mutation that a client may set to true. null counts as false. */
+export const flagArg = (arg: ArgBuilder, description: string) =>
+  arg.boolean({ nullable: true, description, example: true })
+
 /** The option of a type, field or argument that exists on one surface only. */
 export const graphqlOnly = { subGraphs: ['graphql' as const] }
 export const restOnly = { subGraphs: ['rest' as const] }

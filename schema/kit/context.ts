@@ -78,16 +78,53 @@ export interface Reads<S extends Stored<S> = Models> {
   total(model: Model<S>, list: ListRead): Promise<number | null>
 }
 
+/** A whole number in the rows of a model to which requests add and from which they take: a stock. It stays within its bounds. */
+export interface Counter<M extends Model<S>, S extends Stored<S> = Models> {
+  model: M
+  column: keyof Row<M, S> & string
+  min: number
+  max: number
+}
+
+/**
+ * Why a counter cannot change.
+ *
+ * @param by what would be added to it, up to and with this place
+ * @param place of the item in the batch
+ */
+type Refuse<M extends Model<S>, S extends Stored<S>> = (row: Row<M, S>, by: number, place: number) => Error
+
+/** New rows take from a counter. */
+export interface Taking<M extends Model<S>, C extends Model<S>, S extends Stored<S> = Models> {
+  counter: Counter<C, S>
+  /** The columns of the new row that say from which row it takes, and how much. */
+  from: keyof Row<M, S> & string
+  amount: keyof Row<M, S> & string
+  refuse: Refuse<C, S>
+}
+
 /** Changes rows, by one statement each time. */
 export interface Writes<S extends Stored<S> = Models> {
-  /** @throws ApiError unknown_reference, conflict (another row has a value that must be unique) */
-  create<M extends Model<S>>(model: M, values: Values<M, S>): Promise<Row<M, S>>
+  /**
+   * @param taking what the row takes from a counter. If there is not enough, the row is not created.
+   * @throws ApiError unknown_reference, conflict (another row has a value that must be unique); what `refuse` returns
+   */
+  create<M extends Model<S>, C extends Model<S>>(
+    model: M,
+    values: Values<M, S>,
+    taking?: Taking<M, C, S>,
+  ): Promise<Row<M, S>>
   /**
    * Creates all rows or none, and returns them in the same order. What only some of them have is null in the others.
    *
-   * @throws ApiError unknown_reference, conflict, with the place of the row
+   * @param taking as for `create`. Rows that take from the same counter add up.
+   * @throws ApiError unknown_reference, conflict, with the place of the row; what `refuse` returns
    */
-  createMany<M extends Model<S>>(model: M, rows: readonly Values<M, S>[]): Promise<Row<M, S>[]>
+  createMany<M extends Model<S>, C extends Model<S>>(
+    model: M,
+    rows: readonly Values<M, S>[],
+    taking?: Taking<M, C, S>,
+  ): Promise<Row<M, S>[]>
   /**
    * Changes the row that has the id among the values. Returns null if there is none.
    *
@@ -100,6 +137,16 @@ export interface Writes<S extends Stored<S> = Models> {
    * @throws ApiError unknown_reference, conflict, with the place of the row
    */
   updateMany<M extends Model<S>>(model: M, rows: readonly Values<M, S>[]): Promise<(Row<M, S> | null)[]>
+  /**
+   * Adds to the counters of all rows or, if there is one that is null in the result, of none. No two have the same id.
+   *
+   * @throws what `refuse` returns, for the first counter that would leave its bounds
+   */
+  addMany<C extends Model<S>>(
+    counter: Counter<C, S>,
+    changes: readonly { id: bigint; by: number }[],
+    refuse: Refuse<C, S>,
+  ): Promise<(Row<C, S> | null)[]>
   /**
    * Deletes the row that has these values, and returns it. Returns null if there is none.
    *

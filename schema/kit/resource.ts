@@ -1,7 +1,7 @@
 import type { ObjectRef } from '@pothos/core'
 import type { GraphQLResolveInfo } from 'graphql'
 import type { z } from 'zod'
-import { batchArg, builder, columnDescription, idArg, inputArg } from './builder.js'
+import { type ArgBuilder, batchArg, builder, columnDescription, idArg, inputArg } from './builder.js'
 import type { Context, Model, Row } from './context.js'
 import { allFound, conflict, found } from './errors.js'
 import { getOrCreate } from './get-or-create.js'
@@ -40,15 +40,33 @@ interface Special {
   rest?: Partial<Rest>
 }
 
-interface Deletion<M extends Model> extends Special {
+interface WithArguments extends Special {
+  /** Arguments beside those of every resource. */
+  args?: (arg: ArgBuilder) => Record<string, unknown>
+}
+
+interface Creation<M extends Model> extends WithArguments {
+  /** Creates the row, if there is more to do than that. */
+  resolve?: (input: Row<M>, context: Context, args: Any) => Promise<Row<M>>
+}
+
+interface BatchCreation<M extends Model> extends WithArguments {
+  /** Creates the rows, if there is more to do than that. */
+  resolve?: (input: Row<M>[], context: Context, args: Any) => Promise<Row<M>[]>
+}
+
+interface Deletion<M extends Model> extends WithArguments {
   /** A row of the sample data that no other example uses. */
   example: object
-  /**
-   * Deletes the row, if there is more to do than that, and returns it; null if there is none.
-   *
-   * @param refusal for rows that others refer to
-   */
-  resolve?: (id: bigint, context: Context, info: GraphQLResolveInfo, refusal: Error) => Promise<Row<M> | null>
+  /** Deletes the row, if there is more to do than that, and returns it; null if there is none. */
+  resolve?: (id: bigint, context: Context, more: Deleting) => Promise<Row<M> | null>
+}
+
+interface Deleting {
+  args: Any
+  info: GraphQLResolveInfo
+  /** For rows that others refer to. */
+  refusal: Error
 }
 
 const TYPES: Record<string, string> = { BigInt: 'Int64' }
@@ -123,21 +141,23 @@ export function defineResource<M extends Model>({ model, type, path, tag, column
         })
     },
 
-    create: ({ description = `Creates ${one}.`, rest }: Special = {}) => {
+    create: ({ description = `Creates ${one}.`, rest, args, resolve }: Creation<M> = {}) => {
       const input = inputOf('create')
+      const createRow = resolve ?? ((input, { writes }) => writes.create(model, input))
       const location = `${path}/{${key}}`
       return (t: Any) =>
         t.field({
           type,
           description,
           rest: { method: 'POST', path, tag, summary: `Create ${one}`, location, errors: conflicts, ...rest },
-          args: { input: inputArg(t.arg, input, `The ${noun} to create.`) },
-          resolve: (_root: unknown, { input }: Any, { writes }: Context) => writes.create(model, input),
+          args: { input: inputArg(t.arg, input, `The ${noun} to create.`), ...args?.(t.arg) },
+          resolve: (_root: unknown, { input, ...args }: Any, context: Context) => createRow(input, context, args),
         })
     },
 
-    createMany: ({ description = `Creates ${many}.`, rest }: Special = {}) => {
+    createMany: ({ description = `Creates ${many}.`, rest, args, resolve }: BatchCreation<M> = {}) => {
       const input = inputOf('create')
+      const createRows = resolve ?? ((input, { writes }) => writes.createMany(model, input))
       return (t: Any) =>
         t.field({
           type: [type],
@@ -150,8 +170,8 @@ export function defineResource<M extends Model>({ model, type, path, tag, column
             errors: conflicts,
             ...rest,
           },
-          args: { input: batchArg(t.arg, input, `The ${many} to create.`) },
-          resolve: (_root: unknown, { input }: Any, { writes }: Context) => writes.createMany(model, input),
+          args: { input: batchArg(t.arg, input, `The ${many} to create.`), ...args?.(t.arg) },
+          resolve: (_root: unknown, { input, ...args }: Any, context: Context) => createRows(input, context, args),
         })
     },
 
@@ -190,21 +210,21 @@ export function defineResource<M extends Model>({ model, type, path, tag, column
         })
     },
 
-    delete: ({ description = `Deletes ${one}.`, rest, example, resolve }: Deletion<M>) => {
+    delete: ({ description = `Deletes ${one}.`, rest, example, args, resolve }: Deletion<M>) => {
       const what = anyOf(referring) || 'rows that refer to it'
       const refusal = (id: bigint) => conflict(`${model} ${id} has ${what}. Delete or change them first.`)
       const deleteRow =
-        resolve ?? ((id, { writes }, _info, refusal) => writes.delete(model, { [key]: id } as Any, refusal))
+        resolve ?? ((id, { writes }, { refusal }) => writes.delete(model, { [key]: id } as Any, refusal))
       const errors: Rest['errors'] = referring.length > 0 || resolve ? ['conflict'] : undefined
       return (t: Any) =>
         t.field({
           type,
           description: `${description} GraphQL returns the deleted ${noun}.`,
           rest: { method: 'DELETE', path: pathOfOne, tag, summary: `Delete ${one}`, errors, ...rest },
-          args: { [id]: idArg(t.arg, model, key) },
+          args: { [id]: idArg(t.arg, model, key), ...args?.(t.arg) },
           example,
           resolve: async (_root: unknown, args: Any, context: Context, info: GraphQLResolveInfo) =>
-            found(await deleteRow(args[id], context, info, refusal(args[id])), noun, args[id]),
+            found(await deleteRow(args[id], context, { args, info, refusal: refusal(args[id]) }), noun, args[id]),
         })
     },
   }

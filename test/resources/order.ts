@@ -38,11 +38,39 @@ export const order: Resource = {
       ['invalid_request', { input: { petId: 1, quantity: 0 } }],
       ['invalid_request', { input: { petId: 1, shipDate: null } }],
       ['unknown_reference', { input: { petId: 4 } }],
+      ['success', { input: { petId: 2, quantity: 7 }, takeStock: true }],
+      ['success', { input: { petId: 1 }, takeStock: false }],
+      ['invalid_request', { input: { petId: 2, quantity: 0 }, takeStock: true }],
+      ['invalid_request', { input: { petId: 2 }, takeStock: 'yes' }],
+      ['unknown_reference', { input: { petId: 4 }, takeStock: true }],
+      ['conflict', { input: { petId: 2, quantity: 8 }, takeStock: true }],
     ],
     createOrders: [
       ['success', { input: [{ petId: 1 }, { petId: 1, quantity: 2_147_483_647, shipDate, complete: true }] }],
       ['invalid_request', { input: [{ petId: 1, quantity: 0 }] }],
       ['unknown_reference', { input: [{ petId: 1 }, { petId: 4 }] }],
+      [
+        'success',
+        {
+          input: [
+            { petId: 2, quantity: 5 },
+            { petId: 2, quantity: 2 },
+          ],
+          takeStock: true,
+        },
+      ],
+      ['invalid_request', { input: [{ petId: 2, quantity: 0 }], takeStock: true }],
+      ['unknown_reference', { input: [{ petId: 2, quantity: 8 }, { petId: 4 }], takeStock: true }],
+      [
+        'conflict',
+        {
+          input: [
+            { petId: 2, quantity: 5 },
+            { petId: 2, quantity: 3 },
+          ],
+          takeStock: true,
+        },
+      ],
     ],
     updateOrder: [
       ['success', { orderId: 2, input: {} }],
@@ -55,9 +83,12 @@ export const order: Resource = {
     ],
     deleteOrder: [
       ['success', { orderId: 1 }],
+      ['success', { orderId: 1, returnStock: true }],
       ['invalid_request', { orderId: 0 }],
       ['not_found', { orderId: 3 }],
       ['conflict', { orderId: 2 }],
+      ['conflict', { orderId: 2, returnStock: true }],
+      ['invalid_request', { orderId: 1, returnStock: 1 }],
       ...conditional({ orderId: 1 }, { orderId: 3 }),
     ],
   },

@@ -38,6 +38,8 @@ export interface Resource {
 export interface Bounds {
   accepted: unknown[]
   rejected: [value: unknown, mentions: string][]
+  /** Values on a bound that are valid, but that no row allows. */
+  conflicting?: unknown[]
 }
 
 export const numbers = (least: number, most: number): Bounds => ({

@@ -1,6 +1,6 @@
 import { MAX_TOTAL, type Model } from '../../schema/kit/context.js'
 import type { ListQuery } from '../../schema/kit/lists/plan.js'
-import { createStatements } from '../../src/engines/postgres/statements.js'
+import { createStatements } from '../../src/engines/postgres/read-statements.js'
 import type { Database } from '../../src/gateway/database/index.js'
 
 // What PostgreSQL reads for a question: how many rows it looks at, by which indexes. It depends on no clock.

@@ -1,95 +1,46 @@
-import type { Model, Models, Reads, Row, Stored, Writes } from '../../../schema/kit/context.js'
-import { deletedMeanwhile, taken, unknownReference } from '../../../schema/kit/errors.js'
-import { type Column, createPrepared, type Tables } from './model.js'
+import type { Counter, Model, Models, Reads, Row, Stored, Taking, Writes } from '../../../schema/kit/context.js'
+import { changedMeanwhile, deletedMeanwhile, taken, unknownReference } from '../../../schema/kit/errors.js'
+import type { Column, Tables } from './model.js'
 import { constraintKey, isBrokenReference, isDuplicate } from './pool/errors.js'
-import { rowsComment } from './pool/shapes.js'
-import type { Query } from './statements.js'
+import type { Query } from './read-statements.js'
+import { createWriteStatements, type Lock, type TakingOf } from './write-statements.js'
 
-// Rows are written by statements of our own. One row takes its values as parameters, which costs PostgreSQL least. Many rows
-// take one statement, whatever their number: a JSON array, whose objects have the names of the database.
+// Rows are written by statements of our own. Their SQL is in write-statements.ts; what was wrong if nothing was written, here.
 
 type Item = Record<string, unknown>
 
 const jsonOf = (items: Item[]) =>
   JSON.stringify(items, (_, value) => (typeof value === 'bigint' ? String(value) : value))
 
-/** What a statement of many rows locks before it writes: the rows with the values that a column of its own has. */
-interface Lock {
-  column: Column
-  table: string
-  key: Column
-  strength: 'KEY SHARE' | 'NO KEY UPDATE' | 'UPDATE'
-}
+const byId = (a: unknown, b: unknown) => ((a as bigint) < (b as bigint) ? -1 : 1)
 
 /** The values of a column, each once, in order: two statements that lock in order never wait for each other in a circle. */
 const idsIn = (rows: readonly Item[], { name }: Column) =>
-  [...new Set(rows.flatMap((row) => row[name] ?? []) as bigint[])].sort((a, b) => (a < b ? -1 : 1))
+  [...new Set(rows.flatMap((row) => row[name] ?? []) as bigint[])].sort(byId)
+
+/** What is added to each counter, in the order of ids. */
+function sumsOf(changes: readonly { id: bigint; by: number }[]): [ids: bigint[], sums: number[]] {
+  const sums = new Map<bigint, number>()
+  for (const { id, by } of changes) sums.set(id, (sums.get(id) ?? 0) + by)
+  const ids = [...sums.keys()].sort(byId)
+  return [ids, ids.map((id) => sums.get(id) as number)]
+}
 
 export function createWrites<S extends Stored<S> = Models>(tables: Tables) {
-  const { nameOf, tableOf, columnsOf, keyOf, isInKey, referencesOf, selectionOf } = tables
-  const prepared = createPrepared<string>()
+  const { nameOf, columnsOf, columnOf, keyOf } = tables
+  const statements = createWriteStatements(tables)
+  const { givenColumns, referencesIn, locksOf } = statements
 
-  /** The columns that have a value in one of the rows. */
-  const givenColumns = (model: string, rows: readonly Item[]) =>
-    columnsOf(model).filter(({ name }) => rows.some((row) => row[name] !== undefined))
-
-  const referencesIn = (model: string, columns: readonly Column[]) =>
-    referencesOf(model).filter(({ column }) => columns.some(({ name }) => name === column.name))
-
-  const namesOf = (columns: readonly Column[]) => columns.map(({ name }) => name)
   const valuesOf = (columns: readonly Column[], row: Item) => columns.map(({ name }) => row[name])
 
-  const stored = (columns: readonly Column[]) => columns.map(({ stored }) => `"${stored}"`)
-
-  const returning = (model: string) => `RETURNING ${selectionOf(model)}`
-
-  /** The rows that rows with these columns refer to, and those that are changed. */
-  function locksOf(model: string, columns: readonly Column[], changed?: Column): Lock[] {
-    const locks = referencesIn(model, columns).map(
-      ({ column, model, key }): Lock => ({ column, table: tableOf(model), key, strength: 'KEY SHARE' }),
-    )
-    if (!changed) return locks
-    // Others may refer to a row while it changes, if its key stays: an order of a pet does not wait for its new name.
-    const strength = columns.some(({ name }) => isInKey(model, name)) ? 'UPDATE' : 'NO KEY UPDATE'
-    return [...locks, { column: changed, table: tableOf(model), key: changed, strength }]
+  function takingOf<M extends Model<S>, C extends Model<S>>(model: M, taking: Taking<M, C, S>): TakingOf {
+    const { counter, from, amount } = taking
+    return { counter, from: columnOf(model, from), amount: columnOf(model, amount) }
   }
 
-  /**
-   * Locks in SQL, and that all rows are there. The ids are the parameters after the first. Each row is looked up by its id:
-   * PostgreSQL would read an index from its beginning for rows in order.
-   */
-  function locking(locks: readonly Lock[]) {
-    const parts = locks.map(
-      ({ table, key, strength }, i) => `"lock${i}" AS MATERIALIZED (
-        SELECT FROM unnest($${i + 2}::${key.sqlType}[]) "ids" ("id")
-        CROSS JOIN LATERAL (SELECT FROM ${table} "row" WHERE ${key.sql} = "ids"."id" FOR ${strength}) "_")`,
-    )
-    return {
-      first: parts.length > 0 ? `WITH ${parts}` : '',
-      conditions: locks.map((_, i) => `(SELECT count(*) FROM "lock${i}") = cardinality($${i + 2})`),
-    }
-  }
-
-  function insertMany(model: string, columns: readonly Column[], locks: readonly Lock[]): string {
-    const { first, conditions } = locking(locks)
-    const values = columns.map(({ stored }) => `"new"."${stored}"`)
-    return `INSERT INTO ${tableOf(model)} AS "row" (${stored(columns)}) ${first}
-      SELECT ${values} FROM jsonb_array_elements($1::jsonb) WITH ORDINALITY AS "item" ("value", "place"),
-        jsonb_populate_record(NULL::${tableOf(model)}, "item"."value") "new"
-      WHERE ${['true', ...conditions].join(' AND ')} ORDER BY "item"."place" ${returning(model)}`
-  }
-
-  function updateMany(model: string, columns: readonly Column[], locks: readonly Lock[]): string {
-    const { stored, sql, sqlType } = keyOf(model)
-    const { first, conditions } = locking(locks)
-    const changes = columns.map(
-      ({ stored }) => `"${stored}" = (jsonb_populate_record("row"::${tableOf(model)}, "item"."value"))."${stored}"`,
-    )
-    // The changed rows are locked last.
-    const rows = rowsComment(nameOf(model), locks.length + 1)
-    return `${rows} ${first} UPDATE ${tableOf(model)} "row" SET ${changes} FROM jsonb_array_elements($1::jsonb) "item" ("value")
-      WHERE ${[`${sql} = ("item"."value"->>'${stored}')::${sqlType}`, ...conditions].join(' AND ')} ${returning(model)}`
-  }
+  /** What rows take, as changes of the counter. */
+  const changesOf = (rows: readonly Item[], { from, amount }: TakingOf) =>
+    rows.map((row) => ({ id: row[from.name] as bigint, by: -(row[amount.name] as number) }))
 
   return function writesBy(query: Query, reads: Reads<S>): Writes<S> {
     const send = <M extends Model<S>>(text: string, values: unknown[]) => query(text, values) as Promise<Row<M, S>[]>
@@ -99,12 +50,12 @@ export function createWrites<S extends Stored<S> = Models>(tables: Tables) {
       model: M,
       text: string,
       rows: readonly Item[],
-      columns: Column[],
+      columns: readonly Column[],
       locks: readonly Lock[],
-      sorted = rows,
+      { sorted = rows, more = [] as unknown[] } = {},
     ) {
       const items = sorted.map((row) => Object.fromEntries(columns.map(({ name, stored }) => [stored, row[name]])))
-      const values = [jsonOf(items), ...locks.map(({ column }) => idsIn(rows, column))]
+      const values = [jsonOf(items), ...locks.map(({ column }) => idsIn(rows, column)), ...more]
       return send<M>(text, values).catch(refusingTaken(model, rows))
     }
 
@@ -137,48 +88,68 @@ export function createWrites<S extends Stored<S> = Models>(tables: Tables) {
     }
 
     /** Why nothing was written: the first of the rows that refers to one which does not exist. */
-    async function assertReferences(model: string, rows: readonly Item[]): Promise<void> {
+    async function assertReferences(model: string, rows: readonly Item[], isBatch = true): Promise<void> {
       for (const { column, model: other, key } of referencesIn(model, givenColumns(model, rows))) {
         const places = rows.flatMap((row, i) => (row[column.name] == null ? [] : i))
         const ids = places.map((i) => rows[i]?.[column.name])
         const found = await reads.rows(other as Model<S>, key.name as never, ids)
         const missing = found.indexOf(null)
-        if (missing >= 0) throw unknownReference(`[${places[missing]}].${column.name}`, ids[missing] as bigint)
+        if (missing >= 0)
+          throw unknownReference(isBatch ? `[${places[missing]}].${column.name}` : column.name, ids[missing] as bigint)
       }
     }
 
+    /** Why no counter was changed: the first one that is not there (null in the result), or would leave its bounds. */
+    async function assertBounds<C extends Model<S>>(
+      { model, column, min, max }: Counter<C, S>,
+      changes: readonly { id: bigint; by: number }[],
+      refuse: Taking<Model<S>, C, S>['refuse'],
+    ): Promise<(Row<C, S> | null)[]> {
+      const ids = changes.map(({ id }) => id)
+      const rows = await reads.rows(model, keyOf(model).name as never, ids)
+      if (rows.includes(null)) return rows
+      const sums = new Map<bigint, number>()
+      for (const [i, { id, by }] of changes.entries()) {
+        const sum = (sums.get(id) ?? 0) + by
+        sums.set(id, sum)
+        const row = rows[i] as Row<C, S>
+        const value = (row[column] as number) + sum
+        if (value < min || value > max) throw refuse(row, sum, i)
+      }
+      throw changedMeanwhile()
+    }
+
     return {
-      async create(model, values) {
+      async create(model, values, taking) {
         const given = givenColumns(model, [values])
-        const text = prepared(`create ${model} ${namesOf(given)}`, () =>
-          given.length === 0
-            ? `INSERT INTO ${tableOf(model)} AS "row" DEFAULT VALUES ${returning(model)}`
-            : `INSERT INTO ${tableOf(model)} AS "row" (${stored(given)}) VALUES (${given.map((_, i) => `$${i + 1}`)}) ${returning(model)}`,
-        )
+        const of = taking && takingOf(model, taking)
+        const text = of ? statements.insertTaking(model, given, of) : statements.insert(model, given)
         const [row] = await send<typeof model>(text, valuesOf(given, values)).catch(refusing(model, values))
-        return row as never
+        if (row || !taking || !of) return row as never
+        await assertReferences(model, [values], false)
+        await assertBounds(taking.counter, changesOf([values], of), taking.refuse)
+        throw deletedMeanwhile()
       },
 
-      async createMany(model, rows) {
+      async createMany(model, rows, taking) {
         const given = givenColumns(model, rows)
         const locks = locksOf(model, given)
-        const text = prepared(`create many ${model} ${namesOf(given)}`, () => insertMany(model, given, locks))
-        const created = await sendMany(model, text, rows, given, locks)
+        const of = taking && takingOf(model, taking)
+        const more = of && sumsOf(changesOf(rows, of))
+        const text = statements.insertMany(model, given, locks, of)
+        const created = await sendMany(model, text, rows, given, locks, { more })
         if (created.length === rows.length) return created
         await assertReferences(model, rows)
+        if (taking && of) await assertBounds(taking.counter, changesOf(rows, of), taking.refuse)
         throw deletedMeanwhile()
       },
 
       async update(model, values) {
-        const { name: id, sql } = keyOf(model)
+        const { name: id } = keyOf(model)
         const given = givenColumns(model, [values]).filter(({ name }) => name !== id)
         if (given.length === 0) return reads.row(model, id as never, (values as Item)[id])
-        const text = prepared(
-          `update ${model} ${namesOf(given)}`,
-          () =>
-            `UPDATE ${tableOf(model)} "row" SET ${given.map(({ stored }, i) => `"${stored}" = $${i + 2}`)} WHERE ${sql} = $1 ${returning(model)}`,
-        )
         const all = [(values as Item)[id], ...valuesOf(given, values)]
+        const text = statements.update(model, given)
         const [row] = await send<typeof model>(text, all).catch(refusing(model, values))
         return row ?? null
       },
@@ -190,26 +161,26 @@ export function createWrites<S extends Stored<S> = Models>(tables: Tables) {
         const ids = rows.map((row: Item) => row[id])
         if (given.length === 0) return reads.rows(model, id as never, ids)
         const locks = locksOf(model, given, key)
-        const text = prepared(`update many ${model} ${namesOf(given)}`, () => updateMany(model, given, locks))
+        const text = statements.updateMany(model, given, locks)
         // In the order of ids, so that what follows from a change is locked in that order, too.
-        const sorted = [...rows].sort((a: Item, b: Item) => ((a[id] as bigint) < (b[id] as bigint) ? -1 : 1))
-        const changed = await sendMany(model, text, rows, [key, ...given], locks, sorted)
-        if (changed.length > 0) {
-          const found = new Map((changed as Item[]).map((row) => [row[id], row]))
-          return ids.map((id) => found.get(id) as never)
-        }
+        const sorted = [...rows].sort((a: Item, b: Item) => byId(a[id], b[id]))
+        const changed = await sendMany(model, text, rows, [key, ...given], locks, { sorted })
+        if (changed.length > 0) return inOrder(id, changed, ids)
         const found = await reads.rows(model, id as never, ids)
         if (!found.includes(null)) await assertReferences(model, rows)
         return found.includes(null) ? found : Promise.reject(deletedMeanwhile())
       },
 
+      async addMany(counter, changes, refuse) {
+        const changed = await send<typeof counter.model>(statements.addMany(counter), sumsOf(changes))
+        if (changed.length === 0) return assertBounds(counter, changes, refuse)
+        const ids = changes.map(({ id }) => id)
+        return inOrder(keyOf(counter.model).name, changed, ids)
+      },
+
       async delete(model, values, refusal) {
         const conditions = givenColumns(model, [values])
-        const text = prepared(
-          `delete ${model} ${namesOf(conditions)}`,
-          () =>
-            `DELETE FROM ${tableOf(model)} "row" WHERE ${conditions.map(({ sql }, i) => `${sql} = $${i + 1}`).join(' AND ')} ${returning(model)}`,
-        )
+        const text = statements.delete(model, conditions)
         const [row] = await send<typeof model>(text, valuesOf(conditions, values)).catch((error) => {
           throw refusal && isBrokenReference(error) ? refusal : error
         })
@@ -217,4 +188,10 @@ export function createWrites<S extends Stored<S> = Models>(tables: Tables) {
       },
     }
   }
+}
+
+/** Rows in the order of these ids. */
+function inOrder<R>(key: string, rows: readonly R[], ids: readonly unknown[]): R[] {
+  const found = new Map((rows as Item[]).map((row) => [row[key], row]))
+  return ids.map((id) => found.get(id) as R)
 }

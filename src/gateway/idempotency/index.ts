@@ -27,6 +27,8 @@ interface Performed extends Reply {
 
 export interface KeyedRequest {
   request: HttpRequest
+  /** The query string, if it is a part of the request. */
+  search?: string
   body: Body
   caller: Caller
   operationName: string | undefined
@@ -39,7 +41,7 @@ interface Found {
   isLocked: boolean
   /** null if no answer is kept, like all that follow. */
   isExpired: boolean | null
-  /** SHA-256 of method, path and body. */
+  /** SHA-256 of method, path, query string and body. */
   fingerprint: string
   status: number
   headers: HttpResponse['headers']
@@ -124,10 +126,10 @@ export function createIdempotency({ prisma }: Pick<Database, 'prisma'>, createTr
      * @throws ApiError conflict, idempotency_mismatch
      */
     async once(keyed: KeyedRequest, key: string, perform: Perform): Promise<Reply> {
-      const { request, caller, body, operationName = '', rows = [], isBatch } = keyed
+      const { request, search = '', caller, body, operationName = '', rows = [], isBatch } = keyed
       if (body instanceof ApiError) throw new ApiError('internal')
       const callerId = caller.key.originId ?? caller.key.id
-      const fingerprint = createHash('sha256').update(`${request.method} ${request.path}\n`).update(body).digest('hex')
+      const fingerprint = createHash('sha256').update(`${request.method} ${request.path}${search && `?${search}`}\n`).update(body).digest('hex')
       const look = bulkheadComment(`keyed ${operationName}`, 3) + LOOK
       const refuse = (error: unknown): Performed => {
         const refusal = toApiError(error, log, request.id)

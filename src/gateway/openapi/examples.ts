@@ -58,7 +58,7 @@ export function exampleArgument({ name, type, extensions }: GraphQLArgument, fie
 
 /** What an operation returns. What it writes is what its body has. */
 export function exampleAnswer(operation: Operation) {
-  const result = exampleOf(operation.field.type)
+  const result = exampleResult(operation.field)
   const items = [exampleBody(operation) ?? []].flat() as Record<string, unknown>[]
   const merge = (row: object, item: Record<string, unknown> = {}) =>
     Object.fromEntries(Object.entries(row).map(([name, value]) => [name, item[name] ?? value]))

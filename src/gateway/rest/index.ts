@@ -93,7 +93,8 @@ function prepareOperation(
       return { response: responseOf(request, data?.get(name) ?? 'null', contextValue) }
     }
     if (idempotencyKey !== undefined) {
-      const keyed = { request, caller, body, operationName, isBatch: batch !== undefined }
+      const { search } = request
+      const keyed = { request, search, caller, body, operationName, isBatch: batch !== undefined }
       return idempotency.once(keyed, idempotencyKey, perform)
     }
     const result = await perform()

@@ -35,7 +35,7 @@ const COVERED: Record<string, string[]> = {
   'src/engines/postgres/pool/transaction.ts': ['idempotency', 'database-faults', 'etag'],
   'src/engines/postgres/pool/errors.ts': ['src/engines/postgres/pool/pool', 'idempotency', 'database-faults'],
   'src/engines/postgres/reads.ts': ['reads', 'gathered-reads'],
-  'src/engines/postgres/statements.ts': ['reads', 'gathered-reads', 'etag'],
+  'src/engines/postgres/read-statements.ts': ['reads', 'gathered-reads', 'etag'],
   'schema/kit/conditions.ts': ['etag'],
   'schema/kit/etag.ts': ['etag'],
   'src/gateway/admission/queue.ts': ['overload'],

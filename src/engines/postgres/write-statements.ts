@@ -1,0 +1,179 @@
+import type { Counter } from '../../../schema/kit/context.js'
+import { type Column, createPrepared, type Tables } from './model.js'
+import { rowsComment } from './pool/shapes.js'
+
+// One row takes its values as parameters, which costs PostgreSQL least. Many rows take one statement, whatever their number: a
+// JSON array, whose objects have the names of the database.
+
+/** What a statement of many rows locks before it writes: the rows with the values that a column of its own has. */
+export interface Lock {
+  column: Column
+  table: string
+  key: Column
+  strength: 'KEY SHARE' | 'NO KEY UPDATE' | 'UPDATE'
+}
+
+type CounterOf = Pick<Counter<never, never>, 'min' | 'max'> & { model: string; column: string }
+
+/** A counter from which new rows take, and the columns of theirs that say from which row and how much. */
+export interface TakingOf {
+  counter: CounterOf
+  from: Column
+  amount: Column
+}
+
+const namesOf = (columns: readonly Column[]) => columns.map(({ name }) => name)
+const stored = (columns: readonly Column[]) => columns.map(({ stored }) => `"${stored}"`)
+const where = (conditions: readonly string[]) => (conditions.length > 0 ? `WHERE ${conditions.join(' AND ')}` : '')
+const withParts = (parts: readonly string[]) => (parts.length > 0 ? `WITH ${parts}` : '')
+
+/** Builds the statements that write, each once. Values are parameters, all of them. */
+export function createWriteStatements(tables: Tables) {
+  const { nameOf, tableOf, columnsOf, columnOf, keyOf, isInKey, referencesOf, selectionOf } = tables
+  const prepared = createPrepared<string>()
+
+  const returning = (model: string) => `RETURNING ${selectionOf(model)}`
+  const insertInto = (model: string, columns: readonly Column[]) =>
+    `INSERT INTO ${tableOf(model)} AS "row" (${stored(columns)})`
+
+  /** The columns that have a value in one of the rows. */
+  const givenColumns = (model: string, rows: readonly Record<string, unknown>[]) =>
+    columnsOf(model).filter(({ name }) => rows.some((row) => row[name] !== undefined))
+
+  const referencesIn = (model: string, columns: readonly Column[]) =>
+    referencesOf(model).filter(({ column }) => columns.some(({ name }) => name === column.name))
+
+  /** The rows that rows with these columns refer to, and those that are changed. */
+  function locksOf(model: string, columns: readonly Column[], changed?: Column): Lock[] {
+    const locks = referencesIn(model, columns).map(
+      ({ column, model, key }): Lock => ({ column, table: tableOf(model), key, strength: 'KEY SHARE' }),
+    )
+    if (!changed) return locks
+    // Others may refer to a row while it changes, if its key stays: an order of a pet does not wait for its new name.
+    const strength = columns.some(({ name }) => isInKey(model, name)) ? 'UPDATE' : 'NO KEY UPDATE'
+    return [...locks, { column: changed, table: tableOf(model), key: changed, strength }]
+  }
+
+  /**
+   * Locks in SQL, and that all rows are there. The ids are the parameters after the first. Each row is looked up by its id:
+   * PostgreSQL would read an index from its beginning for rows in order.
+   */
+  function locking(locks: readonly Lock[]) {
+    const parts = locks.map(
+      ({ table, key, strength }, i) => `"lock${i}" AS MATERIALIZED (
+        SELECT FROM unnest($${i + 2}::${key.sqlType}[]) "ids" ("id")
+        CROSS JOIN LATERAL (SELECT FROM ${table} "row" WHERE ${key.sql} = "ids"."id" FOR ${strength}) "_")`,
+    )
+    return { parts, conditions: locks.map((_, i) => `(SELECT count(*) FROM "lock${i}") = cardinality($${i + 2})`) }
+  }
+
+  /**
+   * Adds to the counters of many rows, or to none if one of them is not there or would leave its bounds. The ids are the
+   * parameter `ids`; what is added to each is the one after.
+   *
+   * @param conditions what must be true, and is locked, before
+   */
+  function adding({ model, column, min, max }: CounterOf, ids: number, conditions: readonly string[] = []) {
+    const [key, counter] = [keyOf(model), columnOf(model, column)]
+    const sum = `${counter.sql} + "change"."by"`
+    return {
+      comment: rowsComment(nameOf(model), ids),
+      parts: [
+        `"change" AS MATERIALIZED (SELECT * FROM unnest($${ids}::${key.sqlType}[], $${ids + 1}::bigint[]) "_" ("id", "by"))`,
+        `"held" AS MATERIALIZED (SELECT FROM "change" CROSS JOIN LATERAL (
+          SELECT FROM ${tableOf(model)} "row" WHERE ${key.sql} = "change"."id" AND ${sum} BETWEEN ${min} AND ${max}
+          FOR NO KEY UPDATE) "_" ${where(conditions)})`,
+      ],
+      update: `UPDATE ${tableOf(model)} "row" SET "${counter.stored}" = ${sum} FROM "change"
+        WHERE ${key.sql} = "change"."id" AND (SELECT count(*) FROM "held") = cardinality($${ids})`,
+    }
+  }
+
+  return {
+    givenColumns,
+    referencesIn,
+    locksOf,
+
+    insert: (model: string, given: readonly Column[]) =>
+      prepared(`insert ${model} ${namesOf(given)}`, () =>
+        given.length === 0
+          ? `INSERT INTO ${tableOf(model)} AS "row" DEFAULT VALUES ${returning(model)}`
+          : `${insertInto(model, given)} VALUES (${given.map((_, i) => `$${i + 1}`)}) ${returning(model)}`,
+      ),
+
+    /** The parameters are the values of the columns. */
+    insertTaking: (model: string, given: readonly Column[], { counter, from, amount }: TakingOf) =>
+      prepared(`insert ${model} ${namesOf(given)} taking ${counter.model}`, () => {
+        const parameters = new Map(given.map(({ name, sqlType }, i) => [name, `$${i + 1}::${sqlType}`]))
+        const locks = referencesIn(model, given).map(({ column, model, key }, i) => ({
+          part: `"lock${i}" AS MATERIALIZED (
+            SELECT FROM ${tableOf(model)} "row" WHERE ${key.sql} = ${parameters.get(column.name)} FOR KEY SHARE)`,
+          condition: `EXISTS (SELECT FROM "lock${i}")`,
+        }))
+        const { stored, sql } = columnOf(counter.model, counter.column)
+        const rest = `${sql} - ${parameters.get(amount.name)}`
+        const conditions = [
+          `${keyOf(counter.model).sql} = ${parameters.get(from.name)}`,
+          `${rest} >= ${counter.min}`,
+          ...locks.map(({ condition }) => condition),
+        ]
+        const taken = `"taken" AS (
+          UPDATE ${tableOf(counter.model)} "row" SET "${stored}" = ${rest} ${where(conditions)} RETURNING 1)`
+        return `${rowsComment(nameOf(counter.model), given.indexOf(from) + 1)} ${withParts([...locks.map(({ part }) => part), taken])}
+          ${insertInto(model, given)} SELECT ${[...parameters.values()]} FROM "taken" ${returning(model)}`
+      }),
+
+    /** The parameters: the rows in JSON, the ids of what is locked, and, if they take, from which rows and how much. */
+    insertMany: (model: string, given: readonly Column[], locks: readonly Lock[], taking?: TakingOf) =>
+      prepared(`insert many ${model} ${namesOf(given)} ${taking?.counter.model}`, () => {
+        const { parts, conditions } = locking(locks)
+        const insert = insertInto(model, given)
+        const select = (conditions: readonly string[]) =>
+          `SELECT ${stored(given).map((name) => `"new".${name}`)}
+          FROM jsonb_array_elements($1::jsonb) WITH ORDINALITY AS "item" ("value", "place"),
+            jsonb_populate_record(NULL::${tableOf(model)}, "item"."value") "new"
+          ${where(conditions)} ORDER BY "item"."place" ${returning(model)}`
+        if (!taking) return `${insert} ${withParts(parts)} ${select(conditions)}`
+        const ids = locks.length + 2
+        const { comment, update, parts: before } = adding(taking.counter, ids, conditions)
+        const changed = `"changed" AS (${update} RETURNING 1)`
+        const isTaken = `(SELECT count(*) FROM "changed") = cardinality($${ids})`
+        return `${comment} ${withParts([...parts, ...before, changed])} ${insert} ${select([isTaken])}`
+      }),
+
+    update: (model: string, given: readonly Column[]) =>
+      prepared(
+        `update ${model} ${namesOf(given)}`,
+        () =>
+          `UPDATE ${tableOf(model)} "row" SET ${given.map(({ stored }, i) => `"${stored}" = $${i + 2}`)} WHERE ${keyOf(model).sql} = $1 ${returning(model)}`,
+      ),
+
+    updateMany: (model: string, given: readonly Column[], locks: readonly Lock[]) =>
+      prepared(`update many ${model} ${namesOf(given)}`, () => {
+        const { stored, sql, sqlType } = keyOf(model)
+        const { parts, conditions } = locking(locks)
+        const changes = given.map(
+          ({ stored }) => `"${stored}" = (jsonb_populate_record("row"::${tableOf(model)}, "item"."value"))."${stored}"`,
+        )
+        // The changed rows are locked last.
+        const rows = rowsComment(nameOf(model), locks.length + 1)
+        return `${rows} ${withParts(parts)} UPDATE ${tableOf(model)} "row" SET ${changes}
+          FROM jsonb_array_elements($1::jsonb) "item" ("value")
+          WHERE ${[`${sql} = ("item"."value"->>'${stored}')::${sqlType}`, ...conditions].join(' AND ')} ${returning(model)}`
+      }),
+
+    /** The parameters: the ids, and what is added to the counter of each. */
+    addMany: (counter: CounterOf) =>
+      prepared(`add ${counter.model} ${counter.column}`, () => {
+        const { comment, parts, update } = adding(counter, 1)
+        return `${comment} ${withParts(parts)} ${update} ${returning(counter.model)}`
+      }),
+
+    delete: (model: string, conditions: readonly Column[]) =>
+      prepared(
+        `delete ${model} ${namesOf(conditions)}`,
+        () =>
+          `DELETE FROM ${tableOf(model)} "row" WHERE ${conditions.map(({ sql }, i) => `${sql} = $${i + 1}`).join(' AND ')} ${returning(model)}`,
+      ),
+  }
+}
