@@ -13,7 +13,9 @@ export const stockOfPets: Counter<'InventoryItem'> = {
   max: MAX_INT,
 }
 
-export const takeStockArg = (description: string) => (arg: ArgBuilder) => ({ takeStock: flagArg(arg, description) })
+export const takeStockArg = (description: string) => (arg: ArgBuilder) => ({
+  takeStock: flagArg(arg, description, { model: stockOfPets.model, key: 'petId' }),
+})
 
 /** An order that keeps what it takes, and from which stock: it can be changed later to another pet or quantity. */
 export const taking = (order: Row<'Order'>) => ({ ...order, takenPetId: order.petId, takenQuantity: order.quantity })

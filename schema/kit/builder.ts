@@ -61,8 +61,8 @@ export const batchArg = <Shape>(arg: ArgBuilder, type: InputRef<Shape>, descript
   })
 
 /** An argument of a mutation that a client may set to true. null counts as false. */
-export const flagArg = (arg: ArgBuilder, description: string) =>
-  arg.boolean({ nullable: true, description, example: true })
+export const flagArg = (arg: ArgBuilder, description: string, takes?: { model: keyof PrismaTypes; key: string }) =>
+  arg.boolean({ nullable: true, description, takes, example: true })
 
 /** The option of a type, field or argument that exists on one surface only. */
 export const graphqlOnly = { subGraphs: ['graphql' as const] }

@@ -90,6 +90,8 @@ interface InputExtensions {
   nullable?: true
   /** What a request costs more that sets it to true. */
   units?: 1
+  /** If it is true, the rows of this model are changed that the input names by `key`. */
+  takes?: { model: string; key: string }
   /** It is the list of items of a batch, of which each names what it changes by `key`. */
   batch?: { key?: string }
   /** A value for examples, as in a response. Default: the example of the type. */
@@ -143,9 +145,10 @@ const completeRest = (rest: Rest) => ({
 class GatewayPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
   override onInputFieldConfig(config: PothosInputFieldConfig<Types>) {
     const { kind, parentType, type, pothosOptions } = config
-    const { units, batch, example } = pothosOptions
+    const { units, batch, takes, example } = pothosOptions
     const nullable = pothosOptions.nullable ?? (kind === 'Arg' && parentType !== 'Mutation' && !type.required)
-    return { ...config, extensions: { ...config.extensions, nullable: nullable || undefined, units, batch, example } }
+    const extensions = { ...config.extensions, nullable: nullable || undefined, units, batch, takes, example }
+    return { ...config, extensions }
   }
 
   override onOutputFieldConfig(config: PothosOutputFieldConfig<Types>) {

@@ -5,6 +5,9 @@ import { createReads, createWrites, type Query, repeating, rowName } from '../..
 import type { Database } from '../database/index.js'
 import { unavailable } from '../http/index.js'
 import { type Caller, type QuotaDecision, readQuota, readUsage } from '../keys/index.js'
+import type { NamedRow } from './rows.js'
+
+export { type NamedRow, rowsOf } from './rows.js'
 
 /** How long a request may still wait for the database, `ms` from now on. */
 export function createDeadline(ms: number) {
@@ -27,9 +30,6 @@ export function createDeadline(ms: number) {
 
 /** Creates what the resolvers of one request share; with `query`, all they do is part of one transaction. */
 export type CreateResolverContext = (caller: Caller, quota: Promise<QuotaDecision>, query?: Query) => Context
-
-/** A row as a request names it. */
-export type NamedRow = readonly [model: string, id: number | bigint]
 
 /**
  * Runs work of a request in a transaction, which is repeated if another one is in its way.

@@ -32,7 +32,7 @@ import {
   measureWithinLimits,
   parseWithinLimits,
 } from './limits.js'
-import { rowsOf } from './rows.js'
+import { rowsOfMutation } from './rows.js'
 import { validateDocument } from './validate-document.js'
 import { createVariables } from './variables.js'
 
@@ -202,7 +202,7 @@ export class KnownOperation {
 
   /** The rows that a mutation changes, as its arguments name them. */
   rows(variables: Variables): NamedRow[] {
-    return rowsOf(this.document.selections, this.definition, variables)
+    return rowsOfMutation(this.document.selections, this.definition, variables)
   }
 
   /** Which `limit` in every list, and how many items in every batch, make the operation fit, as a sentence. */

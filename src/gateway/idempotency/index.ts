@@ -50,8 +50,7 @@ interface Found {
 
 /** Locks the key until the transaction ends, unless another transaction has locked it, and reads its answer. */
 const LOOK = `
-  SELECT lock AS "isLocked", "createdAt" <= now() - interval '24 hours' AS "isExpired", fingerprint, status, headers, body,
-    $3::text AS row
+  SELECT lock AS "isLocked", "createdAt" <= now() - interval '24 hours' AS "isExpired", fingerprint, status, headers, body
   FROM pg_try_advisory_xact_lock(hashtextextended($1, $2)) AS lock
   LEFT JOIN "public"."IdempotentAnswer" ON "callerId" = $2 AND key = $1`
 
@@ -129,8 +128,11 @@ export function createIdempotency({ prisma }: Pick<Database, 'prisma'>, createTr
       const { request, search = '', caller, body, operationName = '', rows = [], isBatch } = keyed
       if (body instanceof ApiError) throw new ApiError('internal')
       const callerId = caller.key.originId ?? caller.key.id
-      const fingerprint = createHash('sha256').update(`${request.method} ${request.path}${search && `?${search}`}\n`).update(body).digest('hex')
-      const look = bulkheadComment(`keyed ${operationName}`, 3) + LOOK
+      const fingerprint = createHash('sha256')
+        .update(`${request.method} ${request.path}${search && `?${search}`}\n`)
+        .update(body)
+        .digest('hex')
+      const look = bulkheadComment(`keyed ${operationName}`) + LOOK
       const refuse = (error: unknown): Performed => {
         const refusal = toApiError(error, log, request.id)
         return { response: errorResponse(refusal, request), refusal: refusal.code, isRefused: true }
@@ -140,7 +142,7 @@ export function createIdempotency({ prisma }: Pick<Database, 'prisma'>, createTr
 
       async function attempt(query: Query): Promise<Reply> {
         unkept = undefined
-        const [found] = (await query(look, [key, callerId, rows[0]?.join(' ') ?? null])) as unknown as [Found]
+        const [found] = (await query(look, [key, callerId])) as unknown as [Found]
         const replayed = replay(found, fingerprint)
         if (replayed) return { response: replayed }
         const { response, refusal, isRefused } = await undoing(query, (query) => perform(query).catch(refuse))

@@ -9,7 +9,7 @@ import { batchUnits, fill, type Operation } from '../../../schema/kit/operations
 import { prepare } from '../../engines/executor/index.js'
 import { inSpan } from '../../engines/observe/index.js'
 import type { Query } from '../../engines/postgres/index.js'
-import type { CreateResolverContext } from '../context/index.js'
+import { type CreateResolverContext, rowsOf } from '../context/index.js'
 import { type Body, type HttpRequest, type HttpResponse, jsonResponse, parseBody } from '../http/index.js'
 import type { Idempotency } from '../idempotency/index.js'
 import { type Caller, type QuotaDecision, requireWriteAccess } from '../keys/index.js'
@@ -94,7 +94,8 @@ function prepareOperation(
     }
     if (idempotencyKey !== undefined) {
       const { search } = request
-      const keyed = { request, search, caller, body, operationName, isBatch: batch !== undefined }
+      const rows = rowsOf(field, args)
+      const keyed = { request, search, caller, body, operationName, rows, isBatch: batch !== undefined }
       return idempotency.once(keyed, idempotencyKey, perform)
     }
     const result = await perform()

@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { closeSync, existsSync, fdatasyncSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs'
 import os from 'node:os'
+import { join } from 'node:path'
 import type { Redis } from 'ioredis'
 import type { Client } from 'pg'
 import { Refusal } from './lifecycle.js'
@@ -13,6 +14,8 @@ export interface Machine {
   node: string
   postgres: string
   redis: string
+  /** What it takes to write a page to the disk for good, in milliseconds. */
+  syncMs?: number
 }
 
 export function requireProc() {
@@ -29,8 +32,25 @@ export async function describeMachine(client: Client, redis: Redis): Promise<Mac
     system: `${os.type()} ${os.release()}`,
     node: process.version,
     postgres: rows[0].server_version,
+    syncMs: measureSync(),
     redis: /redis_version:(\S+)/.exec(await redis.info('server'))?.[1] ?? '',
   }
+}
+
+/** The median of many: what a transaction of its own waits for at its end, on a disk like that of the temporary folder. */
+function measureSync() {
+  const folder = mkdtempSync(join(os.tmpdir(), 'petstore-sync-'))
+  const file = openSync(join(folder, 'page'), 'w')
+  const page = Buffer.alloc(8_192, 1)
+  const times = Array.from({ length: 200 }, () => {
+    const began = performance.now()
+    writeSync(file, page)
+    fdatasyncSync(file)
+    return performance.now() - began
+  })
+  closeSync(file)
+  rmSync(folder, { recursive: true })
+  return times.sort((a, b) => a - b)[100] as number
 }
 
 /** The commit that is measured, with a plus sign where files differ from it. */

@@ -89,7 +89,7 @@ export async function measureWorkload(bench: Bench, workload: Workload): Promise
 
 async function measureServers(bench: Bench, workload: Workload, servers: Map<ServerId, RunningServer>) {
   const { options, database } = bench
-  const { id, title } = workload
+  const { id, title, setUp } = workload
   const gateway = servers.get('gateway') as RunningServer
   /** Requests that the gateways answered, and those that they may have counted without an answer. */
   let [sent, left] = [0, 0]
@@ -123,6 +123,7 @@ async function measureServers(bench: Bench, workload: Workload, servers: Map<Ser
     printWorkload(result)
     return result
   }
+  if (setUp) await database.client.query(setUp)
   return watched(bench.redis, [gateway], async () => {
     const cost = await verifySameAnswers(workload, servers, database)
     const counted = await countedRequests(gateway, database.keys)

@@ -57,6 +57,9 @@ ${table(
     ['memory', `${machine.memoryGB} GB`],
     ['system', `${machine.system}, Node.js ${machine.node}`],
     ['stores', `PostgreSQL ${machine.postgres}, Redis ${machine.redis}, both on this machine`],
+    ...(machine.syncMs === undefined
+      ? []
+      : [['disk', `${machine.syncMs.toFixed(2)} ms to write 8 KiB for good (\`fdatasync\`)`]]),
     [
       'load',
       `${loader}, one thread; ${warmUpSeconds} s to warm up, then ${rounds} rounds of ${seconds} s for each server`,
@@ -213,6 +216,8 @@ const method = `## How it is measured
 - Before the rounds, all servers must return the same data to the same questions. One failed request ends the section.
 - A section fails when Redis was unreachable, because counting in memory is cheaper. After each workload, the quota that
   the gateway has counted must equal what was sent.
+- A row that is taken from is locked until its order is on the disk, so orders for one pet cannot be faster than the disk, whatever
+  the number of gateways. The table of the machine has the time that the disk takes.
 - The tables that a workload writes to are restored before each round, and autovacuum is off for them.
 - Processor time and memory come from \`/proc\` (user and system time of all threads, \`VmRSS\` after each round), Redis' from
   \`INFO cpu\`, PostgreSQL's from its processes.

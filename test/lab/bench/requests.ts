@@ -13,6 +13,7 @@ export const maximaFor = (pets: number) => ({
   /** Names that begin with `Pet 7`, `Pet 77` or `Pet 777`. */
   prefix: 999,
   few: 20,
+  thousand: 1_000,
   limit: 50,
 })
 

@@ -19,6 +19,8 @@ export const serverTitles = {
   naive: 'Yoga + SOFA + Pothos + Prisma, naive',
   'gateway-no-key': 'this gateway, without Idempotency-Key',
   'gateway-single': 'this gateway, one at a time',
+  'gateway-no-stock': 'this gateway, without takeStock',
+  'gateway-one-pet': 'this gateway, all of one pet',
 }
 
 export const shortTitles: Record<ServerId, string> = {
@@ -30,6 +32,8 @@ export const shortTitles: Record<ServerId, string> = {
   naive: 'naive',
   'gateway-no-key': 'without the key',
   'gateway-single': 'one at a time',
+  'gateway-no-stock': 'without takeStock',
+  'gateway-one-pet': 'all of one pet',
 }
 
 export type ServerId = keyof typeof serverTitles

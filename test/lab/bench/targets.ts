@@ -23,6 +23,7 @@ const ratios: Record<string, Partial<Record<ServerId, ByConnections>>> = {
 const MEMORY = 1.25
 const IDEMPOTENCY_KEY = 2
 const BATCH_SHARE = 0.15
+const TAKING = 1.5
 const QUESTION_MS = 100
 const LOW_STOCK_MS = 5
 
@@ -70,6 +71,7 @@ export function compareWithTargets(results: Results): TargetRow[] {
     ...memoryRows(results),
     ...keyRows(results),
     ...batchRows(results),
+    ...stockRows(results),
     ...results.growth.map(({ title, from, to, slowdown, target }) =>
       atMost(`time, ${title}, ${to.name}`, from.name, target, slowdown),
     ),
@@ -130,6 +132,16 @@ function batchRows(results: Results): TargetRow[] {
     const each = { median: measured.median / BATCH, min: measured.min / BATCH, max: measured.max / BATCH }
     const where = field === 'cpu' ? '' : ' of PostgreSQL'
     return [atMost(`a pet in a batch of ${BATCH}: processor time${where}`, 'POST of one pet', BATCH_SHARE, each)]
+  })
+}
+
+function stockRows(results: Results): TargetRow[] {
+  const result = find(results, 'post-order-stock', 32)
+  return (['cpu', 'postgresCpu'] as const).flatMap((field) => {
+    const inverse = result && overPeer(result, 'gateway-no-stock', field)
+    if (!inverse || Number.isNaN(inverse.median)) return []
+    const where = field === 'cpu' ? '' : ' of PostgreSQL'
+    return [atMost(`POST order with takeStock: processor time${where}`, 'POST order', TAKING, inverse)]
   })
 }
 

@@ -31,6 +31,14 @@ export const postOrder: Template = {
   path: '/store/orders',
   body: '{"petId":{pet},"quantity":{quantity}}',
 }
+const sell = (pet: string, query = '?takeStock=true'): Template => ({
+  weight: 1,
+  method: 'POST',
+  path: `/store/orders${query}`,
+  body: `{"petId":${pet}}`,
+})
+export const sellStock = { thousand: sell('{thousand}'), one: sell('1'), none: sell('{thousand}', '') }
+
 export const patchStock: Template = {
   weight: 1,
   method: 'PATCH',

@@ -11,6 +11,8 @@ export interface Workload {
   inOtherWords?: Partial<Record<ServerId, ask.Template[]>>
   /** Tables are put back in order before each round. */
   writes?: true
+  /** A statement that makes the tables fit for it. */
+  setUp?: string
   /** Its servers are not asked for the same. */
   isMixed?: true
 }
@@ -79,6 +81,16 @@ export const workloads: Workload[] = [
     servers: { gateway: company, 'gateway-single': company },
     templates: [ask.postPets],
     inOtherWords: { 'gateway-single': [ask.postPet] },
+    writes: true,
+    isMixed: true,
+  },
+  {
+    id: 'post-order-stock',
+    title: 'POST order that takes stock, of 1,000 pets',
+    servers: { gateway: company, 'gateway-no-stock': company, 'gateway-one-pet': company },
+    templates: [ask.sellStock.thousand],
+    inOtherWords: { 'gateway-no-stock': [ask.sellStock.none], 'gateway-one-pet': [ask.sellStock.one] },
+    setUp: 'UPDATE "InventoryItem" SET quantity = 1000000000 WHERE "petId" <= 1000',
     writes: true,
     isMixed: true,
   },

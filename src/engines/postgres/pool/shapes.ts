@@ -8,9 +8,9 @@ import { type Description, PreparedQuery, valuesOfPrisma } from './prepared-quer
 
 // What the text of a statement says about it. Texts come from Prisma and from our own code, never from a client.
 
-/** A comment in which a statement names its bulkhead, and the parameter that names the row for which it may wait. */
-export const bulkheadComment = (bulkhead: string, row: number) => `/* bulkhead: ${bulkhead}, row: $${row} */`
-const NAMED = /^\/\* bulkhead: (.+), row: \$(\d+) \*\//
+/** A comment in which a statement names its bulkhead. The rows for which its transaction may wait are named beside it. */
+export const bulkheadComment = (bulkhead: string) => `/* bulkhead: ${bulkhead} */`
+const NAMED = /^\/\* bulkhead: (.+?) \*\//
 
 const TABLES = /\b(?:FROM|JOIN|INTO|UPDATE)\s+(?:"\w+"\.)?"(\w+)"/g
 const LOCKS = /\bFOR\s+(?:NO\s+KEY\s+)?UPDATE\b/
@@ -52,11 +52,12 @@ function createRows(sql: string): (values: Values) => readonly string[] {
   if (isRead(sql)) return () => []
   const [, table, ids] = ROWS.exec(sql) ?? []
   if (table) return (values) => [values?.[Number(ids) - 1]].flat().map((id) => rowName(table, id))
-  const [, named = tablesOf(sql)[0] ?? '', number = ROW.exec(sql)?.[1]] = NAMED.exec(sql) ?? []
-  if (number === undefined) return () => []
+  const [, number] = ROW.exec(sql) ?? []
+  if (number === undefined || NAMED.test(sql)) return () => []
+  const [written = ''] = tablesOf(sql)
   return (values) => {
     const id = values?.[Number(number) - 1]
-    return id === undefined || id === null ? [] : [rowName(named, id)]
+    return id === undefined || id === null ? [] : [rowName(written, id)]
   }
 }
 
