@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { times } from './support/calls.js'
 import { sharedGateway } from './support/gateway.js'
@@ -108,6 +109,39 @@ describe.skipIf(!testDatabaseUrl)('writes of several rows', async () => {
       expect(most).toBe(0)
     },
   )
+
+  test.each([
+    ['POST', (petId: number) => gateway.post('/store/orders?takeStock=true', { petId })],
+    [
+      'POST with an Idempotency-Key',
+      (petId: number) =>
+        gateway.post('/store/orders?takeStock=true', { petId }, { headers: { 'idempotency-key': randomUUID() } }),
+    ],
+    [
+      'a mutation with an Idempotency-Key',
+      (petId: number) =>
+        gateway.graphql(
+          'mutation ($id: Int64!) { createOrder(input: { petId: $id }, takeStock: true) { id } }',
+          { id: petId },
+          { headers: { 'idempotency-key': randomUUID() } },
+        ),
+    ],
+    ['POST /inventory/adjustments', (petId: number) => gateway.post('/inventory/adjustments', [{ petId, by: -1 }])],
+  ])('that take from one stock take two connections at most, and delay no others: %s', async (_name, sell) => {
+    const stock = ids(0, 2).map((petId) => ({ petId, quantity: 20 }))
+    await gateway.patch('/inventory/batch', stock)
+    const waiting = await observer()
+    const { commit } = await hold('InventoryItem', 'petId', ids(0, 1), 'UPDATE')
+    onTestFinished(() => commit().catch(() => {}) as Promise<void>)
+    const stuck = times(12, () => sell(first))
+    await expect.poll(waiting).toBeGreaterThan(0)
+    for (let i = 0; i < 5; i++) expect((await sell(first + 1)).status).toBeLessThan(300)
+    expect(await waiting()).toBeLessThanOrEqual(2)
+    await commit()
+    for (const { status } of await Promise.all(stuck)) expect(status).toBeLessThan(300)
+    const left = await Promise.all(ids(0, 2).map(async (id) => (await gateway.get(`/inventory/${id}`)).body.quantity))
+    expect(left).toEqual([8, 15])
+  })
 
   test('that name the same rows by variables wait for each other, too', async () => {
     const waiting = await observer()

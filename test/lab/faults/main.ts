@@ -71,7 +71,7 @@ async function measure(fault: ReturnType<typeof selectFaults>[number], world: Wo
   const repaired = performance.now()
   await sleep(fault.afterMs)
   await load.stop()
-  const { orders, lost, doubled, wrong } = await repeated.stop()
+  const { orders, lost, doubled, unsold, wrong } = await repeated.stop()
   const ended = await world.replaceEnded()
 
   const samples = load.samples.filter(({ at, ms }) => at + ms >= began)
@@ -113,6 +113,7 @@ async function measure(fault: ReturnType<typeof selectFaults>[number], world: Wo
   promise(row.recovery <= RECOVERY_MS, `recovered after ${Math.round(row.recovery)} ms`)
   promise(row.found === row.acknowledged, `${row.acknowledged - row.found} acknowledged writes are lost`)
   promise(lost === 0 && doubled === 0, `of the orders with a key ${lost} are lost and ${doubled} are there twice`)
+  promise(unsold === 0, `the stock has ${unsold} more than was sold of it`)
   promise(wrong === undefined, `an order with a key: ${wrong}`)
   promise(row.answered > 0, 'nothing was answered')
   const [seen] = world.broken.splice(0)

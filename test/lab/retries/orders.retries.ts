@@ -10,7 +10,7 @@ import { dataFolder, type Started, startGateway } from '../../support/process.js
 import { createNetwork } from './network.js'
 
 // Clients that time out and retry with the same Idempotency-Key, while a third of all exchanges is spoiled and gateways
-// are killed. Each order must be placed exactly once, and its client must learn its id.
+// are killed. Each order must be placed exactly once, its client must learn its id, and the stock must be what was not sold.
 
 const share = Number(process.env.RETRIES_SHARE ?? 1)
 const CLIENTS = 20
@@ -49,6 +49,17 @@ async function createKey({ prisma }: Pick<Database, 'prisma'>) {
   return key
 }
 
+/** More than the clients order. */
+const STOCK = 1_000_000
+
+async function stockPet({ prisma }: Pick<Database, 'prisma'>) {
+  await prisma.category.create({ data: { name: 'Dogs', pets: { create: { name: 'Rex' } } } })
+  await prisma.inventoryItem.update({ where: { petId: 1 }, data: { quantity: STOCK } })
+}
+
+const stockLeft = async ({ prisma }: Pick<Database, 'prisma'>) =>
+  (await prisma.inventoryItem.findUniqueOrThrow({ where: { petId: 1 } })).quantity
+
 interface Surface {
   path: string
   body: (petId: number) => unknown
@@ -57,14 +68,16 @@ interface Surface {
 }
 
 const rest: Surface = {
-  path: '/store/orders',
+  path: '/store/orders?takeStock=true',
   body: (petId) => ({ petId }),
   idOf: (status, body: { id: number }) => (status === 201 ? body.id : undefined),
 }
 
 const graphql: Surface = {
   path: '/graphql',
-  body: (petId) => ({ query: `mutation { createOrder(input: { petId: ${petId} }) { id pet { name } } }` }),
+  body: (petId) => ({
+    query: `mutation { createOrder(input: { petId: ${petId} }, takeStock: true) { id pet { name } } }`,
+  }),
   idOf: (_status, body: { data?: { createOrder?: { id: number } } }) => body.data?.createOrder?.id,
 }
 
@@ -106,7 +119,7 @@ async function placeOrders(count: number, kills: () => number, place: (petId: nu
 for (const [name, surface] of Object.entries({ REST: rest, GraphQL: graphql }))
   test.runIf(testDatabaseUrl)(`${name}: two gateways, of which one is killed every two seconds`, async () => {
     const database = await openTestDatabase()
-    await database.prisma.category.create({ data: { name: 'Dogs', pets: { create: { name: 'Rex' } } } })
+    await stockPet(database)
     const key = await createKey(database)
     const env = { ...database.env, ...(process.env.TEST_REDIS_URL && { REDIS_URL: process.env.TEST_REDIS_URL }) }
     const steady = await startGateway(env)
@@ -120,6 +133,7 @@ for (const [name, surface] of Object.entries({ REST: rest, GraphQL: graphql }))
     const placed = await database.prisma.order.findMany({ select: { id: true }, orderBy: { id: 'asc' } })
     console.log(`${ids.length} orders, ${killed.kills()} kills, faults: ${JSON.stringify(network.happened)}`)
     expect(placed.map(({ id }) => Number(id))).toEqual(ids)
+    expect(await stockLeft(database)).toBe(STOCK - ids.length)
     expect(ids.length).toBeGreaterThanOrEqual(count)
   })
 
@@ -127,7 +141,7 @@ test('the embedded database: one gateway that is killed two seconds after each s
   const DATA_DIR = await dataFolder()
   const EMBEDDED_DB_PORT = '0'
   const setUp = await openDatabase({ DATA_DIR, EMBEDDED_DB_PORT: 0 })
-  await setUp.prisma.category.create({ data: { name: 'Dogs', pets: { create: { name: 'Rex' } } } })
+  await stockPet(setUp)
   const key = await createKey(setUp)
   await setUp.close()
   const PORT = String(await freePort())
@@ -143,5 +157,6 @@ test('the embedded database: one gateway that is killed two seconds after each s
   const placed = await database.prisma.order.findMany({ select: { id: true }, orderBy: { id: 'asc' } })
   console.log(`${ids.length} orders, ${killed.kills()} kills, faults: ${JSON.stringify(network.happened)}`)
   expect(placed.map(({ id }) => Number(id))).toEqual(ids)
+  expect(await stockLeft(database)).toBe(STOCK - ids.length)
   expect(ids.length).toBeGreaterThanOrEqual(count)
 })
