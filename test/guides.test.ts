@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { seed } from '../prisma/seed.js'
 import { MAX_TOTAL } from '../schema/kit/context.js'
 import { catalogue } from '../schema/kit/errors.js'
-import { DEFAULT_LIMIT, MAX_BATCH, MAX_LIMIT } from '../schema/kit/input/rules.js'
+import { DEFAULT_LIMIT, MAX_BATCH, MAX_INT, MAX_LIMIT } from '../schema/kit/input/rules.js'
 import { plans } from '../schema/kit/plans.js'
 import { EXAMPLE_TIME, exampleWindows } from '../schema/kit/quota.js'
 import { DAY_MS, GRACE_MS, STRIKES_MS, setRateLimitHeaders } from '../src/engines/rate-limit/index.js'
@@ -56,6 +56,17 @@ describe('the examples', () => {
   test('with an error: the gateway returns the same error', async () => {
     const [shown = ''] = blocks(guide('errors'), 'json')
     expect((await gateway.get('/pets/999')).body).toEqual(JSON.parse(shown))
+    const [tooFew = ''] = blocks(guide('selling'), 'json')
+    const order = { petId: 4, quantity: 3 }
+    expect((await gateway.post('/store/orders?takeStock=true', order)).body).toEqual(JSON.parse(tooFew))
+  })
+
+  test('in GraphQL: they work', async () => {
+    for (const name of ['selling', 'batches'])
+      for (const query of blocks(guide(name), 'graphql')) {
+        const { body } = await gateway.graphql(query)
+        expect([name, body.errors]).toEqual([name, undefined])
+      }
   })
 })
 
@@ -123,6 +134,13 @@ describe('the figures in the guides match the code', () => {
         'kept for 24 hours',
         `up to ${MAX_ANSWER / 1024} KiB`,
         `up to ${MAX_BATCH_ANSWER / 1024} KiB`,
+      ],
+      selling: [
+        'if 20 clients buy one of ten pieces',
+        'they send 20 requests',
+        `up to ${MAX_BATCH} stocks`,
+        'kept for 24 hours',
+        `from 0 to ${figure(MAX_INT)}`,
       ],
       lists: [
         `several times, at most ${MAX_LIMIT}:`,

@@ -892,7 +892,8 @@ inChromium('GraphiQL', () => {
       ['LowStock', '"totalCount"'],
       ['Overview', '"Dogs"'],
       ['CreatePet', '"createPet"'],
-      ['OrderAndStock', '"complete"'],
+      ['Sell', '"inventory"'],
+      ['SellTheLast', '"sold"'],
       ['Quota', '"plan"'],
     ] as const) {
       await openTab(tab)

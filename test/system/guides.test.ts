@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { seed } from '../../prisma/seed.js'
+import { times } from '../support/calls.js'
 import { type Gateway, openGateway } from '../support/gateway.js'
 import { blocks, guide, guides } from '../support/guides.js'
 import { has, type Language, runPrograms } from '../support/programs.js'
@@ -58,6 +59,18 @@ describe.concurrent('the examples', () => {
     await Promise.all(runnable.map(([language, programs]) => runExamples(language, programs, gateway, gateway.key)))
     // The test of all examples in a shell may have added one more.
     expect((await stock()) - before).toBeGreaterThanOrEqual(runnable.length)
+  })
+
+  test('that sell a cart and cancel an order: run at the same time, the stock is what was sold and not returned', async () => {
+    const before = await Promise.all([9, 11].map((id) => gateway.get(`/inventory/${id}`)))
+    const [example = ''] = blocks(guide('selling'), 'js')
+    const [first, second] = before.map(({ body }) => body.quantity)
+    // There is enough for five carts in the one stock, and for six in the other: what was canceled can be sold again.
+    const outputs = await Promise.all(times(6, () => runExamples('JavaScript', [example], gateway, gateway.key)))
+    const sold = outputs.filter((output) => output.includes('sold')).length
+    expect(sold).toBe(Math.floor(second / 5))
+    const after = await Promise.all([9, 11].map((id) => gateway.get(`/inventory/${id}`)))
+    expect(after.map(({ body }) => body.quantity)).toEqual([first, second - 5 * sold])
   })
 
   test('that reads all pages of a list', async () => {
