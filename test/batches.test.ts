@@ -49,6 +49,7 @@ const batches = [
   ['PATCH', '/pets/batch', 'updatePets', { id: 1, name: 'Rex' }],
   ['PATCH', '/inventory/batch', 'updateInventories', { petId: 1, quantity: 5 }],
   ['POST', '/store/orders/batch', 'createOrders', { petId: 1, quantity: 2 }],
+  ['POST', '/inventory/adjustments', 'adjustInventories', { petId: 1, by: 2 }],
 ] as const
 
 const send = (method: 'POST' | 'PATCH', path: string, body: unknown, call = {}) =>
@@ -170,17 +171,22 @@ test.skipIf(!testDatabaseUrl)('a batch looks its rows up by their ids, however m
     INSERT INTO "Pet" (name, "categoryId") SELECT 'Pet ' || i, 1 FROM generate_series(1, 20000) i`
   await gateway.prisma.$executeRaw`ANALYZE`
   const ids = times(100, (i) => 10 + 150 * i)
-  for (const [method, path, key, sent, values] of [
-    ['PATCH', '/pets/batch', 'id', { status: 'sold' }, { status: 'pending' }],
-    ['PATCH', '/inventory/batch', 'petId', { quantity: 1 }, { quantity: 2 }],
-    ['POST', '/store/orders/batch', 'petId', {}, { quantity: 1, complete: false }],
+  const rows = (key: string, values: object) => JSON.stringify(ids.map((id) => ({ [key]: id, ...values })))
+  const byOne = ids.map(() => -1)
+  const order = { quantity: 1, complete: false }
+  const taking = (id: number) => ({ petId: id, ...order, takenPetId: id, takenQuantity: 1 })
+  for (const [method, path, key, sent, parameters] of [
+    ['PATCH', '/pets/batch', 'id', { status: 'sold' }, [rows('id', { status: 'pending' }), ids]],
+    ['PATCH', '/inventory/batch', 'petId', { quantity: 5 }, [rows('petId', { quantity: 6 }), ids]],
+    ['POST', '/store/orders/batch', 'petId', {}, [rows('petId', order), ids]],
+    ['POST', '/store/orders/batch?takeStock=true', 'petId', {}, [JSON.stringify(ids.map(taking)), ids, ids, byOne]],
+    ['POST', '/inventory/adjustments', 'petId', { by: -1 }, [ids, byOne]],
   ] as const) {
     const body = ids.map((id) => ({ [key]: id, ...sent }))
     statements.length = 0
     expect((await send(method, path, body)).status).toBeLessThan(300)
-    const [text = ''] = statements.filter((statement) => /jsonb_populate_record/.test(statement))
-    const json = JSON.stringify(ids.map((id) => ({ [key]: id, ...values })))
-    const [row] = await database.query(`EXPLAIN (ANALYZE, FORMAT JSON) ${text}`, [json, ids])
+    const [text = ''] = statements.filter((statement) => /"(Pet|InventoryItem|Order)"/.test(statement))
+    const [row] = await database.query(`EXPLAIN (ANALYZE, FORMAT JSON) ${text}`, [...parameters])
     const most = (node: Node): number =>
       Math.max(node['Actual Rows'] * node['Actual Loops'], ...(node.Plans ?? []).map(most))
     const [{ Plan: plan }] = (row as { 'QUERY PLAN': [{ Plan: Node }] })['QUERY PLAN']

@@ -14,6 +14,8 @@ export const colours: Record<ServerId, string> = {
   naive: '#3fa37c',
   'gateway-no-key': '#7fb0f0',
   'gateway-single': '#7fb0f0',
+  'gateway-no-stock': '#7fb0f0',
+  'gateway-one-pet': '#1f5fb8',
 }
 
 interface Bar {
