@@ -142,12 +142,12 @@ async function measureServers(bench: Bench, workload: Workload, servers: Map<Ser
 function printWorkload(result: WorkloadResult) {
   console.log(`\n${result.title}, ${result.connections}`)
   for (const [id, { median }] of Object.entries(result.servers) as [ServerId, ServerResult][]) {
-    const { perSecond, p50, p99, cpu, memoryMB } = median
+    const { perSecond, p50, p99, cpu, postgresCpu = Number.NaN, memoryMB } = median
     const [cpuRatio, rate] = [overOurs(result, id, 'cpu'), overPeer(result, id, 'perSecond')]
     const compared = id === 'gateway' ? '' : `CPU ${cpuRatio?.median.toFixed(2)} ×, rate ${rate?.median.toFixed(2)} ×`
     console.log(
       `  ${serverTitles[id].padEnd(38)} ${String(Math.round(perSecond)).padStart(6)}/s   p50 ${p50.toFixed(2)} ms   ` +
-        `p99 ${p99.toFixed(1)} ms   CPU ${Math.round(cpu)} µs   ${Math.round(memoryMB)} MB   ${compared}`,
+        `p99 ${p99.toFixed(1)} ms   CPU ${Math.round(cpu)} µs   PostgreSQL ${Math.round(postgresCpu)} µs   ${Math.round(memoryMB)} MB   ${compared}`,
     )
   }
 }
