@@ -8,7 +8,7 @@ import type { Tag } from './kit/plugin.js'
 import { toOne } from './kit/relations.js'
 import { defineResource } from './kit/resource.js'
 import { Pet } from './pet.js'
-import { fromStock, returnStock, takeStockArg, taking } from './stock.js'
+import { returnStock, sale, saleOfMany, takeStockArg } from './stock.js'
 
 export const storeTag: Tag = {
   name: 'Store',
@@ -106,8 +106,7 @@ builder.mutationField(
     args: takeStockArg(
       'Whether the order takes its quantity from the stock of the pet. If there is not enough, it is refused with `conflict`, and nothing changes. Default: false.',
     ),
-    resolve: (input, { writes }, { takeStock }) =>
-      takeStock ? writes.create('Order', taking(input), fromStock()) : writes.create('Order', input),
+    resolve: (input, { writes }, { takeStock }) => writes.create('Order', input, takeStock ? sale : undefined),
   }),
 )
 builder.mutationField(
@@ -119,7 +118,7 @@ builder.mutationField(
       'Whether the orders take their quantities from the stock. Those for one pet add up. If there is not enough of one pet, all of them are refused with `conflict`, and nothing changes. Default: false.',
     ),
     resolve: (input, { writes }, { takeStock }) =>
-      takeStock ? writes.createMany('Order', input.map(taking), fromStock('batch')) : writes.createMany('Order', input),
+      writes.createMany('Order', input, takeStock ? saleOfMany : undefined),
   }),
 )
 builder.mutationField(
@@ -152,7 +151,7 @@ builder.mutationField(
       args.returnStock
         ? context.transaction(async (inside) => {
             const order = await inside.reads.lock('Order', 'id', id)
-            if (order && !order.complete) await returnStock(order, inside)
+            if (order && !order.complete) await returnStock(id, inside)
             return deleteOpen(id, inside)
           })
         : deleteOpen(id, context),

@@ -100,7 +100,17 @@ export interface Taking<M extends Model<S>, C extends Model<S>, S extends Stored
   /** The columns of the new row that say from which row it takes, and how much. */
   from: keyof Row<M, S> & string
   amount: keyof Row<M, S> & string
+  /** The columns beside them in which both are kept, whatever becomes of the row. Other reads and writes do not know them. */
+  kept: { from: string; amount: string }
   refuse: Refuse<C, S>
+}
+
+/** What a row took when it was created. */
+export interface Taken {
+  from: bigint
+  amount: number
+  /** Otherwise its counter is gone, or would leave its bounds. */
+  isBack: boolean
 }
 
 /** Changes rows, by one statement each time. */
@@ -147,6 +157,12 @@ export interface Writes<S extends Stored<S> = Models> {
     changes: readonly { id: bigint; by: number }[],
     refuse: Refuse<C, S>,
   ): Promise<(Row<C, S> | null)[]>
+  /** Gives back what the row with this id took. Returns null if it took nothing. */
+  giveBack<M extends Model<S>, C extends Model<S>>(
+    model: M,
+    id: bigint,
+    taking: Omit<Taking<M, C, S>, 'refuse'>,
+  ): Promise<Taken | null>
   /**
    * Deletes the row that has these values, and returns it. Returns null if there is none.
    *

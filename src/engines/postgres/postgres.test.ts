@@ -13,6 +13,8 @@ const TABLES = `
     isbn text UNIQUE,
     shelf integer,
     "placeOnShelf" integer,
+    "fromAuthor" bigint,
+    took integer,
     UNIQUE (shelf, "placeOnShelf")
   )`
 
@@ -163,7 +165,13 @@ describe.skipIf(!testDatabaseUrl)('reads and writes of a library', () => {
     const pages = { model: 'Author', column: 'pages', min: 0, max: 10 } as const
     const refuse = ({ name, pages }: Library['Author']['Shape'], by: number, place: number) =>
       new Error(`[${place}] ${name} has ${pages}, and ${by}`)
-    const taking = { counter: pages, from: 'authorId', amount: 'shelf', refuse } as const
+    const taking = {
+      counter: pages,
+      from: 'authorId',
+      amount: 'shelf',
+      kept: { from: 'fromAuthor', amount: 'took' },
+      refuse,
+    } as const
 
     test('gives new rows what they take, or none of them is created; equal ones add up', async () => {
       const { reads, writes } = open()
@@ -176,6 +184,22 @@ describe.skipIf(!testDatabaseUrl)('reads and writes of a library', () => {
       )
       await writes.createMany('Book', [book(2, 14), book(1, 15)], taking)
       expect(await reads.row('Author', 'id', id)).toMatchObject({ pages: 0 })
+    })
+
+    test('gets back what a row took, even if the row has changed, unless it would leave its bounds', async () => {
+      const { reads, writes } = open()
+      const { id } = await writes.create('Author', { name: 'Gaskell', pages: 5 })
+      const book = await writes.create('Book', { title: 'p', authorId: id, shelf: 3, placeOnShelf: 20 }, taking)
+      await writes.update('Book', { id: book.id, authorId: null, shelf: 9 })
+      const back = { from: id, amount: 3 }
+      expect(await writes.giveBack('Book', book.id, taking)).toEqual({ ...back, isBack: true })
+      expect(await reads.row('Author', 'id', id)).toMatchObject({ pages: 5 })
+      await writes.update('Author', { id, pages: 8 })
+      expect(await writes.giveBack('Book', book.id, taking)).toEqual({ ...back, isBack: false })
+      await writes.delete('Author', { id })
+      expect(await writes.giveBack('Book', book.id, taking)).toEqual({ ...back, isBack: false })
+      const other = await writes.create('Book', { title: 'q' })
+      expect(await writes.giveBack('Book', other.id, taking)).toBeNull()
     })
 
     test('is refused to rows that refer to nothing, by their reference', async () => {

@@ -20,6 +20,7 @@ export interface TakingOf {
   counter: CounterOf
   from: Column
   amount: Column
+  kept: { from: string; amount: string }
 }
 
 const namesOf = (columns: readonly Column[]) => columns.map(({ name }) => name)
@@ -33,8 +34,8 @@ export function createWriteStatements(tables: Tables) {
   const prepared = createPrepared<string>()
 
   const returning = (model: string) => `RETURNING ${selectionOf(model)}`
-  const insertInto = (model: string, columns: readonly Column[]) =>
-    `INSERT INTO ${tableOf(model)} AS "row" (${stored(columns)})`
+  const insertInto = (model: string, columns: readonly Column[], { kept }: Partial<TakingOf> = {}) =>
+    `INSERT INTO ${tableOf(model)} AS "row" (${[...stored(columns), ...(kept ? [`"${kept.from}"`, `"${kept.amount}"`] : [])]})`
 
   /** The columns that have a value in one of the rows. */
   const givenColumns = (model: string, rows: readonly Record<string, unknown>[]) =>
@@ -65,6 +66,15 @@ export function createWriteStatements(tables: Tables) {
         CROSS JOIN LATERAL (SELECT FROM ${table} "row" WHERE ${key.sql} = "ids"."id" FOR ${strength}) "_")`,
     )
     return { parts, conditions: locks.map((_, i) => `(SELECT count(*) FROM "lock${i}") = cardinality($${i + 2})`) }
+  }
+
+  /** Locks what one row with these columns refers to, and that it is there. */
+  function lockingOne(model: string, columns: readonly Column[], sqlOf: (column: Column) => string) {
+    const parts = referencesIn(model, columns).map(
+      ({ column, model, key }, i) => `"lock${i}" AS MATERIALIZED (
+        SELECT FROM ${tableOf(model)} "row" WHERE ${key.sql} = ${sqlOf(column)} FOR KEY SHARE)`,
+    )
+    return { parts, conditions: parts.map((_, i) => `EXISTS (SELECT FROM "lock${i}")`) }
   }
 
   /**
@@ -102,34 +112,43 @@ export function createWriteStatements(tables: Tables) {
       ),
 
     /** The parameters are the values of the columns. */
-    insertTaking: (model: string, given: readonly Column[], { counter, from, amount }: TakingOf) =>
-      prepared(`insert ${model} ${namesOf(given)} taking ${counter.model}`, () => {
-        const parameters = new Map(given.map(({ name, sqlType }, i) => [name, `$${i + 1}::${sqlType}`]))
-        const locks = referencesIn(model, given).map(({ column, model, key }, i) => ({
-          part: `"lock${i}" AS MATERIALIZED (
-            SELECT FROM ${tableOf(model)} "row" WHERE ${key.sql} = ${parameters.get(column.name)} FOR KEY SHARE)`,
-          condition: `EXISTS (SELECT FROM "lock${i}")`,
-        }))
+    insertTaking: (model: string, given: readonly Column[], taking: TakingOf) =>
+      prepared(`insert ${model} ${namesOf(given)} taking ${taking.counter.model}`, () => {
+        const { counter, from, amount } = taking
+        const values = given.map(({ sqlType }, i) => `$${i + 1}::${sqlType}`)
+        const sqlOf = ({ name }: Column) => values[given.findIndex((column) => column.name === name)] as string
+        const { parts, conditions } = lockingOne(model, given, sqlOf)
         const { stored, sql } = columnOf(counter.model, counter.column)
-        const rest = `${sql} - ${parameters.get(amount.name)}`
-        const conditions = [
-          `${keyOf(counter.model).sql} = ${parameters.get(from.name)}`,
-          `${rest} >= ${counter.min}`,
-          ...locks.map(({ condition }) => condition),
-        ]
+        const rest = `${sql} - ${sqlOf(amount)}`
+        const isThere = [`${keyOf(counter.model).sql} = ${sqlOf(from)}`, `${rest} >= ${counter.min}`]
         const taken = `"taken" AS (
-          UPDATE ${tableOf(counter.model)} "row" SET "${stored}" = ${rest} ${where(conditions)} RETURNING 1)`
-        return `${rowsComment(nameOf(counter.model), given.indexOf(from) + 1)} ${withParts([...locks.map(({ part }) => part), taken])}
-          ${insertInto(model, given)} SELECT ${[...parameters.values()]} FROM "taken" ${returning(model)}`
+          UPDATE ${tableOf(counter.model)} "row" SET "${stored}" = ${rest} ${where([...isThere, ...conditions])} RETURNING 1)`
+        return `${rowsComment(nameOf(counter.model), given.indexOf(from) + 1)} ${withParts([...parts, taken])}
+          ${insertInto(model, given, taking)} SELECT ${[...values, sqlOf(from), sqlOf(amount)]} FROM "taken" ${returning(model)}`
+      }),
+
+    /** The parameter is the id of the row that gives back what it took. */
+    giveBack: (model: string, { counter, from, kept }: TakingOf) =>
+      prepared(`give back ${model} ${counter.model}`, () => {
+        const { stored, sql } = columnOf(counter.model, counter.column)
+        const { parts, conditions } = lockingOne(model, [from], () => '(SELECT "from" FROM "kept")')
+        const sum = `${sql} + "kept"."amount"::bigint`
+        const isThere = [`${keyOf(counter.model).sql} = "kept"."from"`, `${sum} <= ${counter.max}`]
+        return `WITH "kept" AS MATERIALIZED (
+            SELECT "row"."${kept.from}" AS "from", "row"."${kept.amount}" AS "amount" FROM ${tableOf(model)} "row"
+            WHERE ${keyOf(model).sql} = $1 AND "row"."${kept.from}" IS NOT NULL),
+          ${[...parts, `"back" AS (UPDATE ${tableOf(counter.model)} "row" SET "${stored}" = ${sum} FROM "kept" ${where([...isThere, ...conditions])} RETURNING 1)`]}
+          SELECT "from", "amount", EXISTS (SELECT FROM "back") AS "isBack" FROM "kept"`
       }),
 
     /** The parameters: the rows in JSON, the ids of what is locked, and, if they take, from which rows and how much. */
     insertMany: (model: string, given: readonly Column[], locks: readonly Lock[], taking?: TakingOf) =>
       prepared(`insert many ${model} ${namesOf(given)} ${taking?.counter.model}`, () => {
         const { parts, conditions } = locking(locks)
-        const insert = insertInto(model, given)
+        const insert = insertInto(model, given, taking)
+        const values = [...given, ...(taking ? [taking.from, taking.amount] : [])]
         const select = (conditions: readonly string[]) =>
-          `SELECT ${stored(given).map((name) => `"new".${name}`)}
+          `SELECT ${stored(values).map((name) => `"new".${name}`)}
           FROM jsonb_array_elements($1::jsonb) WITH ORDINALITY AS "item" ("value", "place"),
             jsonb_populate_record(NULL::${tableOf(model)}, "item"."value") "new"
           ${where(conditions)} ORDER BY "item"."place" ${returning(model)}`

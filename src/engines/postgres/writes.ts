@@ -1,4 +1,4 @@
-import type { Counter, Model, Models, Reads, Row, Stored, Taking, Writes } from '../../../schema/kit/context.js'
+import type { Counter, Model, Models, Reads, Row, Stored, Taken, Taking, Writes } from '../../../schema/kit/context.js'
 import { changedMeanwhile, deletedMeanwhile, taken, unknownReference } from '../../../schema/kit/errors.js'
 import type { Column, Tables } from './model.js'
 import { constraintKey, isBrokenReference, isDuplicate } from './pool/errors.js'
@@ -33,9 +33,11 @@ export function createWrites<S extends Stored<S> = Models>(tables: Tables) {
 
   const valuesOf = (columns: readonly Column[], row: Item) => columns.map(({ name }) => row[name])
 
-  function takingOf<M extends Model<S>, C extends Model<S>>(model: M, taking: Taking<M, C, S>): TakingOf {
-    const { counter, from, amount } = taking
-    return { counter, from: columnOf(model, from), amount: columnOf(model, amount) }
+  function takingOf<M extends Model<S>, C extends Model<S>>(
+    model: M,
+    { counter, from, amount, kept }: Omit<Taking<M, C, S>, 'refuse'>,
+  ): TakingOf {
+    return { counter, from: columnOf(model, from), amount: columnOf(model, amount), kept }
   }
 
   /** What rows take, as changes of the counter. */
@@ -176,6 +178,11 @@ export function createWrites<S extends Stored<S> = Models>(tables: Tables) {
         if (changed.length === 0) return assertBounds(counter, changes, refuse)
         const ids = changes.map(({ id }) => id)
         return inOrder(keyOf(counter.model).name, changed, ids)
+      },
+
+      async giveBack(model, id, taking) {
+        const [taken] = await query(statements.giveBack(model, takingOf(model, taking)), [id])
+        return (taken as unknown as Taken | undefined) ?? null
       },
 
       async delete(model, values, refusal) {
