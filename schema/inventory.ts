@@ -133,7 +133,7 @@ builder.mutationFields((t) => ({
       const changes = input.map(({ petId, by }) => ({ id: petId as bigint, by }))
       const changed = await writes.addMany(stockOfPets, changes, ({ petId, quantity }, by, place) =>
         conflict(
-          `[${place}].by is ${by}, but pet ${petId} has a stock of ${quantity}: it must stay from 0 to ${MAX_INT}.`,
+          `[${place}].by is ${by}, but pet ${petId} has a stock of ${quantity}: a stock must stay from 0 to ${MAX_INT}.`,
         ),
       )
       return allFound(

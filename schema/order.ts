@@ -104,7 +104,7 @@ builder.mutationField(
     description: 'Creates an order. It changes no status, and no stock unless `takeStock` is true.',
     rest: { errors: ['conflict'] },
     args: takeStockArg(
-      'Whether the order takes its quantity from the stock of the pet. If there is not enough, it is refused with `conflict`, and nothing changes. Default: false.',
+      'Whether the order takes its quantity from the stock of the pet. If there is not enough, the error is `conflict`, and nothing changes. Default: false.',
     ),
     resolve: (input, { writes }, { takeStock }) => writes.create('Order', input, takeStock ? sale : undefined),
   }),
@@ -115,7 +115,7 @@ builder.mutationField(
     description: 'Creates orders. They change no status, and no stock unless `takeStock` is true.',
     rest: { errors: ['conflict'] },
     args: takeStockArg(
-      'Whether the orders take their quantities from the stock. Those for one pet add up. If there is not enough of one pet, all of them are refused with `conflict`, and nothing changes. Default: false.',
+      'Whether the orders take their quantities from the stock. Those for one pet add up. If there is not enough of one of the pets, the error is `conflict`, and nothing changes. Default: false.',
     ),
     resolve: (input, { writes }, { takeStock }) =>
       writes.createMany('Order', input, takeStock ? saleOfMany : undefined),
@@ -124,7 +124,8 @@ builder.mutationField(
 builder.mutationField(
   'updateOrder',
   order.update({
-    description: 'Changes the fields of an order that are sent. It changes neither stock nor status.',
+    description:
+      'Changes the fields of an order that are sent. It changes neither stock nor status: to sell more or fewer, delete the order with `returnStock`, and create another one.',
     rest: { stability: 'beta' },
   }),
 )
@@ -132,7 +133,8 @@ builder.mutationField(
 /** One statement checks and deletes, so that no order completed in between is lost. */
 async function deleteOpen(id: bigint, { reads, writes }: Pick<Context, 'reads' | 'writes'>) {
   const deleted = await writes.delete('Order', { id, complete: false })
-  if (!deleted && (await reads.row('Order', 'id', id))) throw conflict(`Order ${id} is complete and cannot be deleted.`)
+  if (!deleted && (await reads.row('Order', 'id', id)))
+    throw conflict(`Order ${id} is complete and cannot be deleted. Set complete to false first.`)
   return deleted
 }
 
@@ -144,7 +146,7 @@ builder.mutationField(
     args: (arg) => ({
       returnStock: flagArg(
         arg,
-        'Whether what the order took by `takeStock` goes back to the stock that it was taken from, also if the order was changed since. An order that took nothing returns nothing. Default: false.',
+        'Whether the stock gets back what the order took by `takeStock` when it was created, even if the order was changed since. An order that took nothing returns nothing. Default: false.',
       ),
     }),
     resolve: (id, context, { args }) =>

@@ -53,7 +53,7 @@ export async function returnStock(id: bigint, { reads, writes }: Pick<Context, '
   const stock = await reads.row('InventoryItem', 'petId', from)
   throw conflict(
     stock
-      ? `Order ${id} took ${amount} from the stock of pet ${from}, which is ${stock.quantity} now: it would be above ${MAX_INT}.`
-      : `Order ${id} took from the stock of pet ${from}, which is deleted. Delete it without returnStock.`,
+      ? `Order ${id} took ${amount} from the stock of pet ${from}, which is ${stock.quantity} now: it cannot be above ${MAX_INT}. Lower the stock first, or delete the order without returnStock.`
+      : `Order ${id} took from the stock of pet ${from}, which is deleted. Delete the order without returnStock.`,
   )
 }

@@ -101,7 +101,7 @@ describe('DELETE /store/orders/{orderId}', () => {
 
   test('returns 409 while the order is complete', async () => {
     const { status, body } = await gateway.delete('/store/orders/2')
-    const message = 'Order 2 is complete and cannot be deleted.'
+    const message = 'Order 2 is complete and cannot be deleted. Set complete to false first.'
     expect([status, body]).toEqual([409, { code: 'conflict', message, status: 409 }])
     await gateway.patch('/store/orders/2', { complete: false })
     expect((await gateway.delete('/store/orders/2')).status).toBe(204)

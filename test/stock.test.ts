@@ -81,6 +81,14 @@ describe('an order with takeStock', () => {
     if (status === 400) expect(answer.body.message).toMatch(/takeStock/)
   })
 
+  test('that is asked for in the body is refused, and the message says where it belongs', async () => {
+    const { status, body } = await gateway.post('/store/orders', { petId: 2, takeStock: true })
+    expect([status, body.message]).toEqual([400, 'takeStock is unknown; it is a query parameter: ?takeStock=….'])
+    const batch = await gateway.post('/store/orders/batch', [{ petId: 2, takeStock: true }])
+    expect(batch.body.message).toBe('[0].takeStock is unknown; it is a query parameter: ?takeStock=….')
+    expect(await stockOf(2)).toBe(7)
+  })
+
   test('takes nothing in GraphQL if takeStock is null', async () => {
     const query = `mutation ($take: Boolean) {
       createOrder(input: { petId: 2 }, takeStock: $take) { id }
@@ -207,7 +215,9 @@ describe('deleting an order with returnStock', () => {
   test('is refused for an order that is complete, and takes If-Match', async () => {
     await sell(2, 3)
     await gateway.patch('/store/orders/3', { complete: true })
-    expect((await cancel(3)).body).toEqual(conflict('Order 3 is complete and cannot be deleted.'))
+    expect((await cancel(3)).body).toEqual(
+      conflict('Order 3 is complete and cannot be deleted. Set complete to false first.'),
+    )
     const { headers } = await gateway.patch('/store/orders/3', { complete: false })
     expect((await cancel(3, { headers: { 'if-match': '"stale"' } })).status).toBe(412)
     expect(await stockOf(2)).toBe(4)
@@ -219,7 +229,7 @@ describe('deleting an order with returnStock', () => {
     await sell(2, 3)
     await setStock(2, MAX - 2)
     const before = await stored()
-    const message = `Order 3 took 3 from the stock of pet 2, which is ${MAX - 2} now: it would be above ${MAX}.`
+    const message = `Order 3 took 3 from the stock of pet 2, which is ${MAX - 2} now: it cannot be above ${MAX}. Lower the stock first, or delete the order without returnStock.`
     expect((await cancel(3)).body).toEqual(conflict(message))
     expect(await stored()).toEqual(before)
     await setStock(2, MAX - 3)
@@ -232,7 +242,7 @@ describe('deleting an order with returnStock', () => {
     await sell(1)
     await gateway.patch('/store/orders/3', { petId: 2 })
     expect((await gateway.delete('/pets/1')).status).toBe(204)
-    const message = 'Order 3 took from the stock of pet 1, which is deleted. Delete it without returnStock.'
+    const message = 'Order 3 took from the stock of pet 1, which is deleted. Delete the order without returnStock.'
     expect((await cancel(3)).body).toEqual(conflict(message))
     expect((await gateway.delete('/store/orders/3')).status).toBe(204)
   })
@@ -304,7 +314,7 @@ describe('POST /inventory/adjustments', () => {
         [3, 1],
         [2, -8],
       ],
-      `[1].by is -8, but pet 2 has a stock of 7: it must stay from 0 to ${MAX}.`,
+      `[1].by is -8, but pet 2 has a stock of 7: a stock must stay from 0 to ${MAX}.`,
     ],
     [
       409,
@@ -312,7 +322,7 @@ describe('POST /inventory/adjustments', () => {
         [2, MAX - 6],
         [1, -1],
       ],
-      `[0].by is ${MAX - 6}, but pet 2 has a stock of 7: it must stay from 0 to ${MAX}.`,
+      `[0].by is ${MAX - 6}, but pet 2 has a stock of 7: a stock must stay from 0 to ${MAX}.`,
     ],
     [
       404,

@@ -60,7 +60,7 @@ export const batchArg = <Shape>(arg: ArgBuilder, type: InputRef<Shape>, descript
     description: `${description} 1 to ${MAX_BATCH}. All of them take effect, or none. They cost 1 unit per ${ITEMS_PER_UNIT} items begun.`,
   })
 
-/** An argument of a mutation that a client may set to true. null counts as false. */
+/** An argument of a mutation that a client may set to true. In GraphQL, null counts as false: clients send it for what is not set. */
 export const flagArg = (arg: ArgBuilder, description: string, takes?: { model: keyof PrismaTypes; key: string }) =>
   arg.boolean({ nullable: true, description, takes, example: true })
 

@@ -85,11 +85,16 @@ const SORT_AND_DIRECTION = /^([-+ ]?)(\w+?)(?:[ :.,_](asc|desc))?$/i
  * Says that names are unknown, and which ones could be meant: one that is like it, or all, which are listed once.
  *
  * @param otherwise what to say where no name is known
+ * @param elsewhere says where a name belongs instead
  */
-export function unknownNames(known: readonly string[], otherwise = ''): (place: string, name: string) => string {
+export function unknownNames(
+  known: readonly string[],
+  otherwise = '',
+  elsewhere: (name: string) => string | undefined = () => undefined,
+): (place: string, name: string) => string {
   let all: string | undefined
   return (place, name) => {
-    let hint = didYouMean(name, known)
+    let hint = elsewhere(name) ?? didYouMean(name, known)
     if (!hint && all === undefined) hint = all = known.length > 0 ? `known are ${known.join(', ')}` : otherwise
     return `${place} is unknown${hint ? `; ${hint}` : ''}`
   }

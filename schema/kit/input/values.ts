@@ -47,6 +47,8 @@ export interface Report {
   /** The name of the place that a path from the input leads to; an empty path is the input itself. */
   nameOf: (path: Path) => string
   unknown?: ReturnType<typeof unknownNames>
+  /** Where a name belongs that is unknown here, as a sentence. */
+  elsewhere?: (name: string) => string | undefined
 }
 
 /**
@@ -86,7 +88,7 @@ function readFields(type: GraphQLInputObjectType, given: Values, report: Report,
   }
   for (const name of Object.keys(given)) {
     if (known[name]) continue
-    report.unknown ??= unknownNames(Object.keys(known))
+    report.unknown ??= unknownNames(Object.keys(known), '', report.elsewhere)
     problems.add(report.unknown(nameOf([...path, shownName(name)]), name))
   }
   return values

@@ -85,6 +85,7 @@ export function createReader(operation: Operation) {
   const nameOf = (path: Path) => pathText(path) || 'The body'
   const mediaTypes = MEDIA_TYPES[rest.method] ?? []
   const known = [...inQuery.keys()]
+  const elsewhere = (name: string) => (inQuery.has(name) ? `it is a query parameter: ?${name}=…` : undefined)
   const lists = operation.queryArguments.filter(({ type }) => isListType(getNullableType(type))).map(({ name }) => name)
 
   function readQuery(request: HttpRequest, args: Values, problems: Problems): void {
@@ -108,7 +109,7 @@ export function createReader(operation: Operation) {
     // A single item is not taken for a list of one, as GraphQL does.
     if (argument.extensions.batch && !Array.isArray(json))
       return problems.add(wrongValue('The body', json, 'must be a JSON array'))
-    return readValue(argument, json, { problems, nameOf })
+    return readValue(argument, json, { problems, nameOf, elsewhere })
   }
 
   return (source: Source) => {
