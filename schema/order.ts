@@ -149,13 +149,16 @@ builder.mutationField(
         'Whether the stock gets back what the order took by `takeStock` when it was created, even if the order was changed since. An order that took nothing returns nothing. Default: false.',
       ),
     }),
-    resolve: (id, context, { args }) =>
-      args.returnStock
-        ? context.transaction(async (inside) => {
-            const order = await inside.reads.lock('Order', 'id', id)
-            if (order && !order.complete) await returnStock(id, inside)
-            return deleteOpen(id, inside)
-          })
-        : deleteOpen(id, context),
+    resolve: async (id, context, { args }) => {
+      const order = args.returnStock && (await context.reads.row('Order', 'id', id))
+      if (!order) return deleteOpen(id, context)
+      const work = async (inside: Pick<Context, 'reads' | 'writes'>) => {
+        const order = await inside.reads.lock('Order', 'id', id)
+        if (order && !order.complete) await returnStock(id, inside)
+        return deleteOpen(id, inside)
+      }
+      // Mostly the stock of the pet that it is for.
+      return context.transaction(work, [['InventoryItem', order.petId]])
+    },
   }),
 )

@@ -47,8 +47,8 @@ export const saleOfMany: Sale = {
  * @throws ApiError conflict (the stock would leave its bounds, or its pet was deleted)
  */
 export async function returnStock(id: bigint, { reads, writes }: Pick<Context, 'reads' | 'writes'>) {
-  const taken = await writes.giveBack('Order', id, taking)
-  if (!taken || taken.isBack) return
+  const taken = await writes.giveBack('Order', id, sale)
+  if (!taken || taken.isReturned) return
   const { from, amount } = taken
   const stock = await reads.row('InventoryItem', 'petId', from)
   throw conflict(

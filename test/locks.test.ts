@@ -143,6 +143,43 @@ describe.skipIf(!testDatabaseUrl)('writes of several rows', async () => {
     expect(left).toEqual([8, 15])
   })
 
+  test('that give back to one stock take two connections at most, and delay no others', async () => {
+    await gateway.patch(
+      '/inventory/batch',
+      ids(0, 2).map((petId) => ({ petId, quantity: 20 })),
+    )
+    const orders = times(12, () => ({ petId: first }))
+    const { body: placed } = await gateway.post('/store/orders/batch?takeStock=true', orders)
+    const waiting = await observer()
+    const { commit } = await hold('InventoryItem', 'petId', ids(0, 1), 'UPDATE')
+    onTestFinished(() => commit().catch(() => {}) as Promise<void>)
+    const stuck = placed.map(({ id }: { id: number }) => gateway.delete(`/store/orders/${id}?returnStock=true`))
+    await expect.poll(waiting).toBeGreaterThan(0)
+    for (let i = 0; i < 5; i++) {
+      const { status } = await gateway.post('/store/orders?takeStock=true', { petId: first + 1 })
+      expect(status).toBe(201)
+    }
+    expect(await waiting()).toBeLessThanOrEqual(2)
+    await commit()
+    for (const { status } of await Promise.all(stuck)) expect(status).toBe(204)
+    expect((await gateway.get(`/inventory/${first}`)).body.quantity).toBe(20)
+  })
+
+  test('wait for one that fills up the stock, and get what it has brought', async () => {
+    await gateway.patch(`/inventory/${first}`, { quantity: 0 })
+    const waiting = await observer()
+    const client = await useClient(gateway.database.url)
+    await client.query('BEGIN')
+    await client.query(`UPDATE "Pet" SET status = 'pending' WHERE id = $1`, [first])
+    await client.query(`UPDATE "InventoryItem" SET quantity = 10 WHERE "petId" = $1`, [first])
+    const order = (headers: Record<string, string>) =>
+      gateway.post('/store/orders?takeStock=true', { petId: first }, { headers })
+    const answers = [order({}), order({ 'idempotency-key': randomUUID() })]
+    await expect.poll(waiting).toBe(2)
+    await client.query('COMMIT')
+    expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([201, 201])
+  })
+
   test('that name the same rows by variables wait for each other, too', async () => {
     const waiting = await observer()
     const { commit } = await hold('Pet', 'id', ids(0, 1), 'UPDATE')

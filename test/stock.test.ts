@@ -141,6 +141,49 @@ describe('20 buyers of ten pieces', () => {
     expect([await stockOf(2), await gateway.prisma.order.count()]).toEqual([0, 12])
   })
 
+  test.skipIf(!testDatabaseUrl).each([1, 2])(
+    'of whom half change the status of the pet in the same transaction: on %i gateways, none meets another in a circle',
+    async (count) => {
+      const other = count === 2 ? await gateway.openBeside() : gateway
+      await setStock(2, 10)
+      const deadlocks = async () => {
+        const [row] = await gateway.prisma.$queryRaw<[{ deadlocks: bigint }]>`
+          SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()`
+        return row.deadlocks
+      }
+      const before = await deadlocks()
+      const sellAndLabel = async (of: typeof gateway) => {
+        const { data, errors } = (
+          await of.graphql(`mutation @atomic {
+            createOrder(input: { petId: 2 }, takeStock: true) { id }
+            updatePet(petId: 2, input: { status: ${Math.random() < 0.5 ? 'sold' : 'pending'} }) { id }
+          }`)
+        ).body
+        return data ? 201 : errors[0].extensions.status
+      }
+      const statuses = await Promise.all(
+        times(20, async (i) => {
+          const of = i % 4 < 2 ? gateway : other
+          return i % 2 ? (await sell(2, 1, of)).status : sellAndLabel(of)
+        }),
+      )
+      expect(statuses.sort()).toEqual([...times(10, () => 201), ...times(10, () => 409)])
+      expect([await stockOf(2), await gateway.prisma.order.count()]).toEqual([0, 12])
+      // And those who cancel and put the label back, beside those who buy.
+      const { body: orders } = await gateway.get('/store/orders?petId=2&complete=false&limit=100')
+      const cancels = orders.slice(0, 6).map(({ id }: { id: number }, i: number) =>
+        (i % 2 ? gateway : other).graphql(`mutation @atomic {
+          deleteOrder(orderId: ${id}, returnStock: true) { id }
+          updatePet(petId: 2, input: { status: available }) { id }
+        }`),
+      )
+      const bought = await Promise.all(times(6, () => sell(2)))
+      for (const { body } of await Promise.all(cancels)) expect(body.errors).toBeUndefined()
+      for (const { status } of bought) expect([201, 409]).toContain(status)
+      expect(await deadlocks()).toBe(before)
+    },
+  )
+
   test('in batches get all that they ask for, or nothing', async () => {
     await setStock(1, 30)
     await setStock(3, 30)
@@ -173,6 +216,16 @@ describe('a batch of orders with takeStock', () => {
     const message = '[1] cannot be sold: pet 2 has a stock of 7, but the orders up to here ask for 8.'
     expect([status, body]).toEqual([409, conflict(message)])
     expect(await stored()).toEqual(before)
+  })
+
+  test('can take all of the largest stock, and not one more', async () => {
+    await setStock(2, MAX)
+    const { body } = await sellMany([{ petId: 2, quantity: MAX }, { petId: 2 }])
+    expect(body.message).toBe(
+      `[1] cannot be sold: pet 2 has a stock of ${MAX}, but the orders up to here ask for ${MAX + 1}.`,
+    )
+    expect((await sellMany([{ petId: 2, quantity: MAX - 1 }, { petId: 2 }])).status).toBe(201)
+    expect(await stockOf(2)).toBe(0)
   })
 
   test('can ask for more than any stock can be', async () => {
@@ -210,6 +263,26 @@ describe('deleting an order with returnStock', () => {
     const answers = await Promise.all(times(6, () => cancel(3)))
     expect(answers.map(({ status }) => status).sort()).toEqual([204, ...times(5, () => 404)])
     expect(await stockOf(2)).toBe(7)
+  })
+
+  test('and ordering again in one step leaves the order as it was if there is not enough', async () => {
+    await sell(2, 3)
+    const before = await stored()
+    const change = (quantity: number) =>
+      gateway.graphql(`mutation @atomic {
+        deleteOrder(orderId: 3, returnStock: true) { id }
+        createOrder(input: { petId: 2, quantity: ${quantity} }, takeStock: true) { id }
+      }`)
+    expect((await change(8)).body.errors[0].message).toBe('Pet 2 has a stock of 7, but the order asks for 8.')
+    expect(await stored()).toEqual(before)
+    expect((await change(7)).body.errors).toBeUndefined()
+    expect(await stockOf(2)).toBe(0)
+  })
+
+  test('returns nothing in GraphQL if returnStock is null', async () => {
+    await sell(2, 3)
+    const { body } = await gateway.graphql('mutation { deleteOrder(orderId: 3, returnStock: null) { id } }')
+    expect([body.errors, await stockOf(2)]).toEqual([undefined, 4])
   })
 
   test('is refused for an order that is complete, and takes If-Match', async () => {
@@ -279,6 +352,7 @@ describe('an order with takeStock and an Idempotency-Key', () => {
   test('is another request than the same order without takeStock', async () => {
     await order('e')
     expect((await order('e', '')).body.code).toBe('idempotency_mismatch')
+    expect((await order('e', '?takeStock=True')).body.code).toBe('idempotency_mismatch')
     await order('f', '')
     expect((await order('f')).body.code).toBe('idempotency_mismatch')
     expect((await order('f', '?')).headers.get('idempotency-replayed')).toBe('true')
@@ -351,6 +425,11 @@ describe('POST /inventory/adjustments', () => {
       expect(await stored()).toEqual(before)
     },
   )
+
+  test('can empty the largest stock', async () => {
+    await setStock(2, MAX)
+    expect((await adjust([[2, -MAX]])).body).toMatchObject([{ quantity: 0 }])
+  })
 
   test('never loses one of many at the same time, also beside orders', async () => {
     await setStock(1, 100)

@@ -97,7 +97,7 @@ type Refuse<M extends Model<S>, S extends Stored<S>> = (row: Row<M, S>, by: numb
 /** New rows take from a counter. */
 export interface Taking<M extends Model<S>, C extends Model<S>, S extends Stored<S> = Models> {
   counter: Counter<C, S>
-  /** The columns of the new row that say from which row it takes, and how much. */
+  /** The columns of the new row that say from which row it takes, and how much. Each row has a value in both. */
   from: keyof Row<M, S> & string
   amount: keyof Row<M, S> & string
   /** The columns beside them in which both are kept, whatever becomes of the row. Other reads and writes do not know them. */
@@ -110,7 +110,7 @@ export interface Taken {
   from: bigint
   amount: number
   /** Otherwise its counter is gone, or would leave its bounds. */
-  isBack: boolean
+  isReturned: boolean
 }
 
 /** Changes rows, by one statement each time. */
@@ -158,11 +158,7 @@ export interface Writes<S extends Stored<S> = Models> {
     refuse: Refuse<C, S>,
   ): Promise<(Row<C, S> | null)[]>
   /** Gives back what the row with this id took. Returns null if it took nothing. */
-  giveBack<M extends Model<S>, C extends Model<S>>(
-    model: M,
-    id: bigint,
-    taking: Omit<Taking<M, C, S>, 'refuse'>,
-  ): Promise<Taken | null>
+  giveBack<M extends Model<S>, C extends Model<S>>(model: M, id: bigint, taking: Taking<M, C, S>): Promise<Taken | null>
   /**
    * Deletes the row that has these values, and returns it. Returns null if there is none.
    *
@@ -171,12 +167,23 @@ export interface Writes<S extends Stored<S> = Models> {
   delete<M extends Model<S>>(model: M, values: Values<M, S>, refusal?: Error): Promise<Row<M, S> | null>
 }
 
+/** A row as a request names it. */
+export type NamedRow = readonly [model: string, id: number | bigint]
+
 /** The context of resolvers: one for each request. */
 export interface Context {
   reads: Reads
   writes: Writes
-  /** Calls `work` with reads and writes that belong to one transaction. Inside of a transaction that is the same one. */
-  transaction<T>(work: (inside: Pick<Context, 'reads' | 'writes'>) => Promise<T>): Promise<T>
+  /**
+   * Calls `work` with reads and writes that belong to one transaction. Inside of a transaction that is the same one.
+   *
+   * @param rows what it will change beside what its first statement names: those that change the same rows wait for each
+   * other before they take a connection
+   */
+  transaction<T>(
+    work: (inside: Pick<Context, 'reads' | 'writes'>) => Promise<T>,
+    rows?: readonly NamedRow[],
+  ): Promise<T>
   /** The quota of the calling key, after this request. */
   quota(): Promise<Quota>
   /** What the calling key has used on each of the last days, today first. */

@@ -151,9 +151,9 @@ export function allFound<Row>(rows: readonly (Row | null)[], resource: string, i
 export const deletedMeanwhile = () =>
   new ApiError('not_found', 'The resource was deleted while the request was running.')
 
-/** A counter would have left its bounds, but no longer does. */
+/** Each time, a counter would have left its bounds, but no longer did when it was looked at. */
 export const changedMeanwhile = () =>
-  conflict('The stock was too low or too high, but has changed meanwhile. Try again (with another Idempotency-Key).')
+  conflict('What the request needs changed twice while it was running. Try again (with another Idempotency-Key).')
 
 export const unknownReference = (field: string, id: bigint | null | undefined) =>
   new ApiError('unknown_reference', `${field} ${id} does not exist.`)

@@ -23,6 +23,12 @@ export interface TakingOf {
   kept: { from: string; amount: string }
 }
 
+interface Locking {
+  /** The column that names the rows which are changed. */
+  changed?: Column
+  taking?: TakingOf
+}
+
 const namesOf = (columns: readonly Column[]) => columns.map(({ name }) => name)
 const stored = (columns: readonly Column[]) => columns.map(({ stored }) => `"${stored}"`)
 const where = (conditions: readonly string[]) => (conditions.length > 0 ? `WHERE ${conditions.join(' AND ')}` : '')
@@ -44,10 +50,17 @@ export function createWriteStatements(tables: Tables) {
   const referencesIn = (model: string, columns: readonly Column[]) =>
     referencesOf(model).filter(({ column }) => columns.some(({ name }) => name === column.name))
 
+  /**
+   * The lock on a row that is referred to. Those who take by that reference wait for each other there: with a lock that they
+   * share, one that changes its key after it has taken would wait for one that waits for what it has taken.
+   */
+  const strengthOf = (column: Column, taking?: TakingOf) =>
+    column.name === taking?.from.name ? 'NO KEY UPDATE' : 'KEY SHARE'
+
   /** The rows that rows with these columns refer to, and those that are changed. */
-  function locksOf(model: string, columns: readonly Column[], changed?: Column): Lock[] {
+  function locksOf(model: string, columns: readonly Column[], { changed, taking }: Locking = {}): Lock[] {
     const locks = referencesIn(model, columns).map(
-      ({ column, model, key }): Lock => ({ column, table: tableOf(model), key, strength: 'KEY SHARE' }),
+      ({ column, model, key }): Lock => ({ column, table: tableOf(model), key, strength: strengthOf(column, taking) }),
     )
     if (!changed) return locks
     // Others may refer to a row while it changes, if its key stays: an order of a pet does not wait for its new name.
@@ -69,10 +82,10 @@ export function createWriteStatements(tables: Tables) {
   }
 
   /** Locks what one row with these columns refers to, and that it is there. */
-  function lockingOne(model: string, columns: readonly Column[], sqlOf: (column: Column) => string) {
+  function lockingOne(model: string, columns: readonly Column[], taking: TakingOf, sqlOf: (column: Column) => string) {
     const parts = referencesIn(model, columns).map(
       ({ column, model, key }, i) => `"lock${i}" AS MATERIALIZED (
-        SELECT FROM ${tableOf(model)} "row" WHERE ${key.sql} = ${sqlOf(column)} FOR KEY SHARE)`,
+        SELECT FROM ${tableOf(model)} "row" WHERE ${key.sql} = ${sqlOf(column)} FOR ${strengthOf(column, taking)})`,
     )
     return { parts, conditions: parts.map((_, i) => `EXISTS (SELECT FROM "lock${i}")`) }
   }
@@ -117,28 +130,29 @@ export function createWriteStatements(tables: Tables) {
         const { counter, from, amount } = taking
         const values = given.map(({ sqlType }, i) => `$${i + 1}::${sqlType}`)
         const sqlOf = ({ name }: Column) => values[given.findIndex((column) => column.name === name)] as string
-        const { parts, conditions } = lockingOne(model, given, sqlOf)
+        const { parts, conditions } = lockingOne(model, given, taking, sqlOf)
         const { stored, sql } = columnOf(counter.model, counter.column)
-        const rest = `${sql} - ${sqlOf(amount)}`
-        const isThere = [`${keyOf(counter.model).sql} = ${sqlOf(from)}`, `${rest} >= ${counter.min}`]
+        const left = `${sql} - ${sqlOf(amount)}`
+        const isThere = [`${keyOf(counter.model).sql} = ${sqlOf(from)}`, `${left} >= ${counter.min}`]
         const taken = `"taken" AS (
-          UPDATE ${tableOf(counter.model)} "row" SET "${stored}" = ${rest} ${where([...isThere, ...conditions])} RETURNING 1)`
+          UPDATE ${tableOf(counter.model)} "row" SET "${stored}" = ${left} ${where([...isThere, ...conditions])} RETURNING 1)`
         return `${rowsComment(nameOf(counter.model), given.indexOf(from) + 1)} ${withParts([...parts, taken])}
           ${insertInto(model, given, taking)} SELECT ${[...values, sqlOf(from), sqlOf(amount)]} FROM "taken" ${returning(model)}`
       }),
 
     /** The parameter is the id of the row that gives back what it took. */
-    giveBack: (model: string, { counter, from, kept }: TakingOf) =>
-      prepared(`give back ${model} ${counter.model}`, () => {
+    giveBack: (model: string, taking: TakingOf) =>
+      prepared(`give back ${model} ${taking.counter.model}`, () => {
+        const { counter, from, kept } = taking
         const { stored, sql } = columnOf(counter.model, counter.column)
-        const { parts, conditions } = lockingOne(model, [from], () => '(SELECT "from" FROM "kept")')
+        const { parts, conditions } = lockingOne(model, [from], taking, () => '(SELECT "from" FROM "kept")')
         const sum = `${sql} + "kept"."amount"::bigint`
         const isThere = [`${keyOf(counter.model).sql} = "kept"."from"`, `${sum} <= ${counter.max}`]
         return `WITH "kept" AS MATERIALIZED (
             SELECT "row"."${kept.from}" AS "from", "row"."${kept.amount}" AS "amount" FROM ${tableOf(model)} "row"
             WHERE ${keyOf(model).sql} = $1 AND "row"."${kept.from}" IS NOT NULL),
           ${[...parts, `"back" AS (UPDATE ${tableOf(counter.model)} "row" SET "${stored}" = ${sum} FROM "kept" ${where([...isThere, ...conditions])} RETURNING 1)`]}
-          SELECT "from", "amount", EXISTS (SELECT FROM "back") AS "isBack" FROM "kept"`
+          SELECT "from", "amount", EXISTS (SELECT FROM "back") AS "isReturned" FROM "kept"`
       }),
 
     /** The parameters: the rows in JSON, the ids of what is locked, and, if they take, from which rows and how much. */

@@ -18,12 +18,35 @@ const byId = (a: unknown, b: unknown) => ((a as bigint) < (b as bigint) ? -1 : 1
 const idsIn = (rows: readonly Item[], { name }: Column) =>
   [...new Set(rows.flatMap((row) => row[name] ?? []) as bigint[])].sort(byId)
 
-/** What is added to each counter, in the order of ids. */
-function sumsOf(changes: readonly { id: bigint; by: number }[]): [ids: bigint[], sums: number[]] {
+/** What is added to a counter. */
+interface Change {
+  id: bigint
+  by: number
+}
+
+/** What rows take from each counter, in the order of its ids. */
+function sumsOf(rows: readonly Item[], { from, amount }: TakingOf): [ids: bigint[], sums: number[]] {
   const sums = new Map<bigint, number>()
-  for (const { id, by } of changes) sums.set(id, (sums.get(id) ?? 0) + by)
+  for (const row of rows) {
+    const id = row[from.name] as bigint
+    sums.set(id, (sums.get(id) ?? 0) - (row[amount.name] as number))
+  }
   const ids = [...sums.keys()].sort(byId)
   return [ids, ids.map((id) => sums.get(id) as number)]
+}
+
+/**
+ * Writes rows, all or none. If none is written, `judge` throws why, or returns what to answer. Otherwise that has changed
+ * since, such as a stock that was filled up: the rows are written again, once.
+ */
+async function orAgain<R>(write: () => Promise<R[]>, judge: () => Promise<R[] | undefined>): Promise<R[]> {
+  for (let attempt = 0; attempt < 2; attempt++) {
+    const written = await write()
+    if (written.length > 0) return written
+    const answer = await judge()
+    if (answer) return answer
+  }
+  throw changedMeanwhile()
 }
 
 export function createWrites<S extends Stored<S> = Models>(tables: Tables) {
@@ -35,14 +58,10 @@ export function createWrites<S extends Stored<S> = Models>(tables: Tables) {
 
   function takingOf<M extends Model<S>, C extends Model<S>>(
     model: M,
-    { counter, from, amount, kept }: Omit<Taking<M, C, S>, 'refuse'>,
+    { counter, from, amount, kept }: Taking<M, C, S>,
   ): TakingOf {
     return { counter, from: columnOf(model, from), amount: columnOf(model, amount), kept }
   }
-
-  /** What rows take, as changes of the counter. */
-  const changesOf = (rows: readonly Item[], { from, amount }: TakingOf) =>
-    rows.map((row) => ({ id: row[from.name] as bigint, by: -(row[amount.name] as number) }))
 
   return function writesBy(query: Query, reads: Reads<S>): Writes<S> {
     const send = <M extends Model<S>>(text: string, values: unknown[]) => query(text, values) as Promise<Row<M, S>[]>
@@ -101,12 +120,16 @@ export function createWrites<S extends Stored<S> = Models>(tables: Tables) {
       }
     }
 
-    /** Why no counter was changed: the first one that is not there (null in the result), or would leave its bounds. */
+    /**
+     * Why no counter was changed. Returns the rows if one of them is not there, and undefined if all can be changed now.
+     *
+     * @throws what `refuse` returns, for the first one that would leave its bounds
+     */
     async function assertBounds<C extends Model<S>>(
       { model, column, min, max }: Counter<C, S>,
-      changes: readonly { id: bigint; by: number }[],
+      changes: readonly Change[],
       refuse: Taking<Model<S>, C, S>['refuse'],
-    ): Promise<(Row<C, S> | null)[]> {
+    ): Promise<(Row<C, S> | null)[] | undefined> {
       const ids = changes.map(({ id }) => id)
       const rows = await reads.rows(model, keyOf(model).name as never, ids)
       if (rows.includes(null)) return rows
@@ -118,31 +141,46 @@ export function createWrites<S extends Stored<S> = Models>(tables: Tables) {
         const value = (row[column] as number) + sum
         if (value < min || value > max) throw refuse(row, sum, i)
       }
-      throw changedMeanwhile()
+    }
+
+    /** Writes rows that take from counters. @throws why none of them is written */
+    function writeTaking<M extends Model<S>, C extends Model<S>>(
+      model: M,
+      rows: readonly Item[],
+      { counter, from, amount, refuse }: Taking<M, C, S>,
+      write: () => Promise<Row<M, S>[]>,
+      isBatch = true,
+    ) {
+      const changes = rows.map((row) => ({ id: row[from] as bigint, by: -(row[amount] as number) }))
+      return orAgain(write, async () => {
+        await assertReferences(model, rows, isBatch)
+        if (await assertBounds(counter, changes, refuse)) throw deletedMeanwhile()
+        return undefined
+      })
     }
 
     return {
       async create(model, values, taking) {
         const given = givenColumns(model, [values])
-        const of = taking && takingOf(model, taking)
-        const text = of ? statements.insertTaking(model, given, of) : statements.insert(model, given)
-        const [row] = await send<typeof model>(text, valuesOf(given, values)).catch(refusing(model, values))
-        if (row || !taking || !of) return row as never
-        await assertReferences(model, [values], false)
-        await assertBounds(taking.counter, changesOf([values], of), taking.refuse)
-        throw deletedMeanwhile()
+        const text = taking
+          ? statements.insertTaking(model, given, takingOf(model, taking))
+          : statements.insert(model, given)
+        const insert = () => send<typeof model>(text, valuesOf(given, values)).catch(refusing(model, values))
+        const [row] = taking ? await writeTaking(model, [values], taking, insert, false) : await insert()
+        return row as never
       },
 
       async createMany(model, rows, taking) {
         const given = givenColumns(model, rows)
-        const locks = locksOf(model, given)
         const of = taking && takingOf(model, taking)
-        const more = of && sumsOf(changesOf(rows, of))
+        const locks = locksOf(model, given, { taking: of })
         const text = statements.insertMany(model, given, locks, of)
-        const created = await sendMany(model, text, rows, given, locks, { more })
+        const more = of && sumsOf(rows, of)
+        const insert = () => sendMany(model, text, rows, given, locks, { more })
+        if (taking) return writeTaking(model, rows, taking, insert)
+        const created = await insert()
         if (created.length === rows.length) return created
         await assertReferences(model, rows)
-        if (taking && of) await assertBounds(taking.counter, changesOf(rows, of), taking.refuse)
         throw deletedMeanwhile()
       },
 
@@ -162,7 +200,7 @@ export function createWrites<S extends Stored<S> = Models>(tables: Tables) {
         const given = givenColumns(model, rows).filter(({ name }) => name !== id)
         const ids = rows.map((row: Item) => row[id])
         if (given.length === 0) return reads.rows(model, id as never, ids)
-        const locks = locksOf(model, given, key)
+        const locks = locksOf(model, given, { changed: key })
         const text = statements.updateMany(model, given, locks)
         // In the order of ids, so that what follows from a change is locked in that order, too.
         const sorted = [...rows].sort((a: Item, b: Item) => byId(a[id], b[id]))
@@ -174,10 +212,15 @@ export function createWrites<S extends Stored<S> = Models>(tables: Tables) {
       },
 
       async addMany(counter, changes, refuse) {
-        const changed = await send<typeof counter.model>(statements.addMany(counter), sumsOf(changes))
-        if (changed.length === 0) return assertBounds(counter, changes, refuse)
         const ids = changes.map(({ id }) => id)
-        return inOrder(keyOf(counter.model).name, changed, ids)
+        const sorted = [...changes].sort((a, b) => byId(a.id, b.id))
+        const parameters = [sorted.map(({ id }) => id), sorted.map(({ by }) => by)]
+        const text = statements.addMany(counter)
+        const add = () => send<typeof counter.model>(text, parameters)
+        const changed = await orAgain<Row<typeof counter.model, S> | null>(add, () =>
+          assertBounds(counter, changes, refuse),
+        )
+        return changed.includes(null) ? changed : inOrder(keyOf(counter.model).name, changed, ids)
       },
 
       async giveBack(model, id, taking) {

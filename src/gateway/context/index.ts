@@ -1,13 +1,13 @@
 import { initContextCache } from '@pothos/core'
-import type { Context, Reads } from '../../../schema/kit/context.js'
+import type { Context, NamedRow, Reads } from '../../../schema/kit/context.js'
 import { inTime } from '../../deadline.js'
 import { createReads, createWrites, type Query, repeating, rowName } from '../../engines/postgres/index.js'
 import type { Database } from '../database/index.js'
 import { unavailable } from '../http/index.js'
 import { type Caller, type QuotaDecision, readQuota, readUsage } from '../keys/index.js'
-import type { NamedRow } from './rows.js'
 
-export { type NamedRow, rowsOf } from './rows.js'
+export { rowsOf } from './rows.js'
+export type { NamedRow }
 
 /** How long a request may still wait for the database, `ms` from now on. */
 export function createDeadline(ms: number) {
@@ -52,6 +52,8 @@ export function createAccess(database: Pick<Database, 'tables' | 'query' | 'tran
     return { reads, writes: writesBy(query, reads) }
   }
   const reads = readsBy(database.query)
+  const namesOf = (rows: readonly NamedRow[] = []) =>
+    rows.map(([model, id]) => rowName(database.tables.nameOf(model), id))
 
   const createContext: CreateResolverContext = (caller, deciding, query) => {
     const usage = (days: number) => readUsage(database.query, caller, days)
@@ -63,8 +65,8 @@ export function createAccess(database: Pick<Database, 'tables' | 'query' | 'tran
       return Object.assign(initContextCache(), { ...inside, transaction, quota, usage })
     }
     const { endsAt, run, runTransaction } = createDeadline(database.requestTimeoutMs - caller.waitedMs)
-    const transaction: Context['transaction'] = (work) =>
-      runTransaction(() => database.transaction((query) => work(insideOf(query)), endsAt))
+    const transaction: Context['transaction'] = (work, rows) =>
+      runTransaction(() => database.transaction((query) => work(insideOf(query)), endsAt, namesOf(rows)))
     const ownReads: Reads = {
       row: (...args) => run(() => reads.row(...args)),
       rows: (...args) => run(() => reads.rows(...args)),
@@ -85,9 +87,8 @@ export function createAccess(database: Pick<Database, 'tables' | 'query' | 'tran
 
   const createTransact: CreateTransact = (caller) => {
     const { endsAt, runTransaction } = createDeadline(database.requestTimeoutMs - caller.waitedMs)
-    return (work, rows = []) => {
-      const named = rows.map(([model, id]) => rowName(database.tables.nameOf(model), id))
-      return runTransaction(() => database.transaction(work, endsAt, named))
+    return (work, rows) => {
+      return runTransaction(() => database.transaction(work, endsAt, namesOf(rows)))
     }
   }
 

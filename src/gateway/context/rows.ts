@@ -1,8 +1,6 @@
 import { type GraphQLField, getNamedType } from 'graphql'
+import type { NamedRow } from '../../../schema/kit/context.js'
 import type { Values } from '../../../schema/kit/input/values.js'
-
-/** A row as a request names it. */
-export type NamedRow = readonly [model: string, id: number | bigint]
 
 /**
  * The rows that a field changes, as far as its arguments name them.

@@ -1,6 +1,7 @@
 import { type OperationDefinitionNode, valueFromASTUntyped } from 'graphql'
+import type { NamedRow } from '../../../schema/kit/context.js'
 import type { SelectedField, Selections } from '../../engines/executor/index.js'
-import { type NamedRow, rowsOf } from '../context/index.js'
+import { rowsOf } from '../context/index.js'
 import type { Variables } from './cost.js'
 
 /** The rows that the fields of a mutation change, as far as their arguments name them. */
