@@ -183,4 +183,6 @@ await runProgram(async () => {
     }
     await page.close()
   }
+  // Before Studio, which waits for its connections.
+  await browser.close()
 })

@@ -33,7 +33,7 @@ export async function round({ url, key, limitedKey }: Target): Promise<Report> {
     petIds.push(id)
   }
   const petId = petIds[0] ?? unusedId
-  const order = await createOrder({ petId, quantity: 2 }, {}, options)
+  const order = await createOrder({ petId, quantity: 2 }, {}, {}, options)
   const { quantity } = await updateInventory(petId, { quantity: 7 }, {}, options)
 
   // What kubb returns by default has no headers.

@@ -23,7 +23,7 @@ export async function round({ key, limitedKey }: Target): Promise<Report> {
     petIds.push(created.data.id)
   }
   const petId = petIds[0] ?? unusedId
-  const order = await createOrder({ petId, quantity: 2 }, options)
+  const order = await createOrder({ petId, quantity: 2 }, {}, options)
   if (order.status !== 201) throw new Error(order.data.message)
   const stock = await updateInventory(petId, { quantity: 7 }, options)
   if (stock.status !== 200) throw new Error(stock.data.message)
