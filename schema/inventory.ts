@@ -1,6 +1,6 @@
 import { batchArg, builder, columnDescription, graphqlOnly, idArg, inputArg } from './kit/builder.js'
 import { allFound, conflict, found } from './kit/errors.js'
-import { change, MAX_INT, stock } from './kit/input/rules.js'
+import { int, MAX_INT, stock } from './kit/input/rules.js'
 import { addList, atLeast, atMost, defineList, equals } from './kit/lists/define.js'
 import { Node } from './kit/node.js'
 import { toOne } from './kit/relations.js'
@@ -51,7 +51,7 @@ const InventoryAdjustment = builder.inputType('InventoryAdjustment', {
     petId: t.field({ type: 'Int64', required: true, description: columnDescription('InventoryItem', 'petId') }),
     by: t.int({
       required: true,
-      validate: change,
+      validate: int.refine((by) => by !== 0, 'must not be 0'),
       example: 10,
       description: 'What is added to the stock count; negative to take from it. Not 0.',
     }),

@@ -89,7 +89,7 @@ export interface Counter<M extends Model<S>, S extends Stored<S> = Models> {
 /**
  * Why a counter cannot change.
  *
- * @param by what would be added to it, up to and with this place
+ * @param by what all items up to and including this place would add to it
  * @param place of the item in the batch
  */
 type Refuse<M extends Model<S>, S extends Stored<S>> = (row: Row<M, S>, by: number, place: number) => Error
@@ -148,7 +148,8 @@ export interface Writes<S extends Stored<S> = Models> {
    */
   updateMany<M extends Model<S>>(model: M, rows: readonly Values<M, S>[]): Promise<(Row<M, S> | null)[]>
   /**
-   * Adds to the counters of all rows or, if there is one that is null in the result, of none. No two have the same id.
+   * Adds to the counters of all rows. If a row does not exist, it is null in the result, and no counter changes. No two have
+   * the same id.
    *
    * @throws what `refuse` returns, for the first counter that would leave its bounds
    */

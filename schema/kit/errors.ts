@@ -151,7 +151,7 @@ export function allFound<Row>(rows: readonly (Row | null)[], resource: string, i
 export const deletedMeanwhile = () =>
   new ApiError('not_found', 'The resource was deleted while the request was running.')
 
-/** Each time, a counter would have left its bounds, but no longer did when it was looked at. */
+/** A statement was refused twice because of a counter, although the counter allowed it each time when it was read afterwards. */
 export const changedMeanwhile = () =>
   conflict('What the request needs changed twice while it was running. Try again (with another Idempotency-Key).')
 

@@ -90,7 +90,7 @@ interface InputExtensions {
   nullable?: true
   /** What a request costs more that sets it to true. */
   units?: 1
-  /** If it is true, the rows of this model are changed that the input names by `key`. */
+  /** If it is true, the request also changes rows of this model: those that the items of its input name by `key`. */
   takes?: { model: string; key: string }
   /** It is the list of items of a batch, of which each names what it changes by `key`. */
   batch?: { key?: string }

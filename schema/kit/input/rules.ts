@@ -40,8 +40,6 @@ export const MAX_INT = 2_147_483_647
 export const int = whole(-MAX_INT - 1, MAX_INT)
 export const orderQuantity = whole(1, MAX_INT)
 export const stock = whole(0, MAX_INT)
-/** A whole number of 32 bits that changes something: -3 or 12. */
-export const change = int.refine((by) => by !== 0, 'must not be 0')
 
 export const MAX_LIMIT = 100
 export const DEFAULT_LIMIT = 20
