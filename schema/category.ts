@@ -28,12 +28,12 @@ const categories = defineList({
     search: beginsWith('name', {
       type: 'String',
       validate: name,
-      description: 'Only categories whose name begins with this, whatever the case.',
+      description: 'Only categories whose name begins with this, whatever the case and the accents.',
       example: 'Re',
     }),
   },
   sorts: ['name'],
-  textKeys: { name: 'nameKey' },
+  textKeys: { name: 'plainName' },
   indexes: [[], ['name']],
 })
 

@@ -69,6 +69,11 @@ const inventory = defineList({
       description: 'Only entries of animals with this status.',
       example: 'available',
     }),
+    categoryId: equals('categoryId', {
+      type: 'Int64',
+      description: 'Only entries of animals of this category.',
+      example: 2,
+    }),
     minQuantity: atLeast('quantity', {
       type: 'Int',
       validate: stock,
@@ -83,7 +88,9 @@ const inventory = defineList({
     }),
   },
   sorts: ['quantity'],
-  indexes: [[], ['status'], ['status', 'quantity']],
+  indexes: [[], ['status'], ['status', 'quantity'], ['categoryId', 'status', 'quantity']],
+  // Indexes of the pets: each index of entries would make every change of a stock dearer.
+  ownerIndexes: [['categoryId'], ['status', 'categoryId']],
 })
 
 addList(inventory, {
@@ -155,6 +162,6 @@ builder.mutationFields((t) => ({
     },
     args: { petId: idArg(t.arg, 'InventoryItem', 'petId'), input: inputArg(t.arg, InventoryUpdate, 'What changes.') },
     resolve: async (_root, { petId, input }, { writes }) =>
-      found(await writes.update('InventoryItem', { ...input, petId }), 'inventory entry for pet', petId),
+      found(await writes.set(stockOfPets, petId, input.quantity), 'inventory entry for pet', petId),
   }),
 }))

@@ -153,7 +153,7 @@ builder.mutationField(
       const order = args.returnStock && (await context.reads.row('Order', 'id', id))
       if (!order) return deleteOpen(id, context)
       const work = async (inside: Pick<Context, 'reads' | 'writes'>) => {
-        const order = await inside.reads.lock('Order', 'id', id)
+        const order = await inside.reads.lock('Order', id)
         if (order && !order.complete) await returnStock(id, inside)
         return deleteOpen(id, inside)
       }

@@ -42,22 +42,29 @@ const pets = defineList({
   filters: {
     status: equals('status', { type: PetStatus, description: 'Only pets with this status.', example: 'available' }),
     categoryId: equals('categoryId', { type: 'Int64', description: 'Only pets of this category.', example: 2 }),
+    inStock: equals('inStock', {
+      type: 'Boolean',
+      description: 'Only pets whose stock is above 0; with false, only those whose stock is 0.',
+      example: true,
+    }),
     search: beginsWith('name', {
       type: 'String',
       validate: name,
-      description: 'Only pets whose name begins with this, whatever the case.',
+      description: 'Only pets whose name begins with this, whatever the case and the accents.',
       example: 'Lu',
     }),
   },
   sorts: ['name'],
-  textKeys: { name: 'nameKey' },
+  textKeys: { name: 'plainName' },
   indexes: [
     [],
     ['status'],
     ['categoryId'],
     ['status', 'categoryId'],
-    ['status', 'name'],
-    ['categoryId', 'status', 'name'],
+    ['status', 'inStock'],
+    ['categoryId', 'status', 'inStock'],
+    ['status', 'inStock', 'name'],
+    ['categoryId', 'status', 'inStock', 'name'],
   ],
 })
 
@@ -110,8 +117,8 @@ builder.mutationField(
       if (!selects(info, 'inventory')) return writes.delete('Pet', { id }, refusal)
       // Its entry goes with it. All that lock both lock the pet first.
       return transaction(async ({ reads, writes }) => {
-        await reads.lock('Pet', 'id', id)
-        const inventory = await reads.lock('InventoryItem', 'petId', id)
+        await reads.lock('Pet', id)
+        const inventory = await reads.lock('InventoryItem', id)
         const pet = found(await writes.delete('Pet', { id }, refusal), 'pet', id)
         return Object.assign(pet, { inventory: Object.assign(inventory as object, { pet }) })
       })

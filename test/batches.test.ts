@@ -176,7 +176,7 @@ test.skipIf(!testDatabaseUrl)('a batch looks its rows up by their ids, however m
   const order = { quantity: 1, complete: false }
   for (const [method, path, key, sent, parameters] of [
     ['PATCH', '/pets/batch', 'id', { status: 'sold' }, [rows('id', { status: 'pending' }), ids]],
-    ['PATCH', '/inventory/batch', 'petId', { quantity: 5 }, [rows('petId', { quantity: 6 }), ids]],
+    ['PATCH', '/inventory/batch', 'petId', { quantity: 5 }, [rows('petId', { quantity: 6 }), ids, ids]],
     ['POST', '/store/orders/batch', 'petId', {}, [rows('petId', order), ids]],
     ['POST', '/store/orders/batch?takeStock=true', 'petId', {}, [rows('petId', order), ids, ids, byOne]],
     ['POST', '/inventory/adjustments', 'petId', { by: -1 }, [ids, byOne]],

@@ -261,8 +261,8 @@ describe('a misspelt name gets the one that was meant', () => {
   test.each([
     ['/pets?order=desc', 'order is unknown; did you mean direction?'],
     ['/pets?orderBy=name', 'orderBy is unknown; did you mean sort or direction?'],
-    ['/pets?where=x', 'where is unknown; did you mean id, status, categoryId or search?'],
-    ['/inventory?filter=x', 'filter is unknown; did you mean petId, status, minQuantity or maxQuantity?'],
+    ['/pets?where=x', 'where is unknown; did you mean id, status, categoryId, inStock or search?'],
+    ['/inventory?filter=x', 'filter is unknown; did you mean petId, status, categoryId, minQuantity or maxQuantity?'],
     ['/pets?first=5', 'first is unknown; did you mean limit?'],
     ['/pets?name=Luna', 'name is unknown; did you mean search?'],
     ['/pets?per_page=5', 'per_page is unknown; did you mean limit?'],
@@ -274,12 +274,15 @@ describe('a misspelt name gets the one that was meant', () => {
 
   test.each([
     ['pets(orderBy: { name: asc }) { id }', '"orderBy" on field "Query.pets". Did you mean "sort" or "direction"?'],
-    ['pets(where: { status: { eq: available } }) { id }', 'Did you mean "id", "status", "categoryId", or "search"?'],
+    [
+      'pets(where: { status: { eq: available } }) { id }',
+      'Did you mean "id", "status", "categoryId", "inStock", or "search"?',
+    ],
     ['pets(first: 5) { id }', '"first" on field "Query.pets". Did you mean "limit"?'],
     ['petsConnection(limit: 5) { nodes { id } }', '"limit" on field "Query.petsConnection". Did you mean "first"?'],
     [
       'categories { petsConnection(filter: {}) { totalCount } }',
-      'Category.petsConnection". Did you mean "id" or "status"?',
+      'Category.petsConnection". Did you mean "id", "status", or "inStock"?',
     ],
     ['categories { pets(order_by: name) { id } }', '"order_by" on field "Category.pets". Did you mean "direction"?'],
     ['pet(where: { id: 1 }) { id }', 'Unknown argument "where" on field "Query.pet".'],

@@ -117,7 +117,7 @@ describe('every question', () => {
           for (const { path: list, args, size } of questions) {
             const model = modelOf(list)
             const path = model.path + queryOf(args)
-            const expected = answer(model, await readAll(model), args)
+            const expected = answer(model, await readAll(model), args, store)
             if (!isAnswered(model, args) || excludesItself(args)) {
               expect((await gateway.get(path)).status, path).toBe(400)
               if (!excludesItself(args)) expect(await totalAlone(model, args), path).toBe(expected.length)
@@ -150,16 +150,51 @@ const pets = (...names: string[]) =>
 const idsOf = (rows: Row[]) => rows.map(({ id }) => id as number)
 
 describe('names', () => {
-  test('are searched from their beginning, whatever the case, in text that no pattern is in', async () => {
+  test('are searched from their beginning, whatever the case and the accents, in text that no pattern is in', async () => {
     await pets('100% Rex', '100 Rex', 'a_b', 'aXb', 'Ärger', 'ÄRGER', 'A\u0308rger', '\\x', "O'Malley")
     const found = async (search: string) =>
       idsOf((await gateway.get(`/pets?sort=name&search=${encodeURIComponent(search)}`)).body)
     expect(await found('100%')).toEqual([1])
     expect(await found('A_')).toEqual([3])
-    expect(await found('ä')).toEqual([6, 5])
+    expect(await found('ä')).toEqual([3, 7, 6, 5, 4])
+    expect(await found('arg')).toEqual([7, 6, 5])
     expect(await found('\\')).toEqual([8])
     expect(await found("o'")).toEqual([9])
     expect(await found('rex')).toEqual([])
+  })
+
+  test('are in order of their letters without accents, then by their code points', async () => {
+    await pets('Rocky', 'Émile', 'Emma', 'Ella', 'emile', 'E\u0301mile', 'Åsa', 'Zoë', 'Łukasz', 'Йод', 'Иван')
+    const { body } = await gateway.get('/pets?sort=name')
+    expect(body.map(({ name }: Row) => name)).toEqual([
+      'Åsa',
+      'Ella',
+      'E\u0301mile',
+      'emile',
+      'Émile',
+      'Emma',
+      'Rocky',
+      'Zoë',
+      'Łukasz',
+      'Иван',
+      'Йод',
+    ])
+  })
+
+  test.each([
+    // Each has three characters in its key, of four bytes.
+    ['notes', '\u{1D160}'],
+    ['syllables', '각'],
+    ['accents, of which nothing is left', '\u0301'],
+    ['letters with three accents', 'ᾂ'],
+  ])('of as many %s as a name can have are stored, found and sorted', async (_, character) => {
+    const name = character.repeat(100)
+    await pets('a', name)
+    for (const search of [name, character])
+      expect(idsOf((await gateway.get(`/pets?sort=name&search=${encodeURIComponent(search)}`)).body)).toContain(2)
+    expect(await gateway.post('/categories', { name })).toMatchObject({ status: 201 })
+    expect(await gateway.post('/categories', { name: name + character })).toMatchObject({ status: 400 })
+    expect((await gateway.get('/categories?sort=name')).body).toHaveLength(5)
   })
 })
 
@@ -267,7 +302,10 @@ describe('refused', () => {
 
   test.each([
     ['/pets?search=Re', 'search is not answered in order of id: add sort=name.'],
-    ['/pets?search=Re&status=sold', 'status and search are not answered in order of id: add sort=name.'],
+    [
+      '/pets?search=Re&status=sold&inStock=true',
+      'status, inStock and search are not answered in order of id: add sort=name.',
+    ],
     ['/inventory?maxQuantity=3', 'maxQuantity is not answered in order of petId: add sort=quantity.'],
     [
       '/store/orders?shipDateFrom=2026-01-01T00:00:00Z&sort=id',
@@ -316,10 +354,21 @@ describe('refused', () => {
       ])
   })
 
+  test.each([
+    ['pets', 'Pet'],
+    ['categories', 'Category'],
+  ])('a cursor in the order of names with accents, which %s had before', async (list, model) => {
+    const text = Buffer.from(JSON.stringify([model, 'name', 'asc', 'b', '2'])).toString('base64url')
+    const cursor = `${text}.${createHash('sha256').update(`1 ${text}`).digest('base64url').slice(0, 8)}`
+    const { status, body } = await gateway.get(`/${list}?sort=name&cursor=${cursor}`)
+    expect([status, body.message]).toEqual([400, expect.stringContaining('leave it out to begin with the first page')])
+  })
+
   test('a cursor whose checksum is right but whose values are not, without reaching the database', async () => {
     const made = (...payload: unknown[]) => {
       const text = Buffer.from(JSON.stringify(payload)).toString('base64url')
-      return `${text}.${createHash('sha256').update(`1 ${text}`).digest('base64url').slice(0, 8)}`
+      const version = payload[1] === 'name' ? 'plainName' : '1'
+      return `${text}.${createHash('sha256').update(`${version} ${text}`).digest('base64url').slice(0, 8)}`
     }
     const pets = (...payload: unknown[]) => ['/pets?sort=name', 'Pet', 'name', 'asc', ...payload]
     const orders = (date: unknown) => ['/store/orders?sort=shipDate', 'Order', 'shipDate', 'asc', date, '2']

@@ -130,22 +130,26 @@ describe.each(server ? ['embedded', 'PostgreSQL'] : ['embedded'])('migrations (%
         VALUES (0, ' ', '', repeat('b', 64), '-infinity', 'infinity', 'infinity', 'infinity', '0044-03-15 BC')`)
     expect(await migrate(url)).toEqual(names.slice(1))
     const rows = async (sql: string) => (await db.query({ text: sql, rowMode: 'array' })).rows
-    expect(await rows('SELECT * FROM "Category" ORDER BY "id"')).toEqual([
-      ['1', 'Dogs', 'Of every size.', 'dogs'],
-      ['2', 'Écureuils', null, 'écureuils'],
-      ['3', 'Category 3', '', 'category 3'],
+    const categories = 'SELECT "id", "name", "description", "nameKey", "plainName" FROM "Category" ORDER BY "id"'
+    expect(await rows(categories)).toEqual([
+      ['1', 'Dogs', 'Of every size.', 'dogs', 'dogs'],
+      ['2', 'Écureuils', null, 'écureuils', 'ecureuils'],
+      ['3', 'Category 3', '', 'category 3', 'category 3'],
     ])
-    expect(await rows('SELECT * FROM "Pet" ORDER BY "id"')).toEqual([
-      ['1', 'Rex', '1', 'sold', 'rex'],
-      ['2', 'Tom', '2', 'available', 'tom'],
-      ['900', 'Pet 900', '1', 'available', 'pet 900'],
-      ['9007199254740991', 'Last', '1', 'available', 'last'],
+    const pets =
+      'SELECT "id", "name", "categoryId", "status", "nameKey", "plainName", "inStock" FROM "Pet" ORDER BY "id"'
+    expect(await rows(pets)).toEqual([
+      ['1', 'Rex', '1', 'sold', 'rex', 'rex', true],
+      ['2', 'Tom', '2', 'available', 'tom', 'tom', false],
+      ['900', 'Pet 900', '1', 'available', 'pet 900', 'pet 900', false],
+      ['9007199254740991', 'Last', '1', 'available', 'last', 'last', false],
     ])
-    expect(await rows('SELECT "petId", "quantity" FROM "InventoryItem" ORDER BY "petId"')).toEqual([
-      ['1', 7],
-      ['2', 0],
-      ['900', 0],
-      ['9007199254740991', 0],
+    const stock = 'SELECT "petId", "status", "categoryId", "quantity" FROM "InventoryItem" ORDER BY "petId"'
+    expect(await rows(stock)).toEqual([
+      ['1', 'sold', '1', 7],
+      ['2', 'available', '2', 0],
+      ['900', 'available', '1', 0],
+      ['9007199254740991', 'available', '1', 0],
     ])
     expect(await rows('SELECT "id", "petId", "quantity", "shipDate", "complete" FROM "Order" ORDER BY "id"')).toEqual([
       ['1', '1', 3, new Date('2026-12-24T18:00:00.123Z'), true],
@@ -164,6 +168,39 @@ describe.each(server ? ['embedded', 'PostgreSQL'] : ['embedded'])('migrations (%
     expect(await rows(`INSERT INTO "Pet" ("name", "categoryId") VALUES ('New', 3) RETURNING "id"`)).toEqual([['901']])
     expect(await rows(`INSERT INTO "Order" ("petId") VALUES (901) RETURNING "id"`)).toEqual([['3']])
     expect(await migrate(url)).toEqual([])
+  })
+
+  test('fill what lists read also for rows that somebody changes meanwhile', async () => {
+    const url = await empty(kind)
+    const fill = names.indexOf('20261127100100_fill_plain_names_and_stock')
+    // Each change happens after one of the migrations that lead to the filling.
+    const changes = [
+      `UPDATE "InventoryItem" SET "quantity" = 5 WHERE "petId" < 4`,
+      `UPDATE "Pet" SET "name" = 'Émile' WHERE "id" IN (1, 4)`,
+      `UPDATE "Pet" SET "categoryId" = 1 WHERE "id" = 2; UPDATE "InventoryItem" SET "quantity" = 0 WHERE "petId" = 3`,
+      `INSERT INTO "Pet" ("name", "categoryId") VALUES ('Zoë', 2); UPDATE "InventoryItem" SET "quantity" = 1 WHERE "petId" = 5`,
+    ]
+    await migrate(url, { migrations: ours.slice(0, fill - changes.length) })
+    const db = await useClient(url)
+    await db.query(`INSERT INTO "Category" ("name") VALUES ('Dogs'), ('Cats');
+      INSERT INTO "Pet" ("name", "categoryId") SELECT 'Rex', 2 FROM generate_series(1, 4)`)
+    for (const [i, change] of changes.entries()) {
+      await migrate(url, { migrations: ours.slice(0, fill - changes.length + i + 1) })
+      await db.query(change)
+    }
+    await migrate(url)
+    const { rows } = await db.query({
+      text: `SELECT "id", "plainName", "inStock", "quantity", i."categoryId", i."categoryId" = p."categoryId"
+        FROM "Pet" p JOIN "InventoryItem" i ON "id" = "petId" ORDER BY "id"`,
+      rowMode: 'array',
+    })
+    expect(rows).toEqual([
+      ['1', 'emile', true, 5, '2', true],
+      ['2', 'rex', true, 5, '1', true],
+      ['3', 'rex', false, 0, '2', true],
+      ['4', 'emile', false, 0, '2', true],
+      ['5', 'zoe', true, 1, '2', true],
+    ])
   })
 
   test('have the same checksum with any line endings', async () => {

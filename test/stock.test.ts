@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { contents, resetStore, times } from './support/calls.js'
+import { contents, deadlocksOf, resetStore, times } from './support/calls.js'
 import { sharedGateway } from './support/gateway.js'
 import { testDatabaseUrl } from './support/postgres.js'
 
@@ -146,12 +146,7 @@ describe('20 buyers of ten pieces', () => {
     async (count) => {
       const other = count === 2 ? await gateway.openBeside() : gateway
       await setStock(2, 10)
-      const deadlocks = async () => {
-        const [row] = await gateway.prisma.$queryRaw<[{ deadlocks: bigint }]>`
-          SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()`
-        return row.deadlocks
-      }
-      const before = await deadlocks()
+      const before = await deadlocksOf(gateway.prisma)
       const sellAndLabel = async (of: typeof gateway) => {
         const { data, errors } = (
           await of.graphql(`mutation @atomic {
@@ -180,7 +175,7 @@ describe('20 buyers of ten pieces', () => {
       const bought = await Promise.all(times(6, () => sell(2)))
       for (const { body } of await Promise.all(cancels)) expect(body.errors).toBeUndefined()
       for (const { status } of bought) expect([201, 409]).toContain(status)
-      expect(await deadlocks()).toBe(before)
+      expect(await deadlocksOf(gateway.prisma)).toBe(before)
     },
   )
 

@@ -131,7 +131,7 @@ export function ifMatching(builder: Builder, config: FieldConfig, resolve: Condi
     }
     const { reads, transaction } = context
     const resolveIfMatching = async (inside: Pick<Context, 'reads' | 'writes'>) => {
-      await assertMatch(await inside.reads.lock(model, key, args[id]))
+      await assertMatch(await inside.reads.lock(model, args[id]))
       return resolve(root, args, { ...context, ...inside, transaction: (work) => work(inside) } satisfies Context, info)
     }
     // If many clients change one row, those with a stale tag do not wait for its lock.

@@ -35,8 +35,8 @@ export type Condition = readonly [column: string, operator: Operator, value: unk
 export interface ListRead {
   conditions: readonly Condition[]
   /**
-   * The columns that it is ordered by. The last one is unique. Text is ordered in lower case, then by its code points. A
-   * moment that is missing comes after all others.
+   * The columns that it is ordered by. The last one is unique. Text is ordered in lower case and without accents, then by its code
+   * points. A moment that is missing comes after all others.
    */
   order: readonly string[]
   direction: 'asc' | 'desc'
@@ -47,6 +47,8 @@ export interface ListRead {
    * (an enum or Boolean), each of which is read separately.
    */
   within?: readonly string[]
+  /** Whether that is an index of the model to whose rows these belong. Each row there has exactly one of these, with the same id. */
+  byOwner?: boolean
 }
 
 /** A page of a list. */
@@ -69,8 +71,8 @@ export interface Reads<S extends Stored<S> = Models> {
     column: keyof Row<M, S> & string,
     values: readonly unknown[],
   ): Promise<(Row<M, S> | null)[]>
-  /** As `row`. Locks the row until the transaction ends. */
-  lock<M extends Model<S>>(model: M, column: keyof Row<M, S> & string, value: unknown): Promise<Row<M, S> | null>
+  /** The row with this id, locked until the transaction ends. A row that belongs to another is locked after that one. */
+  lock<M extends Model<S>>(model: M, id: unknown): Promise<Row<M, S> | null>
   page<M extends Model<S>>(model: M, page: PageRead): Promise<Row<M, S>[]>
   /** The same page below each parent: a value for the first of its conditions. */
   pages<M extends Model<S>>(model: M, page: PageRead, parents: readonly unknown[]): Promise<Row<M, S>[][]>
@@ -78,7 +80,10 @@ export interface Reads<S extends Stored<S> = Models> {
   total(model: Model<S>, list: ListRead): Promise<number | null>
 }
 
-/** A whole number in the rows of a model to which requests add and from which they take: a stock. It stays within its bounds. */
+/**
+ * A whole number in the rows of a model to which requests add and from which they take: a stock. It stays within its bounds.
+ * The row that it belongs to may keep whether it is at `min`: the database changes that row, too, when this changes.
+ */
 export interface Counter<M extends Model<S>, S extends Stored<S> = Models> {
   model: M
   column: keyof Row<M, S> & string
@@ -147,6 +152,8 @@ export interface Writes<S extends Stored<S> = Models> {
    * @throws ApiError unknown_reference, conflict, with the place of the row
    */
   updateMany<M extends Model<S>>(model: M, rows: readonly Values<M, S>[]): Promise<(Row<M, S> | null)[]>
+  /** Sets the counter of the row with this id. Returns null if there is none. */
+  set<C extends Model<S>>(counter: Counter<C, S>, id: bigint, value: number): Promise<Row<C, S> | null>
   /**
    * Adds to the counters of all rows. If a row does not exist, it is null in the result, and no counter changes. No two have
    * the same id.

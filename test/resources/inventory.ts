@@ -10,7 +10,7 @@ export const inventory: Resource = {
   cases: {
     inventory: [
       ['success', {}],
-      ['success', { limit: 1, after: 1, status: 'sold' }],
+      ['success', { limit: 1, after: 1, status: 'sold', categoryId: 2 }],
       ['success', { petId: [1, 2], minQuantity: 1, maxQuantity: 7, sort: 'quantity', direction: 'desc' }],
       ['invalid_request', { limit: -1 }],
       ['invalid_request', { minQuantity: 1 }],

@@ -17,6 +17,7 @@ export const pet: Resource = {
       ['success', { limit: 5, after: 1, id: [1, 2, 3], status: 'sold', categoryId: 2 }],
       ['success', { id: [9_007_199_254_740_993n] }],
       ['success', { search: 'KI', sort: 'name', direction: 'desc' }],
+      ['success', { inStock: false, categoryId: 2, status: 'sold', sort: 'name' }],
       ['invalid_request', { limit: 101 }],
       ['invalid_request', { search: 'Ki' }],
       ['invalid_request', { sort: 'name', after: 1 }],
@@ -74,5 +75,5 @@ export const pet: Resource = {
       ...conditional({ petId: 1 }, { petId: 4 }),
     ],
   },
-  filters: { status: ['sold', 'available', 'pending'], categoryId: [1, 2, 3] },
+  filters: { status: ['sold', 'available', 'pending'], categoryId: [1, 2, 3], inStock: [true, false] },
 }

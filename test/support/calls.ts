@@ -92,3 +92,10 @@ export function expectCommonHeaders({ headers }: Answer, label?: string) {
   expect(headers.get('cache-control'), label).toBe('private, no-cache')
   expect(headers.get('x-content-type-options'), label).toBe('nosniff')
 }
+
+/** How many circles of statements that wait for each other PostgreSQL has broken up in this database. */
+export async function deadlocksOf(prisma: PrismaClient): Promise<bigint> {
+  const [row] = await prisma.$queryRaw<[{ deadlocks: bigint }]>`
+    SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()`
+  return row.deadlocks
+}

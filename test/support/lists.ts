@@ -7,22 +7,22 @@ import { emptyStore } from './calls.js'
 export type Row = Record<string, unknown> & { id?: number; petId?: number }
 export type Args = Record<string, unknown>
 
-/** Unicode's simple lower case. */
-const folded = (text: string) =>
-  Array.from(text, (character) => {
+/** Without accents, in Unicode's simple lower case. */
+const plain = (text: string) =>
+  Array.from(text.normalize('NFD').replace(/[\u0300-\u036f]/g, ''), (character) => {
     const lower = character.toLowerCase()
     return [...lower].length === 1 ? lower : character
   }).join('')
 
 const byCodePoints = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b))
 const byNumber = (a: number, b: number) => a - b
-const byName = (a: string, b: string) => byCodePoints(folded(a), folded(b)) || byCodePoints(a, b)
+const byName = (a: string, b: string) => byCodePoints(plain(a), plain(b)) || byCodePoints(a, b)
 /** Without a ship date: after all others. */
 const byDate = (a?: string, b?: string) => byCodePoints(a ?? 'later', b ?? 'later')
 
 const time = (text: unknown) => new Date(text as string).getTime()
 
-type Filter = (row: Row, value: never) => boolean
+type Filter = (row: Row, value: never, store: Store) => boolean
 const equal =
   (column: string): Filter =>
   (row, value) =>
@@ -40,12 +40,32 @@ export interface ListModel {
 }
 
 const status = fc.constantFrom<PetStatus>('available', 'pending', 'sold')
-const search = fc.constantFrom('r', 'RE', 'rex', 'é', 'Ä', 'я', '\u{1F436}', 'ß', 'zz', ' Re ')
-const startsWith: Filter = ({ name }, value) => folded(name as string).startsWith(folded((value as string).trim()))
+const search = fc.constantFrom(
+  'r',
+  'RE',
+  'rex',
+  'e',
+  'é',
+  'E\u0301a',
+  'Ä',
+  '\u0301',
+  'йо',
+  '\uAC00',
+  'я',
+  '\u{1F436}',
+  'ß',
+  'zz',
+  ' Re ',
+)
+const startsWith: Filter = ({ name }, value) => plain(name as string).startsWith(plain((value as string).trim()))
 const moment = fc
   .integer({ min: 0, max: 12 })
   .map((hours) => new Date(1_800_000_000_000 + hours * 3_600_000).toISOString())
 const quantity = fc.integer({ min: 0, max: 6 })
+const categoryId = fc.integer({ min: 1, max: 4 })
+
+/** Ids begin with 1. */
+const petOf = ({ pets }: Store, id: number | undefined) => pets[Number(id) - 1] as Store['pets'][number]
 
 const models: ListModel[] = [
   {
@@ -57,7 +77,12 @@ const models: ListModel[] = [
     sortType: 'PetSort',
     filters: {
       status: { matches: equal('status'), value: status, type: 'PetStatus' },
-      categoryId: { matches: equal('categoryId'), value: fc.integer({ min: 1, max: 4 }), type: 'Int64' },
+      categoryId: { matches: equal('categoryId'), value: categoryId, type: 'Int64' },
+      inStock: {
+        matches: ({ id }, inStock, store) => petOf(store, id).quantity > 0 === inStock,
+        value: fc.boolean(),
+        type: 'Boolean',
+      },
       search: { matches: startsWith, value: search, type: 'String', sort: 'name' },
     },
   },
@@ -103,6 +128,11 @@ const models: ListModel[] = [
     sortType: 'InventoryItemSort',
     filters: {
       status: { matches: equal('status'), value: status, type: 'PetStatus' },
+      categoryId: {
+        matches: ({ petId }, id, store) => Number(petOf(store, petId).categoryId) === id,
+        value: categoryId,
+        type: 'Int64',
+      },
       minQuantity: {
         matches: ({ quantity }, least) => (quantity as number) >= least,
         value: quantity,
@@ -120,7 +150,7 @@ const models: ListModel[] = [
 ]
 
 /** The rows that a question has. */
-export function answer({ key, sorts, filters }: ListModel, rows: Row[], args: Args): Row[] {
+export function answer({ key, sorts, filters }: ListModel, rows: Row[], args: Args, store: Store): Row[] {
   const { sort = key, direction = 'asc', [key]: ids } = args as { sort?: string; direction?: string } & Args
   const sign = direction === 'asc' ? 1 : -1
   const compare = sorts[sort] as (a: unknown, b: unknown) => number
@@ -128,7 +158,7 @@ export function answer({ key, sorts, filters }: ListModel, rows: Row[], args: Ar
     .filter((row) => ids === undefined || (ids as number[]).includes(row[key] as number))
     .filter((row) =>
       Object.entries(filters).every(
-        ([name, { matches }]) => args[name] === undefined || matches(row, args[name] as never),
+        ([name, { matches }]) => args[name] === undefined || matches(row, args[name] as never, store),
       ),
     )
     .sort((a, b) => sign * (compare(a[sort], b[sort]) || byNumber(a[key] as number, b[key] as number)))
@@ -168,7 +198,7 @@ export const question = fc.constantFrom(...models).chain((model) =>
 
 const names = [
   ...['Rex', 'rex', 'REX', 'Rexa', 'É', 'éa', 'E\u0301', 'ärger', 'Ärger', 'Яна', 'яна', '\u{1F436} Rex', '\uFFFDz'],
-  ...['ẞ', 'ß', 'Zz', '10', '9', 'Ω', 'ꙀB'],
+  ...['ẞ', 'ß', 'Zz', '10', '9', 'Ω', 'ꙀB', 'Йод', 'иол', '\u0301', '각', '가나', 'Ångström', 'angle'],
 ]
 const name = fc.oneof(
   fc.constantFrom(...names),

@@ -65,7 +65,7 @@ const customers = defineList({
     categoryId: equals('categoryId', { type: 'Int64', description: 'Only those who ask for this category.', example: 2 }),
   },
   sorts: ['name'],
-  textKeys: { name: 'nameKey' },
+  textKeys: { name: 'plainName' },
   indexes: [[], ['name'], ['categoryId']],
 })
 addList(customers, { description: 'The customers', rest: { method: 'GET', path: '/customers', tag, summary: 'List customers' } })

@@ -78,7 +78,8 @@ export async function expectMomentsToHold(env: Env, url: string): Promise<void> 
   expect(await secondsUntil('bannedUntil', abusing)).toBeLessThanOrEqual(600)
 
   const { body: category } = await gateway.post('/categories', { name: 'Dogs' })
-  const { body: pet } = await gateway.post('/pets', { name: 'Rex', categoryId: category.id })
+  const { body: pet } = await gateway.post('/pets', { name: 'Émile', categoryId: category.id })
+  expect((await gateway.get('/pets?sort=name&search=%C3%89')).body).toEqual([pet])
   const shipDates = [
     '2026-02-03T23:30:00.000Z',
     '2026-03-04T00:30:00.000Z',

@@ -79,8 +79,8 @@ test('its file is declarations: at most 60 lines', () => {
 })
 
 test('npm run migration says what it has added to the model, and writes one migration, after which nothing is missing', async () => {
-  expect(written).toContain('prisma/schema.prisma, model Customer: nameKey String @default("") @ignore\n')
-  expect(written).toContain('prisma/schema.prisma, model Customer: @@index([nameKey, name, id])\n')
+  expect(written).toContain('prisma/schema.prisma, model Customer: plainName String @default("") @ignore\n')
+  expect(written).toContain('prisma/schema.prisma, model Customer: @@index([plainName, name, id])\n')
   expect(written.match(/^prisma\/migrations\/\d{14}_\w+/gm)).toEqual([
     expect.stringMatching(/^prisma\/migrations\/\d{14}_customers$/),
   ])
@@ -179,20 +179,20 @@ test('the same e-mail twice is a conflict that names the field, however it is se
   expect((await ask('/customers')).body.map(({ name }: { name: string }) => name)).toEqual(['Ada', 'Émile', 'Zoe'])
 })
 
-test('lists are in two orders, searched whatever the case, counted, and paged in both on both surfaces', async () => {
+test('lists are in two orders, searched whatever the case and the accents, counted, and paged in both on both surfaces', async () => {
   const names = ({ body }: { body: { name: string }[] }) => body.map(({ name }) => name)
-  expect(names(await ask('/customers?sort=name&direction=desc'))).toEqual(['Émile', 'Zoe', 'Ada'])
-  expect(names(await ask('/customers?search=%C3%A9M&sort=name'))).toEqual(['Émile'])
+  expect(names(await ask('/customers?sort=name&direction=desc'))).toEqual(['Zoe', 'Émile', 'Ada'])
+  expect(names(await ask('/customers?search=eM&sort=name'))).toEqual(['Émile'])
   expect(names(await ask('/customers?categoryId=2'))).toEqual(['Émile'])
   expect((await ask('/customers?count=true')).headers.get('x-total-count')).toBe('3')
   const [, next] = /<([^>]+)>/.exec((await ask('/customers?sort=name&limit=1')).headers.get('link') ?? '') ?? []
   const { pathname, search } = new URL(next ?? '')
-  expect(names(await ask(pathname + search))).toEqual(['Zoe'])
+  expect(names(await ask(pathname + search))).toEqual(['Émile'])
   const query =
     '{ customersConnection(last: 1, sort: name) { totalCount edges { cursor node { name } } pageInfo { hasPreviousPage } } }'
   expect((await send(query)).data.customersConnection).toEqual({
     totalCount: 3,
-    edges: [{ cursor: expect.any(String), node: { name: 'Émile' } }],
+    edges: [{ cursor: expect.any(String), node: { name: 'Zoe' } }],
     pageInfo: { hasPreviousPage: true },
   })
 })
@@ -322,7 +322,7 @@ test('admins read what its columns mean, and cannot store what the API could not
   const emil = await post('/customers', { name: 'emil', email: 'emil@example.com' })
   expect(emil.body.id).toBe(1_001)
   const found = (await ask('/customers?search=%C3%A9mil&sort=name')).body
-  expect(found.map(({ name }: { name: string }) => name)).toEqual(['Émile', 'ÉMILIE'])
+  expect(found.map(({ name }: { name: string }) => name)).toEqual(['emil', 'Émile', 'ÉMILIE'])
   for (const id of [1_000, 1_001]) await ask(`/customers/${id}`, { method: 'DELETE' })
 })
 
@@ -355,7 +355,7 @@ test('a list that needs more is refused at the start in one line; its migrations
   await edit('schema/customer.ts', (text) =>
     text
       .replace("sorts: ['name']", "sorts: ['name', 'email', 'born']")
-      .replace("textKeys: { name: 'nameKey' }", "textKeys: { name: 'nameKey', email: 'emailKey' }")
+      .replace("textKeys: { name: 'plainName' }", "textKeys: { name: 'plainName', email: 'plainEmail' }")
       .replace("['categoryId']]", "['categoryId'], ['email'], ['born']]"),
   )
   await script('build')
@@ -363,13 +363,13 @@ test('a list that needs more is refused at the start in one line; its migrations
   const { code, stderr } = await runNode(['dist/src/main.js'], folder, settings())
   expect([code, stderr]).toEqual([
     1,
-    'the list customers needs an index of "customers" on ("emailKey" COLLATE "C", "email" COLLATE "C", "id"), which the database does not have: for a new list, npm run migration -- customers writes it\n',
+    'the list customers needs an index of "customers" on ("plainEmail" COLLATE "C", "email" COLLATE "C", "id"), which the database does not have: for a new list, npm run migration -- customers writes it\n',
   ])
   const names = (await script('migration', 'customers')).match(/(?<=^prisma\/migrations\/\d{14}_)\w+/gm)
   expect(names).toEqual([
     'customers',
-    'customers_fill_emailkey',
-    'customers_customers_emailkey_email_id_idx',
+    'customers_fill_plainemail',
+    'customers_customers_plainemail_email_id_idx',
     'customers_customers_born_id_idx',
   ])
   await script('build')

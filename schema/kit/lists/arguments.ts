@@ -56,7 +56,7 @@ const Direction = builder.enumType('SortDirection', {
 export function defineSort({ model, name, key, sorts }: ListDeclaration) {
   const values = [key, ...sorts].map((column) => [column, { description: columnDescription(model, column) }])
   return builder.enumType(`${model}Sort`, {
-    description: `What ${name} can be sorted by. Names are compared in lower case, then by their code points. Items without a value come last.`,
+    description: `What ${name} can be sorted by. Names are compared in lower case and without accents, then by their code points. Items without a value come last.`,
     values: Object.fromEntries(values),
   })
 }

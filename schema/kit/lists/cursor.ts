@@ -10,10 +10,11 @@ import type { ListQuery, Queryable } from './plan.js'
 // A cursor names a place in an order: the values of its last item that the list is ordered by. It grants nothing, so that
 // it is not signed. Its checksum finds what was cut or changed on the way.
 
-/** Part of the checksum, so that a later version can have other cursors. */
-const VERSION = 1
+/** Part of the checksum, so that a later version can have other cursors: where texts are compared by other keys, for example. */
+const versionOf = ({ textKeys }: Queryable, sort: string) => textKeys?.[sort] ?? 1
 
-const checksumOf = (payload: string) => hash('sha256', `${VERSION} ${payload}`, 'base64url').slice(0, 8)
+const checksumOf = (payload: string, version: string | number) =>
+  hash('sha256', `${version} ${payload}`, 'base64url').slice(0, 8)
 
 /** How the columns in a cursor are read, by type. They are written as JSON, ids as strings. */
 const columns: Record<string, z.ZodType> = {
@@ -33,13 +34,13 @@ const columns: Record<string, z.ZodType> = {
 const content = z.tuple([z.string(), z.string(), z.string()], z.unknown())
 
 export function cursorOf(
-  { model }: Queryable,
+  list: Queryable,
   { order, sort, direction }: Pick<ListQuery, 'order' | 'sort' | 'direction'>,
   row: Record<string, unknown>,
 ): string {
   const values = order.map((name) => (typeof row[name] === 'bigint' ? String(row[name]) : row[name]))
-  const payload = Buffer.from(JSON.stringify([model, sort, direction, ...values])).toString('base64url')
-  return `${payload}.${checksumOf(payload)}`
+  const payload = Buffer.from(JSON.stringify([list.model, sort, direction, ...values])).toString('base64url')
+  return `${payload}.${checksumOf(payload, versionOf(list, sort))}`
 }
 
 const invalid = (name: string, what: string) =>
@@ -54,22 +55,22 @@ const invalid = (name: string, what: string) =>
 export function readCursor(
   name: string,
   text: string,
-  { model }: Queryable,
+  list: Queryable,
   { order, sort, direction }: ListQuery,
 ): unknown[] {
   const altered = () => invalid(name, 'is no cursor of this service, or was altered.')
   const [payload = '', checksum] = text.split('.')
-  if (checksum !== checksumOf(payload) || text !== `${payload}.${checksum}`) throw altered()
   const parsed = content.safeParse(attempt(() => JSON.parse(Buffer.from(payload, 'base64url').toString())))
   if (!parsed.success) throw altered()
   const [ofModel, ofSort, ofDirection, ...values] = parsed.data
-  if (ofModel !== model) throw invalid(name, `is the cursor of another list.`)
+  if (ofModel !== list.model) throw invalid(name, 'is the cursor of another list.')
+  if (checksum !== checksumOf(payload, versionOf(list, ofSort)) || text !== `${payload}.${checksum}`) throw altered()
   if (ofSort !== sort || ofDirection !== direction)
     throw invalid(
       name,
       `is of a list with sort=${shownSort(ofSort)} and direction=${ofDirection === 'desc' ? 'desc' : 'asc'}; this one has sort=${sort} and direction=${direction}.`,
     )
-  const read = order.map((name, i) => columns[columnOf(model, name).type]?.safeParse(values[i]))
+  const read = order.map((name, i) => columns[columnOf(list.model, name).type]?.safeParse(values[i]))
   if (values.length !== order.length || !read.every((value) => value?.success)) throw altered()
   return read.map((value) => value?.data)
 }

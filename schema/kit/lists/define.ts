@@ -123,7 +123,9 @@ export function defineList(declaration: ListDeclaration): List {
   const { name, textKeys = {} } = declaration
   for (const text of textsOf(declaration))
     if (!textKeys[text])
-      throw new Error(`The list ${name} compares ${text}, which is text: add textKeys: { ${text}: '${text}Key' } to it`)
+      throw new Error(
+        `The list ${name} compares ${text}, which is text: add textKeys: { ${text}: 'plain${text.charAt(0).toUpperCase()}${text.slice(1)}' } to it`,
+      )
   return { ...declaration, sortType: defineSort(declaration), connectionType: defineConnection(declaration) }
 }
 

@@ -15,14 +15,19 @@ export interface Queryable {
   filters: Record<string, { column: string; operator: Operator }>
   /** The columns beside the key that it can be sorted by. */
   sorts: readonly string[]
-  /** For each column of text that it is sorted or searched by: the column in which a trigger keeps it in lower case. */
+  /** For each column of text that it is sorted or searched by: the column in which a trigger keeps what it is compared by. */
   textKeys?: Readonly<Record<string, string>>
   /** The columns of its indexes, without the key, which ends each of them. That of the key alone is `[]`. */
   indexes: readonly (readonly string[])[]
+  /**
+   * Indexes of the model to whose rows these belong, by which they are read, too, in order of the key. Each row there has exactly
+   * one of these, with the same id and the same values in these columns.
+   */
+  ownerIndexes?: readonly (readonly string[])[]
 }
 
 /** The order in which the rows of a query are read, or counted, in both directions. */
-type Reading = Pick<ListRead, 'order' | 'within'>
+type Reading = Pick<ListRead, 'order' | 'within' | 'byOwner'>
 
 /** How the queries of each list are read, found once for each combination of filters and order. */
 const readings = new WeakMap<Queryable, Map<string, Partial<Record<'read' | 'counted', Reading>>>>()
@@ -58,6 +63,8 @@ interface QueryPlan {
   within: readonly string[]
   /** Those of them whose values the query does not name: each value is read on its own. */
   partitions: readonly string[]
+  /** Whether the index is that of the model to whose rows these belong. */
+  byOwner: boolean
 }
 
 /**
@@ -66,20 +73,25 @@ interface QueryPlan {
  * @param sort the column that the list is ordered by
  */
 export function planOf(
-  { model, key, indexes }: Queryable,
+  { model, key, indexes, ownerIndexes = [] }: Queryable,
   given: readonly Given[],
   sort: string,
 ): QueryPlan | undefined {
   // A hundred rows at most, which need no order of an index.
-  if (given.some(([, { operator }]) => operator === '= ANY')) return { index: [], within: [], partitions: [] }
+  if (given.some(([, { operator }]) => operator === '= ANY'))
+    return { index: [], within: [], partitions: [], byOwner: false }
   const equal = new Set(given.filter(([, filter]) => !isRange(filter)).map(([, { column }]) => column))
   if (given.some(([, filter]) => isRange(filter) && filter.column !== sort)) return
-  const plans = indexes.flatMap((columns) => {
-    const within = sort === key ? columns : columns.at(-1) === sort ? columns.slice(0, -1) : undefined
-    if (!within || ![...equal].every((column) => within.includes(column))) return []
-    const partitions = within.filter((column) => !equal.has(column))
-    return partitions.every((column) => hasFewValues(model, column)) ? [{ index: columns, within, partitions }] : []
-  })
+  const plansBy = (indexes: readonly (readonly string[])[], byOwner: boolean) =>
+    indexes.flatMap((columns) => {
+      const within = sort === key ? columns : columns.at(-1) === sort ? columns.slice(0, -1) : undefined
+      if (!within || ![...equal].every((column) => within.includes(column))) return []
+      const partitions = within.filter((column) => !equal.has(column))
+      return partitions.every((column) => hasFewValues(model, column))
+        ? [{ index: columns, within, partitions, byOwner }]
+        : []
+    })
+  const plans = [...plansBy(indexes, false), ...(sort === key ? plansBy(ownerIndexes, true) : [])]
   return plans.sort((a, b) => a.partitions.length - b.partitions.length)[0]
 }
 
@@ -108,8 +120,8 @@ const orderOf = ({ key, sorts }: Queryable, sort: string) => (sorts.includes(sor
 
 function readingOf(list: Queryable, given: readonly Given[], sort: string) {
   const inOrderOf = (sort: string): Reading | undefined => {
-    const within = planOf(list, given, sort)?.within
-    return within && { order: orderOf(list, sort), within }
+    const plan = planOf(list, given, sort)
+    return plan && { order: orderOf(list, sort), within: plan.within, byOwner: plan.byOwner }
   }
   return { read: inOrderOf(sort), counted: inOrderOf(list.key) ?? list.sorts.map(inOrderOf).find(Boolean) }
 }

@@ -90,10 +90,30 @@ export function createTables({ models, enums, mapped }: DataModel) {
         : [],
     ) ?? []
 
+  /**
+   * The model to whose rows those of a model belong: a row and its owner have the same id. Whoever locks both locks the owner
+   * first, as PostgreSQL does where a change of the owner changes what belongs to it.
+   */
+  const ownerOf = (model: string) =>
+    models[model]?.fields.find(({ relationFromFields = [] }) =>
+      relationFromFields.some((name) => columnOf(model, name).isId),
+    )?.type
+
   /** All columns in SQL, under the names that Prisma has for them. */
   const selectionOf = (model: string) => columnsOf(model).map(({ name, sql }) => `${sql} AS "${name}"`)
 
-  return { nameOf, tableOf, isInKey, columnsOf, columnOf, keyOf, valuesOf, referencesOf, selectionOf }
+  return {
+    nameOf,
+    tableOf,
+    isInKey,
+    columnsOf,
+    columnOf,
+    keyOf,
+    ownerOf,
+    valuesOf,
+    referencesOf,
+    selectionOf,
+  }
 }
 
 /** Returns a function that builds the statement of a key once. Keys follow from declarations, so there are few. */

@@ -1,5 +1,7 @@
 import type { Condition, ListRead, PageRead } from '../../../schema/kit/context.js'
+import { createLocks, where, withParts } from './locks.js'
 import { type Column, qualified, type Tables } from './model.js'
+import { rowsComment } from './pool/shapes.js'
 
 /**
  * Sends a statement of our own. Its rows have the values that Prisma would return.
@@ -36,7 +38,10 @@ const restOf = (keys: number, { operator }: End) =>
   (operator === '<=' ? [LAST, '9223372036854775807'] : [`''`, '0']).slice(keys === 3 ? 0 : 1)
 
 /** Builds the statements that read. Values are parameters, all of them. */
-export function createStatements({ tableOf, columnsOf, columnOf, valuesOf, selectionOf }: Tables) {
+export function createStatements(tables: Tables) {
+  const { nameOf, tableOf, columnsOf, columnOf, keyOf, ownerOf, valuesOf, selectionOf } = tables
+  const { lockingOwner } = createLocks(tables)
+
   /** How a column is ordered and compared: the columns of its index, or the same of a value. */
   function keysOf({ type, isRequired }: Column, value: string, key: string): string[] {
     if (type === 'String') return [`${key} COLLATE "C"`, `${value} COLLATE "C"`]
@@ -44,11 +49,17 @@ export function createStatements({ tableOf, columnsOf, columnOf, valuesOf, selec
   }
 
   /** Reads rows by a unique column. */
-  function rows(model: string, column: string, lock?: 'lock'): RowStatement {
+  function rows(model: string, column: string): RowStatement {
     const { sql } = columnOf(model, column)
-    const where = (condition: string) =>
-      `SELECT ${selectionOf(model)} FROM ${tableOf(model)} "row" WHERE ${condition}${lock ? ' FOR NO KEY UPDATE' : ''}`
+    const where = (condition: string) => `SELECT ${selectionOf(model)} FROM ${tableOf(model)} "row" WHERE ${condition}`
     return { single: where(`${sql} = $1`), batched: where(`${sql} = ANY ($1)`), column }
+  }
+
+  /** Reads the row with an id, and locks it after its owner. */
+  function locked(model: string): string {
+    const { parts, conditions } = lockingOwner(model)
+    return `${rowsComment(nameOf(model), 1)} ${withParts(parts)} SELECT ${selectionOf(model)} FROM ${tableOf(model)} "row"
+      ${where([`${keyOf(model).sql} = $1`, ...conditions])} FOR NO KEY UPDATE`
   }
 
   /** What bounds a column that a list is ordered by. What has no moment is not after any. */
@@ -88,8 +99,13 @@ export function createStatements({ tableOf, columnsOf, columnOf, valuesOf, selec
    * only behind equal columns, and only at the first column of a row comparison.
    */
   function list(model: string, read: Omit<PageRead, 'limit'>, isTotal = false): Statement {
-    const { conditions, order, direction, within = [], after, textKeys = {} } = read
-    const storedKeys = (column: Column) => keysOf(column, column.sql, `"row"."${textKeys[column.name]}"`)
+    const { conditions, order, direction, within = [], byOwner, after, textKeys = {} } = read
+    const owner = byOwner ? ownerOf(model) : undefined
+    if (byOwner && !owner) throw new Error(`${model} belongs to no other model, by whose index it could be read.`)
+    /** A column in the index. */
+    const sqlOf = ({ name, sql, isId }: Column) =>
+      owner ? `"owner"."${(isId ? keyOf(owner) : columnOf(owner, name)).stored}"` : sql
+    const storedKeys = (column: Column) => keysOf(column, sqlOf(column), `"row"."${textKeys[column.name]}"`)
     const sorted = order.map((name) => columnOf(model, name))
     const [first] = sorted as [Column]
     const places = after ? sorted : []
@@ -106,7 +122,7 @@ export function createStatements({ tableOf, columnsOf, columnOf, valuesOf, selec
     const ranged = order.length === 1 && within.length > 1 ? within.slice(-1) : []
     const fixed = within.slice(0, within.length - ranged.length)
     const keys = sorted.flatMap(storedKeys)
-    const indexed = [...within.map((name) => columnOf(model, name).sql), ...keys]
+    const indexed = [...within.map((name) => sqlOf(columnOf(model, name))), ...keys]
     const orderBy = (keys: string[]) => `ORDER BY ${keys.map((key) => `${key} ${direction}`)}`
     const byKeys = orderBy(keys.map((_, i) => `"key${i}"`))
     const [near, beyond] = direction === 'asc' ? (['lower', '>'] as const) : (['upper', '<'] as const)
@@ -143,7 +159,7 @@ export function createStatements({ tableOf, columnsOf, columnOf, valuesOf, selec
       }
       const where = conditions.flatMap((condition, i) => filter(condition, () => parameter(i)))
       for (const [i, name] of fixed.entries())
-        where.push(`${columnOf(model, name).sql} = ${i === 0 ? `ANY (ARRAY[${givenFor(name)}])` : givenFor(name)}`)
+        where.push(`${sqlOf(columnOf(model, name))} = ${i === 0 ? `ANY (ARRAY[${givenFor(name)}])` : givenFor(name)}`)
       for (const { operator, row } of Object.values(range)) {
         const values = [...ranged.map(givenFor), ...row]
         if (values.length > 0)
@@ -155,10 +171,15 @@ export function createStatements({ tableOf, columnsOf, columnOf, valuesOf, selec
 
     const limitOf = (parameter: Parameter) => parameter(types.length - 1).value
 
-    /** The table, or the few rows of it with given ids, which no index of the order may be read for. */
     function source(parameter: Parameter): string {
+      if (owner) {
+        const owners = `${tableOf(owner)} "owner"`
+        const key = keyOf(model)
+        return isTotal ? owners : `${owners} JOIN ${tableOf(model)} "row" ON ${key.sql} = ${sqlOf(key)}`
+      }
       const [name] = conditions[ids] ?? []
       if (name === undefined) return `${tableOf(model)} "row"`
+      // The few rows with given ids, for which no index of the order may be read.
       const { sql, sqlType } = columnOf(model, name)
       return `(SELECT * FROM ${tableOf(model)} "row" WHERE ${sql} = ANY (${parameter(ids).value}::${sqlType}[]) OFFSET 0) "row"`
     }
@@ -176,8 +197,8 @@ export function createStatements({ tableOf, columnsOf, columnOf, valuesOf, selec
 
     /** The pages that are asked for. OFFSET keeps what is computed for a page from being computed for each row. */
     function asking(pages: string): string {
-      const folded = names.map((i) => `, ${qualified('folded')}("p${i}") AS "k${i}"`).join('')
-      const known = `(SELECT "pages".*${folded} FROM ${pages} OFFSET 0) "page"`
+      const plain = names.map((i) => `, ${qualified('plain')}("p${i}") AS "k${i}"`).join('')
+      const known = `(SELECT "pages".*${plain} FROM ${pages} OFFSET 0) "page"`
       if (!start) return known
       // A page begins at its cursor or at its bound. PostgreSQL would take either, and read all between them.
       const place = placeOf(ofPage)
@@ -206,6 +227,7 @@ export function createStatements({ tableOf, columnsOf, columnOf, valuesOf, selec
 
   return {
     rows,
+    locked,
     page: (model: string, page: Omit<PageRead, 'limit'>) => list(model, page),
     total: (model: string, read: ListRead) => list(model, { ...read, after: undefined }, true).single,
   }

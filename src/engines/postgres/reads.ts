@@ -78,8 +78,8 @@ function forDistinct<T>(values: readonly unknown[], ask: (values: readonly unkno
 }
 
 /** Lists with equal keys have one statement. */
-const keyOf = ({ conditions, order, direction, within = [] }: ListRead) =>
-  `${conditions.map(([column, operator]) => column + operator)} by ${order} ${direction}, ${within}`
+const keyOf = ({ conditions, order, direction, within = [], byOwner }: ListRead) =>
+  `${conditions.map(([column, operator]) => column + operator)} by ${order} ${direction}, ${within} ${byOwner}`
 
 /** The parameters of the conditions: a list of ids is one text, in PostgreSQL's notation. */
 const valuesOf = ({ conditions }: ListRead) =>
@@ -114,13 +114,13 @@ export function createReads<S extends Stored<S> = Models>(tables: Tables): (send
       return equal.map(() => row?.total as number)
     })
 
-    function rows(model: string, column: string, values: readonly unknown[], lock?: 'lock') {
-      const statement = prepared(`${model}.${column} ${lock}`, () => statements.rows(model, column, lock))
+    function rows(model: string, column: string, values: readonly unknown[]) {
+      const statement = prepared(`${model}.${column}`, () => statements.rows(model, column))
       return forDistinct(values, (distinct) => askRows(statement, distinct)) as Promise<never[]>
     }
 
-    const row = (model: string, column: string, value: unknown, lock?: 'lock') =>
-      rows(model, column, [value], lock).then(([row]) => row as never)
+    const row = (model: string, column: string, value: unknown) =>
+      rows(model, column, [value]).then(([row]) => row as never)
 
     function pages(model: string, page: PageRead, parents?: readonly unknown[]) {
       const { after, limit } = page
@@ -135,7 +135,11 @@ export function createReads<S extends Stored<S> = Models>(tables: Tables): (send
     return {
       row,
       rows,
-      lock: (model, column, value) => row(model, column, value, 'lock'),
+      async lock(model, id) {
+        const text = prepared(`lock ${model}`, () => statements.locked(model))
+        const [row = null] = await send(text, [id])
+        return row as never
+      },
       page: (model, page) => pages(model, page).then(([rows]) => rows as never),
       pages,
       async total(model, list) {

@@ -1,17 +1,10 @@
 import type { Counter } from '../../../schema/kit/context.js'
+import { createLocks, type Lock, where, withParts } from './locks.js'
 import { type Column, createPrepared, type Tables } from './model.js'
 import { rowsComment } from './pool/shapes.js'
 
 // One row takes its values as parameters, which costs PostgreSQL least. Many rows take one statement, whatever their number: a
 // JSON array, whose objects have the names of the database.
-
-/** What a statement of many rows locks before it writes: the rows with the values that a column of its own has. */
-export interface Lock {
-  column: Column
-  table: string
-  key: Column
-  strength: 'KEY SHARE' | 'NO KEY UPDATE' | 'UPDATE'
-}
 
 type CounterOf = Pick<Counter<never, never>, 'min' | 'max'> & { model: string; column: string }
 
@@ -23,20 +16,12 @@ export interface TakingOf {
   kept: { from: string; amount: string }
 }
 
-interface Locking {
-  /** The column that names the rows which are changed. */
-  changed?: Column
-  taking?: TakingOf
-}
-
 const namesOf = (columns: readonly Column[]) => columns.map(({ name }) => name)
 const stored = (columns: readonly Column[]) => columns.map(({ stored }) => `"${stored}"`)
-const where = (conditions: readonly string[]) => (conditions.length > 0 ? `WHERE ${conditions.join(' AND ')}` : '')
-const withParts = (parts: readonly string[]) => (parts.length > 0 ? `WITH ${parts}` : '')
-
 /** Builds the statements that write, each once. Values are parameters, all of them. */
 export function createWriteStatements(tables: Tables) {
-  const { nameOf, tableOf, columnsOf, columnOf, keyOf, isInKey, referencesOf, selectionOf } = tables
+  const { nameOf, tableOf, columnsOf, columnOf, keyOf, selectionOf } = tables
+  const { referencesIn, locksOf, locking, lockingReferences, lockingOwner, lockingOwners } = createLocks(tables)
   const prepared = createPrepared<string>()
 
   const returning = (model: string) => `RETURNING ${selectionOf(model)}`
@@ -47,65 +32,23 @@ export function createWriteStatements(tables: Tables) {
   const givenColumns = (model: string, rows: readonly Record<string, unknown>[]) =>
     columnsOf(model).filter(({ name }) => rows.some((row) => row[name] !== undefined))
 
-  const referencesIn = (model: string, columns: readonly Column[]) =>
-    referencesOf(model).filter(({ column }) => columns.some(({ name }) => name === column.name))
-
-  /**
-   * The lock on a row that is referred to. Those who take by that reference wait for each other there: with a lock that they
-   * share, one that changes its key after it has taken would wait for one that waits for what it has taken.
-   */
-  const strengthOf = (column: Column, taking?: TakingOf) =>
-    column.name === taking?.from.name ? 'NO KEY UPDATE' : 'KEY SHARE'
-
-  /** The rows that rows with these columns refer to, and those that are changed. */
-  function locksOf(model: string, columns: readonly Column[], { changed, taking }: Locking = {}): Lock[] {
-    const locks = referencesIn(model, columns).map(
-      ({ column, model, key }): Lock => ({ column, table: tableOf(model), key, strength: strengthOf(column, taking) }),
-    )
-    if (!changed) return locks
-    // Others may refer to a row while it changes, if its key stays: an order of a pet does not wait for its new name.
-    const strength = columns.some(({ name }) => isInKey(model, name)) ? 'UPDATE' : 'NO KEY UPDATE'
-    return [...locks, { column: changed, table: tableOf(model), key: changed, strength }]
-  }
-
-  /**
-   * Locks in SQL, and that all rows are there. The ids are the parameters after the first. Each row is looked up by its id:
-   * PostgreSQL would read an index from its beginning for rows in order.
-   */
-  function locking(locks: readonly Lock[]) {
-    const parts = locks.map(
-      ({ table, key, strength }, i) => `"lock${i}" AS MATERIALIZED (
-        SELECT FROM unnest($${i + 2}::${key.sqlType}[]) "ids" ("id")
-        CROSS JOIN LATERAL (SELECT FROM ${table} "row" WHERE ${key.sql} = "ids"."id" FOR ${strength}) "_")`,
-    )
-    return { parts, conditions: locks.map((_, i) => `(SELECT count(*) FROM "lock${i}") = cardinality($${i + 2})`) }
-  }
-
-  /** Locks what one row with these columns refers to, and that it is there. */
-  function lockingOne(model: string, columns: readonly Column[], taking: TakingOf, sqlOf: (column: Column) => string) {
-    const parts = referencesIn(model, columns).map(
-      ({ column, model, key }, i) => `"lock${i}" AS MATERIALIZED (
-        SELECT FROM ${tableOf(model)} "row" WHERE ${key.sql} = ${sqlOf(column)} FOR ${strengthOf(column, taking)})`,
-    )
-    return { parts, conditions: parts.map((_, i) => `EXISTS (SELECT FROM "lock${i}")`) }
-  }
-
   /**
    * Adds to the counters of many rows, or to none if one of them is not there or would leave its bounds. The ids are the
    * parameter `ids`; what is added to each is the one after.
    *
-   * @param conditions what must be true, and is locked, before
+   * @param before what is locked before, and must be true
    */
-  function adding({ model, column, min, max }: CounterOf, ids: number, conditions: readonly string[] = []) {
+  function adding({ model, column, min, max }: CounterOf, ids: number, before: ReturnType<typeof locking>) {
     const [key, counter] = [keyOf(model), columnOf(model, column)]
     const sum = `${counter.sql} + "change"."by"`
     return {
       comment: rowsComment(nameOf(model), ids),
       parts: [
+        ...before.parts,
         `"change" AS MATERIALIZED (SELECT * FROM unnest($${ids}::${key.sqlType}[], $${ids + 1}::bigint[]) "_" ("id", "by"))`,
         `"held" AS MATERIALIZED (SELECT FROM "change" CROSS JOIN LATERAL (
           SELECT FROM ${tableOf(model)} "row" WHERE ${key.sql} = "change"."id" AND ${sum} BETWEEN ${min} AND ${max}
-          FOR NO KEY UPDATE) "_" ${where(conditions)})`,
+          FOR NO KEY UPDATE) "_" ${where(before.conditions)})`,
       ],
       update: `UPDATE ${tableOf(model)} "row" SET "${counter.stored}" = ${sum} FROM "change"
         WHERE ${key.sql} = "change"."id" AND (SELECT count(*) FROM "held") = cardinality($${ids})`,
@@ -130,7 +73,7 @@ export function createWriteStatements(tables: Tables) {
         const { counter, from, amount } = taking
         const values = given.map(({ sqlType }, i) => `$${i + 1}::${sqlType}`)
         const sqlOf = ({ name }: Column) => values[given.findIndex((column) => column.name === name)] as string
-        const { parts, conditions } = lockingOne(model, given, taking, sqlOf)
+        const { parts, conditions } = lockingReferences(model, given, from, sqlOf)
         const { stored, sql } = columnOf(counter.model, counter.column)
         const left = `${sql} - ${sqlOf(amount)}`
         const isThere = [`${keyOf(counter.model).sql} = ${sqlOf(from)}`, `${left} >= ${counter.min}`]
@@ -145,7 +88,7 @@ export function createWriteStatements(tables: Tables) {
       prepared(`give back ${model} ${taking.counter.model}`, () => {
         const { counter, from, kept } = taking
         const { stored, sql } = columnOf(counter.model, counter.column)
-        const { parts, conditions } = lockingOne(model, [from], taking, () => '(SELECT "from" FROM "kept")')
+        const { parts, conditions } = lockingReferences(model, [from], from, () => '(SELECT "from" FROM "kept")')
         const sum = `${sql} + "kept"."amount"::bigint`
         const isThere = [`${keyOf(counter.model).sql} = "kept"."from"`, `${sum} <= ${counter.max}`]
         return `WITH "kept" AS MATERIALIZED (
@@ -158,7 +101,7 @@ export function createWriteStatements(tables: Tables) {
     /** The parameters: the rows in JSON, the ids of what is locked, and, if they take, from which rows and how much. */
     insertMany: (model: string, given: readonly Column[], locks: readonly Lock[], taking?: TakingOf) =>
       prepared(`insert many ${model} ${namesOf(given)} ${taking?.counter.model}`, () => {
-        const { parts, conditions } = locking(locks)
+        const before = locking(locks)
         const insert = insertInto(model, given, taking)
         const values = [...given, ...(taking ? [taking.from, taking.amount] : [])]
         const select = (conditions: readonly string[]) =>
@@ -166,12 +109,12 @@ export function createWriteStatements(tables: Tables) {
           FROM jsonb_array_elements($1::jsonb) WITH ORDINALITY AS "item" ("value", "place"),
             jsonb_populate_record(NULL::${tableOf(model)}, "item"."value") "new"
           ${where(conditions)} ORDER BY "item"."place" ${returning(model)}`
-        if (!taking) return `${insert} ${withParts(parts)} ${select(conditions)}`
+        if (!taking) return `${insert} ${withParts(before.parts)} ${select(before.conditions)}`
         const ids = locks.length + 2
-        const { comment, update, parts: before } = adding(taking.counter, ids, conditions)
+        const { comment, update, parts } = adding(taking.counter, ids, before)
         const changed = `"changed" AS (${update} RETURNING 1)`
         const isTaken = `(SELECT count(*) FROM "changed") = cardinality($${ids})`
-        return `${comment} ${withParts([...parts, ...before, changed])} ${insert} ${select([isTaken])}`
+        return `${comment} ${withParts([...parts, changed])} ${insert} ${select([isTaken])}`
       }),
 
     update: (model: string, given: readonly Column[]) =>
@@ -195,10 +138,27 @@ export function createWriteStatements(tables: Tables) {
           WHERE ${[`${sql} = ("item"."value"->>'${stored}')::${sqlType}`, ...conditions].join(' AND ')} ${returning(model)}`
       }),
 
+    /**
+     * The parameters: the id, and the value of the counter.
+     *
+     * @param locksOwner locks the owner of the row first. Otherwise the counter must stay at `min`, or stay above it, so that the
+     * owner stays as it is.
+     */
+    set: ({ model, column, min }: CounterOf, locksOwner: boolean) =>
+      prepared(`set ${model} ${column} ${locksOwner}`, () => {
+        const { stored, sql, sqlType } = columnOf(model, column)
+        const value = `$2::${sqlType}`
+        const { parts, conditions } = locksOwner
+          ? lockingOwner(model)
+          : { parts: [], conditions: [`(${sql} > ${min}) = (${value} > ${min})`] }
+        return `${rowsComment(nameOf(model), 1)} ${withParts(parts)} UPDATE ${tableOf(model)} "row" SET "${stored}" = ${value}
+          ${where([`${keyOf(model).sql} = $1`, ...conditions])} ${returning(model)}`
+      }),
+
     /** The parameters: the ids, and what is added to the counter of each. */
     addMany: (counter: CounterOf) =>
       prepared(`add ${counter.model} ${counter.column}`, () => {
-        const { comment, parts, update } = adding(counter, 1)
+        const { comment, parts, update } = adding(counter, 1, lockingOwners(counter.model))
         return `${comment} ${withParts(parts)} ${update} ${returning(counter.model)}`
       }),
 

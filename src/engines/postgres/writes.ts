@@ -1,9 +1,10 @@
 import type { Counter, Model, Models, Reads, Row, Stored, Taken, Taking, Writes } from '../../../schema/kit/context.js'
 import { changedMeanwhile, deletedMeanwhile, taken, unknownReference } from '../../../schema/kit/errors.js'
+import type { Lock } from './locks.js'
 import type { Column, Tables } from './model.js'
 import { constraintKey, isBrokenReference, isDuplicate } from './pool/errors.js'
 import type { Query } from './read-statements.js'
-import { createWriteStatements, type Lock, type TakingOf } from './write-statements.js'
+import { createWriteStatements, type TakingOf } from './write-statements.js'
 
 // Rows are written by statements of our own. Their SQL is in write-statements.ts; what was wrong if nothing was written, here.
 
@@ -17,12 +18,6 @@ const byId = (a: unknown, b: unknown) => ((a as bigint) < (b as bigint) ? -1 : 1
 /** The values of a column, each once, in order: two statements that lock in order never wait for each other in a circle. */
 const idsIn = (rows: readonly Item[], { name }: Column) =>
   [...new Set(rows.flatMap((row) => row[name] ?? []) as bigint[])].sort(byId)
-
-/** What is added to a counter. */
-interface Change {
-  id: bigint
-  by: number
-}
 
 /** What rows take from each counter, in the order of its ids. */
 function sumsOf(rows: readonly Item[], { from, amount }: TakingOf): [ids: bigint[], sums: number[]] {
@@ -63,7 +58,7 @@ export function createWrites<S extends Stored<S> = Models>(tables: Tables) {
     return { counter, from: columnOf(model, from), amount: columnOf(model, amount), kept }
   }
 
-  return function writesBy(query: Query, reads: Reads<S>): Writes<S> {
+  return function writesBy(query: Query, reads: Reads<S>, scope?: 'in a transaction'): Writes<S> {
     const send = <M extends Model<S>>(text: string, values: unknown[]) => query(text, values) as Promise<Row<M, S>[]>
 
     /** Sends a statement of many rows, of which it takes these columns. @param sorted the rows in the order to write them in */
@@ -127,7 +122,7 @@ export function createWrites<S extends Stored<S> = Models>(tables: Tables) {
      */
     async function assertBounds<C extends Model<S>>(
       { model, column, min, max }: Counter<C, S>,
-      changes: readonly Change[],
+      changes: readonly { id: bigint; by: number }[],
       refuse: Taking<Model<S>, C, S>['refuse'],
     ): Promise<(Row<C, S> | null)[] | undefined> {
       const ids = changes.map(({ id }) => id)
@@ -173,7 +168,7 @@ export function createWrites<S extends Stored<S> = Models>(tables: Tables) {
       async createMany(model, rows, taking) {
         const given = givenColumns(model, rows)
         const of = taking && takingOf(model, taking)
-        const locks = locksOf(model, given, { taking: of })
+        const locks = locksOf(model, given, { takesFrom: of?.from })
         const text = statements.insertMany(model, given, locks, of)
         const more = of && sumsOf(rows, of)
         const insert = () => sendMany(model, text, rows, given, locks, { more })
@@ -211,12 +206,20 @@ export function createWrites<S extends Stored<S> = Models>(tables: Tables) {
         return found.includes(null) ? found : Promise.reject(deletedMeanwhile())
       },
 
+      async set(counter, id, value) {
+        // Most changes do not concern the owner of the row; what a transaction does next may.
+        for (const locksOwner of scope ? [true] : [false, true]) {
+          const [row] = await send<typeof counter.model>(statements.set(counter, locksOwner), [id, value])
+          if (row) return row
+        }
+        return null
+      },
+
       async addMany(counter, changes, refuse) {
         const ids = changes.map(({ id }) => id)
         const sorted = [...changes].sort((a, b) => byId(a.id, b.id))
         const parameters = [sorted.map(({ id }) => id), sorted.map(({ by }) => by)]
-        const text = statements.addMany(counter)
-        const add = () => send<typeof counter.model>(text, parameters)
+        const add = () => send<typeof counter.model>(statements.addMany(counter), parameters)
         const changed = await orAgain<Row<typeof counter.model, S> | null>(add, () =>
           assertBounds(counter, changes, refuse),
         )

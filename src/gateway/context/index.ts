@@ -49,7 +49,7 @@ export function createAccess(database: Pick<Database, 'tables' | 'query' | 'tran
 
   function insideOf(query: Query): Inside {
     const reads = readsBy(query)
-    return { reads, writes: writesBy(query, reads) }
+    return { reads, writes: writesBy(query, reads, 'in a transaction') }
   }
   const reads = readsBy(database.query)
   const namesOf = (rows: readonly NamedRow[] = []) =>

@@ -18,26 +18,32 @@ export interface ListIndex {
 type List = Queryable & { name: string }
 type Database = { tables: Tables; query: Query }
 
-const folded = (name: string) => `"${name}" COLLATE "C"`
+const byCodePoints = (name: string) => `"${name}" COLLATE "C"`
 
 /** The indexes that a list is declared with. */
-function indexesOf({ name: list, model, key, sorts, textKeys = {}, indexes }: List, tables: Tables): ListIndex[] {
+function indexesOf({ ownerIndexes = [], ...own }: List, tables: Tables): ListIndex[] {
+  const { name: list, model, key, sorts, textKeys = {}, indexes } = own
   /** The fields and columns of one that an index ends with, before the key, or of another. */
   function partsOf(name: string, isSorted: boolean): [field: string, column: string][] {
     const { stored, type, isRequired } = tables.columnOf(model, name)
     const textKey = textKeys[name]
     if (!isSorted || (!textKey && (type !== 'DateTime' || isRequired))) return [[name, `"${stored}"`]]
     if (!textKey) return [[name, `coalesce("${stored}", 'infinity')`]]
-    return [textKey, name].map((field) => [field, folded(field === name ? stored : field)])
+    return [textKey, name].map((field) => [field, byCodePoints(field === name ? stored : field)])
   }
   // That of the key alone is its constraint.
   const others = indexes.filter(({ length }) => length > 0)
-  return others.map((names) => {
+  const owner = tables.ownerOf(model) as List['model'] | undefined
+  const ofOwner = owner
+    ? indexesOf({ ...own, model: owner, key: tables.keyOf(owner).name, indexes: ownerIndexes }, tables)
+    : []
+  const ofThese = others.map((names) => {
     const sorted = names.at(-1) ?? ''
     const parts = [...names, key].flatMap((name) => partsOf(name, name === sorted && sorts.includes(name)))
     const [fields, columns] = [parts.map(([field]) => field), parts.map(([, column]) => column)]
     return { list, model, table: tables.nameOf(model), fields, columns }
   })
+  return [...ofThese, ...ofOwner]
 }
 
 const INDEXES = `SELECT "table"."relname" AS "table", (
@@ -49,12 +55,12 @@ const INDEXES = `SELECT "table"."relname" AS "table", (
   WHERE "indisvalid" AND "indpred" IS NULL AND "relnamespace" =
     (SELECT "relnamespace" FROM pg_class WHERE oid = '"public"."ApiKey"'::regclass)`
 
-/** A column of an index as PostgreSQL prints it: `"nameKey" C`, `id`, `COALESCE("shipDate", 'infinity'::…)`. */
+/** A column of an index as PostgreSQL prints it: `"plainName" C`, `id`, `COALESCE("shipDate", 'infinity'::…)`. */
 function columnIn(definition: string): string {
   const [, moment] = /^COALESCE\("?(\w+)"?, 'infinity'/i.exec(definition) ?? []
   if (moment) return `coalesce("${moment}", 'infinity')`
   const [, name, collation] = /^"?(\w+)"?( C)?$/.exec(definition) ?? []
-  return name ? (collation ? folded(name) : `"${name}"`) : definition
+  return name ? (collation ? byCodePoints(name) : `"${name}"`) : definition
 }
 
 /** What lists need and the database does not have. */

@@ -4,6 +4,8 @@ import '../../../schema/index.js'
 import type { List } from '../../../schema/kit/lists/arguments.js'
 import { lists } from '../../../schema/kit/lists/define.js'
 import { type Given, planOf } from '../../../schema/kit/lists/plan.js'
+import { keyOf, models } from '../../../schema/kit/model.js'
+import { createTables } from '../../../src/engines/postgres/index.js'
 
 // Writes the tables of docs/lists.md: which questions a list answers, and by which index.
 
@@ -42,16 +44,19 @@ export function questionsOf(list: List, parent?: string) {
   )
 }
 
+const { ownerOf } = createTables({ models, enums: {}, mapped: {} })
+
 function tableOf({ list, parent }: { list: List; parent?: string }): string {
   const sorts = parent ? [list.key] : [list.key, ...list.sorts]
   const questions = questionsOf(list, parent).filter(({ direction }) => direction === 'asc')
   const cell = (filters: string, sort: string) => {
     const found = questions.find((question) => question.filters.join() === filters && question.sort === sort)?.answer
     if (!found) return 'refused'
-    const columns = [...found.index, list.key].map((column) =>
+    const owner = found.byOwner ? ownerOf(list.model) : undefined
+    const columns = [...found.index, owner ? keyOf(owner).name : list.key].map((column) =>
       found.partitions.includes(column) ? `(${column})` : column,
     )
-    return columns.join(', ')
+    return (owner ? `${owner}: ` : '') + columns.join(', ')
   }
   const filters = [...new Set(questions.map((question) => question.filters.join()))]
   const rows = filters.map((set) => [

@@ -6,7 +6,7 @@ import { checksOf } from './value-checks.js'
 
 // What `npm run migration` writes: Prisma's script, and what Prisma cannot express.
 
-/** A column in which a trigger keeps a text in lower case. */
+/** A column in which a trigger keeps what a text is compared by. */
 export interface TextKey {
   model: string
   column: string
@@ -56,7 +56,7 @@ function textKeyRules(table: string, column: string, textKey: string): string[] 
   return [
     `CREATE OR REPLACE FUNCTION "keep_${snake}"() RETURNS trigger LANGUAGE plpgsql AS E'
 BEGIN
-    NEW."${textKey}" := "folded"(NEW."${column}")\\073
+    NEW."${textKey}" := "plain"(NEW."${column}")\\073
     RETURN NEW\\073
 END
 ';`,
@@ -168,7 +168,7 @@ export function migrationsFrom(
     for (const { column, textKey } of textKeys.filter((key) => key.model === model)) {
       if (!added(textKey)) continue
       const { stored } = tables.columnOf(model, column)
-      const comment = `The ${stored} in lower case, by which lists are sorted and searched. The database sets it.`
+      const comment = `The ${stored} in lower case and without accents, by which lists are sorted and searched. The database sets it.`
       comments.push(`COMMENT ON COLUMN "${table}"."${textKey}" IS ${quoted(comment)};`)
       rules.push(...textKeyRules(table, stored, textKey))
       if (!isNew)
