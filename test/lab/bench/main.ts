@@ -11,7 +11,7 @@ import { RESULTS_FILE, saveResults, writeReports } from './report.js'
 import { headersFor, maximaFor } from './requests.js'
 import type { Results } from './results.js'
 import { chooseTimingServer, claimRedis, connectScratch, createScratchDatabase } from './scratch.js'
-import { createTidy, KEYS, seed } from './seed.js'
+import { createTidy, KEYS, type SeedOptions, seed } from './seed.js'
 import { buildGateway, compilePeers, startById } from './servers.js'
 import { workloads } from './workloads.js'
 
@@ -23,13 +23,13 @@ const PETS = 100_000
 
 async function createDatabase(
   { redis, redisUrl }: ScratchRedis,
-  { pets, data }: { pets: number; data: 'shop' | 'archive' },
+  { pets, data }: Pick<SeedOptions, 'pets' | 'data'>,
 ): Promise<Database> {
   const scratch = await createScratchDatabase(`_${data}`)
   // The gateway applies the migrations when it starts.
   const gateway = await startById('gateway', { DATABASE_URL: scratch.url, REDIS_URL: redisUrl })
   const client = await connectScratch(scratch)
-  const keys = await seed(client, { pets, data, firstKeyId: data === 'shop' ? 1 : 1_001 })
+  const keys = await seed(client, { pets, data, firstKeyId: { shop: 1, archive: 1_001, stocked: 2_001 }[data] })
   await assertCounted(gateway, keys[0] as string, redis)
   await gateway.stop()
   return { url: scratch.url, client, keys, maxima: maximaFor(pets), tidy: await createTidy(client) }
@@ -110,7 +110,8 @@ async function measure(options: Options) {
       throw new Refusal(
         'PostgreSQL does not load pg_stat_statements (shared_preload_libraries), and no programs for a server of our own are installed.',
       )
-    results.questions = await measureQuestions(bench, await large(), largePets)
+    const stocked = await createDatabase(bench, { pets: largePets, data: 'stocked' })
+    results.questions = await measureQuestions(bench, [await large(), stocked], largePets)
   })
   await section('memory', async () => {
     results.memory = await measureMemory(bench)

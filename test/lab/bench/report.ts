@@ -173,7 +173,7 @@ ${remembered}
 
 function questions({ questions: results }: Results) {
   if (!results) return ''
-  const { rows, asked, dearest, lowStock } = results
+  const { rows, asked, dearest, lowStock, inStock } = results
   const row = (request: string, { maxMs, meanMs }: { maxMs: number; meanMs: number }) => [
     request,
     maxMs.toFixed(1),
@@ -184,14 +184,16 @@ function questions({ questions: results }: Results) {
 Every accepted combination of filters, order and direction ([docs/lists.md](docs/lists.md)), with values that many rows
 have and values that few have: the first page with its total, and pages in the middle, also below a row. There are
 ${whole(rows)} pets, of which nine in ten are sold and half are in one category, and ${whole(rows)} orders, of which nine in
-ten are for one pet. The gateway was sent ${whole(asked)} different requests; PostgreSQL timed its statements
-(\`pg_stat_statements\`), with their pages in memory. The dearest statements, and low stock among the available pets:
+ten are for one pet${inStock ? '; in a second database, most pets are in stock instead of few' : ''}. The gateway was sent ${whole(asked)} different requests; PostgreSQL timed its statements
+(\`pg_stat_statements\`), with their pages in memory. The dearest statements, and
+what staff and shoppers ask most:
 
 ${table(
   ['request', 'longest ms', 'mean ms'],
   [
     ...dearest.map((result) => row(`\`${result.request}\``, result)),
     row(`**low stock:** \`${lowStock.request}\``, lowStock),
+    ...(inStock ? [row(`**in stock:** \`${inStock.request}\``, inStock)] : []),
   ],
 )}
 `

@@ -59,6 +59,8 @@ export interface QuestionResults {
   /** The dearest first. */
   dearest: QuestionResult[]
   lowStock: QuestionResult
+  /** Reports before 2026-11-27 have none. */
+  inStock?: QuestionResult
 }
 
 export interface MemoryPoint {

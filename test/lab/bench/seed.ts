@@ -31,13 +31,15 @@ export async function createKey(client: Client, { plan, limit }: KeyOptions) {
 
 /** Pets as in a shop that is open: most of them for sale, with up to four orders each. */
 const shop = (pets: number) => [
-  'ALTER TABLE "Pet" DISABLE TRIGGER "Pet_inventory"',
-  `INSERT INTO "Pet" (name, "categoryId", status)
+  'ALTER TABLE "Pet" DISABLE TRIGGER "Pet_inventory", DISABLE TRIGGER "Pet_new_in_stock"',
+  `INSERT INTO "Pet" (name, "categoryId", status, "inStock")
     SELECT 'Pet ' || i, 1 + i % ${CATEGORIES},
-      (CASE i / ${CATEGORIES} % 10 WHEN 8 THEN 'pending' WHEN 9 THEN 'sold' ELSE 'available' END)::"PetStatus"
+      (CASE i / ${CATEGORIES} % 10 WHEN 8 THEN 'pending' WHEN 9 THEN 'sold' ELSE 'available' END)::"PetStatus",
+      i % 1000 > 0
     FROM generate_series(1, ${pets}) AS i`,
-  'ALTER TABLE "Pet" ENABLE TRIGGER "Pet_inventory"',
-  `INSERT INTO "InventoryItem" ("petId", status, quantity) SELECT id, status, id % 1000 FROM "Pet"`,
+  'ALTER TABLE "Pet" ENABLE TRIGGER "Pet_inventory", ENABLE TRIGGER "Pet_new_in_stock"',
+  `INSERT INTO "InventoryItem" ("petId", status, "categoryId", quantity)
+    SELECT id, status, "categoryId", id % 1000 FROM "Pet"`,
   `INSERT INTO "Order" ("petId", quantity, complete)
     SELECT i, n, n = 1 FROM generate_series(1, ${pets}) AS i, generate_series(1, i % 5) AS n ORDER BY n, i`,
   // By these a good engineer has the peers answer lists by name.
@@ -45,9 +47,10 @@ const shop = (pets: number) => [
   `CREATE INDEX ON "Pet" ("categoryId", lower(name) COLLATE "C", name COLLATE "C", id)`,
 ]
 
-interface SeedOptions {
+export interface SeedOptions {
   pets: number
-  data: 'shop' | 'archive'
+  /** Of an archive, `stocked` has most of its pets in stock, the other few. */
+  data: 'shop' | 'archive' | 'stocked'
   /** Databases that share a Redis must not share key ids: counters are kept by id. */
   firstKeyId?: number
 }
@@ -63,7 +66,10 @@ export async function seed(client: Client, { pets, data, firstKeyId = 1 }: SeedO
     ALTER TABLE "Pet" SET (autovacuum_enabled = off);
     ALTER TABLE "InventoryItem" SET (autovacuum_enabled = off);
     ALTER TABLE "Order" SET (autovacuum_enabled = off)`)
-  const statements = data === 'shop' ? shop(pets) : skewed({ rows: pets, categories: CATEGORIES })
+  const statements =
+    data === 'shop'
+      ? shop(pets)
+      : skewed({ rows: pets, categories: CATEGORIES, inStock: data === 'stocked' ? 'most' : 'few' })
   for (const statement of statements) await client.query(statement)
   await client.query('VACUUM ANALYZE')
   await client.query('CHECKPOINT')

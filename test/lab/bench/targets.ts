@@ -25,7 +25,7 @@ const IDEMPOTENCY_KEY = 2
 const BATCH_SHARE = 0.15
 const TAKING = 1.5
 const QUESTION_MS = 100
-const LOW_STOCK_MS = 5
+const MAIN_QUESTION_MS = 5
 
 export interface TargetRow {
   what: string
@@ -157,6 +157,9 @@ function questionRows({ questions }: Results): TargetRow[] {
   })
   return [
     row('the dearest statement of an accepted question', dearest.maxMs, QUESTION_MS),
-    row('low stock among the available pets', questions.lowStock.maxMs, LOW_STOCK_MS),
+    row('low stock among the available pets', questions.lowStock.maxMs, MAIN_QUESTION_MS),
+    ...(questions.inStock
+      ? [row('available pets of a category in stock, by name', questions.inStock.maxMs, MAIN_QUESTION_MS)]
+      : []),
   ]
 }
