@@ -8,7 +8,7 @@ import { planQuery } from '../schema/kit/lists/plan.js'
 import { combinations, listTables, questionsOf } from './lab/tools/list-tables.js'
 import { resources, tables, filters as values } from './resources/index.js'
 import { openTestDatabase, type TestDatabase } from './support/database.js'
-import { pageOf, reading, totalOf } from './support/plans.js'
+import { pageOf, reading, rowsForOne, totalOf } from './support/plans.js'
 
 // Every question that is accepted is answered by its index, which is read from where the page begins: no row is looked at
 // that is not returned. That holds wherever the few rows of a value are, and whatever the statistics say.
@@ -77,15 +77,13 @@ async function problems(list: List, args: object, parent?: Condition): Promise<u
   const { sort, counted } = question
   const starts = sort === list.key ? [undefined, [9_000]] : [undefined, ...(places[sort] ?? [])]
   const read = question.rows()
-  // A page is read for each value of a column that the question lacks: three statuses, two Booleans, six of both.
-  const apart = (read.within ?? []).filter((column) => !read.conditions.some(([name]) => name === column))
-  const { columnOf, valuesOf } = database.tables
-  const pages = apart.reduce(
-    (pages, column) => pages * valuesOf(columnOf(list.model, column)).length,
-    read.byOwner ? 2 : 1,
-  )
   for (const start of starts)
-    await judge(`after ${start}`, read, pages * LIMIT, pageOf(database, list.model, question, LIMIT, start))
+    await judge(
+      `after ${start}`,
+      read,
+      rowsForOne(database, list.model, read) * LIMIT,
+      pageOf(database, list.model, question, LIMIT, start),
+    )
   // Some versions round the rows of each loop.
   await judge('total', counted, 10_001 + 2, totalOf(database, list.model, question))
   return wrong

@@ -1,4 +1,4 @@
-import { MAX_TOTAL, type Model } from '../../schema/kit/context.js'
+import { type ListRead, MAX_TOTAL, type Model } from '../../schema/kit/context.js'
 import type { ListQuery } from '../../schema/kit/lists/plan.js'
 import { createStatements } from '../../src/engines/postgres/read-statements.js'
 import type { Database } from '../../src/gateway/database/index.js'
@@ -83,6 +83,19 @@ export async function reading(
     rows,
     idleBlocks: Math.max(0, blocks - 2 * rows - BLOCKS_OF_A_SCAN * scanned),
   }
+}
+
+/**
+ * How many rows are looked at for one that a page returns: one for each value of a column that the question lacks, such as three
+ * statuses, and a second one where it is looked up by the id of its owner.
+ */
+export function rowsForOne(
+  { tables: { columnOf, valuesOf } }: Pick<Database, 'tables'>,
+  model: Model,
+  { conditions, within = [], byOwner }: ListRead,
+): number {
+  const apart = within.filter((column) => !conditions.some(([name]) => name === column))
+  return apart.reduce((rows, column) => rows * valuesOf(columnOf(model, column)).length, byOwner ? 2 : 1)
 }
 
 /** The statement of a page, or of the pages after several places, and its parameters. */

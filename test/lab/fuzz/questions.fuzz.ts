@@ -7,7 +7,7 @@ import { lists } from '../../../schema/kit/lists/define.js'
 import { type ListQuery, planQuery } from '../../../schema/kit/lists/plan.js'
 import { createStatements } from '../../../src/engines/postgres/read-statements.js'
 import { openTestDatabase, type TestDatabase } from '../../support/database.js'
-import { pageOf, reading, totalOf } from '../../support/plans.js'
+import { pageOf, reading, rowsForOne, totalOf } from '../../support/plans.js'
 import { skewed } from '../../support/skewed.js'
 import { questionsOf } from '../tools/list-tables.js'
 import { fuzz } from './fuzz.js'
@@ -134,8 +134,7 @@ async function run(given: Case) {
   }
   const after = place && asked.order.map((column) => place[column])
   const page = pageOf(database, list.model, question, limit, after)
-  const apart = (asked.within ?? []).some((column) => !asked.conditions.some(([name]) => name === column))
-  const most = ids ?? (apart ? 3 : 1) * limit
+  const most = ids ?? rowsForOne(database, list.model, asked) * limit
   await judge('the page', page, most)
   const { batched } = createStatements(database.tables).page(list.model, {
     ...asked,
