@@ -1,6 +1,6 @@
--- What shoppers ask for: names without their accents, pets in stock, the stock of a category. Each of the next migrations locks
--- one table, for a moment. Columns get a default, and are filled when the triggers are there that keep them, whoever writes, the
--- version before included.
+-- What shoppers ask for: names without their accents, pets in stock, the stock of a category. Four migrations add columns and the
+-- triggers that keep them, also when a gateway of the version before writes. Each locks one table, for a moment. A fifth one fills the
+-- columns.
 
 -- A name in lower case and without accents, by which names are sorted and searched: decomposed (NFD), then without U+0300 to
 -- U+036F. So composed and decomposed letters are the same. Marks of other scripts stay.

@@ -5,7 +5,7 @@ COMMENT ON COLUMN "Pet"."inStock" IS 'Whether the stock of the animal is above 0
 CREATE TRIGGER "Pet_plain_name" BEFORE INSERT OR UPDATE OF "name", "plainName" ON "Pet"
     FOR EACH ROW EXECUTE FUNCTION "keep_plain_name"();
 
--- Whoever writes this column has no effect: it gets what is true. A new pet has no stock yet.
+-- To write this column has no effect: the trigger sets what is true. A new pet has no stock yet.
 CREATE FUNCTION "keep_in_stock"() RETURNS trigger LANGUAGE plpgsql AS E'
 BEGIN
     NEW."inStock" := coalesce((SELECT "quantity" > 0 FROM "InventoryItem" WHERE "petId" = NEW."id"), false)\073

@@ -1,5 +1,5 @@
 -- Runs outside of a transaction: it commits after each batch, whose rows it locks in the order of their ids. The triggers compute
--- the values. All pets are filled: one that was renamed meanwhile has its plain name, but may be in stock.
+-- the values. All rows are filled: a pet that was renamed since the columns were added has a plain name, but inStock may be wrong.
 DO E'
 DECLARE
     batch CONSTANT bigint := 5000\073

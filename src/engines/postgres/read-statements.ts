@@ -51,8 +51,8 @@ export function createStatements(tables: Tables) {
   /** Reads rows by a unique column. */
   function rows(model: string, column: string): RowStatement {
     const { sql } = columnOf(model, column)
-    const where = (condition: string) => `SELECT ${selectionOf(model)} FROM ${tableOf(model)} "row" WHERE ${condition}`
-    return { single: where(`${sql} = $1`), batched: where(`${sql} = ANY ($1)`), column }
+    const select = (condition: string) => `SELECT ${selectionOf(model)} FROM ${tableOf(model)} "row" WHERE ${condition}`
+    return { single: select(`${sql} = $1`), batched: select(`${sql} = ANY ($1)`), column }
   }
 
   /** Reads the row with an id, and locks it after its owner. */
@@ -157,22 +157,23 @@ export function createStatements(tables: Tables) {
         const row = start ? keys.map((_, i) => `"page"."start${i}"`) : placeOf(parameter)
         range[near] = { operator: `${beyond}${after.inclusive ? '=' : ''}`, row }
       }
-      const where = conditions.flatMap((condition, i) => filter(condition, () => parameter(i)))
+      const bounds = conditions.flatMap((condition, i) => filter(condition, () => parameter(i)))
       for (const [i, name] of fixed.entries())
-        where.push(`${sqlOf(columnOf(model, name))} = ${i === 0 ? `ANY (ARRAY[${givenFor(name)}])` : givenFor(name)}`)
+        bounds.push(`${sqlOf(columnOf(model, name))} = ${i === 0 ? `ANY (ARRAY[${givenFor(name)}])` : givenFor(name)}`)
       for (const { operator, row } of Object.values(range)) {
         const values = [...ranged.map(givenFor), ...row]
         if (values.length > 0)
-          where.push(`(${indexed.slice(fixed.length).slice(0, values.length)}) ${operator} (${values})`)
+          bounds.push(`(${indexed.slice(fixed.length).slice(0, values.length)}) ${operator} (${values})`)
       }
-      const which = where.length > 0 ? `WHERE ${where.join(' AND ')} ` : ''
-      return `SELECT ${columns} FROM ${source(parameter)} ${which}${orderBy(indexed)} LIMIT ${limitOf(parameter)}`
+      return `SELECT ${columns} FROM ${source(parameter)} ${where(bounds)} ${orderBy(indexed)} LIMIT ${limitOf(parameter)}`
     }
 
     const limitOf = (parameter: Parameter) => parameter(types.length - 1).value
 
+    /** What the rows are selected from. */
     function source(parameter: Parameter): string {
       if (owner) {
+        // Each owner has exactly one row: a total counts owners.
         const owners = `${tableOf(owner)} "owner"`
         const key = keyOf(model)
         return isTotal ? owners : `${owners} JOIN ${tableOf(model)} "row" ON ${key.sql} = ${sqlOf(key)}`

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import type { Client } from 'pg'
-import { skewed } from '../../support/skewed.js'
+import { skewed, stockTriggers } from '../../support/skewed.js'
 
 export const CATEGORIES = 20
 export const KEYS = 200
@@ -31,13 +31,13 @@ export async function createKey(client: Client, { plan, limit }: KeyOptions) {
 
 /** Pets as in a shop that is open: most of them for sale, with up to four orders each. */
 const shop = (pets: number) => [
-  'ALTER TABLE "Pet" DISABLE TRIGGER "Pet_inventory", DISABLE TRIGGER "Pet_new_in_stock"',
+  stockTriggers('DISABLE'),
   `INSERT INTO "Pet" (name, "categoryId", status, "inStock")
     SELECT 'Pet ' || i, 1 + i % ${CATEGORIES},
       (CASE i / ${CATEGORIES} % 10 WHEN 8 THEN 'pending' WHEN 9 THEN 'sold' ELSE 'available' END)::"PetStatus",
       i % 1000 > 0
     FROM generate_series(1, ${pets}) AS i`,
-  'ALTER TABLE "Pet" ENABLE TRIGGER "Pet_inventory", ENABLE TRIGGER "Pet_new_in_stock"',
+  stockTriggers('ENABLE'),
   `INSERT INTO "InventoryItem" ("petId", status, "categoryId", quantity)
     SELECT id, status, "categoryId", id % 1000 FROM "Pet"`,
   `INSERT INTO "Order" ("petId", quantity, complete)

@@ -17,7 +17,7 @@ const LOCKS = /\bFOR\s+(?:NO\s+KEY\s+)?UPDATE\b/
 /** The first column that is compared with a parameter. */
 const ROW = /\bWHERE\b[^$]*"\w+"\s*=\s*\$(\d+)/
 
-/** A comment in which a statement of many rows says which it writes: of a table, and the parameter with their ids. */
+/** A comment in which a statement says which rows it writes or locks: of a table, and the parameter with the id or the ids. */
 export const rowsComment = (table: string, ids: number) => `/* rows: ${table}, ids: $${ids} */`
 const ROWS = /^\/\* rows: (\w+), ids: \$(\d+) \*\//
 
