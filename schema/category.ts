@@ -52,6 +52,7 @@ const category = defineResource({
 
 builder.queryField('category', category.get())
 builder.mutationField('createCategory', category.create())
+builder.mutationField('createCategories', category.createMany())
 builder.mutationField('updateCategory', category.update())
 builder.mutationField(
   'deleteCategory',

@@ -129,6 +129,14 @@ builder.mutationField(
     rest: { stability: 'beta' },
   }),
 )
+builder.mutationField(
+  'updateOrders',
+  order.updateMany({
+    description:
+      'Changes the fields of orders that are sent, also of complete ones. It changes neither stock nor status.',
+    rest: { stability: 'beta' },
+  }),
+)
 
 /** One statement checks and deletes, so that no order completed in between is lost. */
 async function deleteOpen(id: bigint, { reads, writes }: Pick<Context, 'reads' | 'writes'>) {

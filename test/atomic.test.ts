@@ -45,6 +45,25 @@ describe('a mutation with @atomic', () => {
     expect(await contents(gateway.prisma)).toEqual(before)
   })
 
+  test('deletes a hundred orders for a hundred units, or none of them', async () => {
+    const { body: orders } = await gateway.post(
+      '/store/orders/batch',
+      times(100, () => ({ petId: 2 })),
+    )
+    const ids: number[] = orders.map(({ id }: { id: number }) => id)
+    const deleteAll = (some: number[]) =>
+      gateway.graphql(
+        `mutation @atomic { ${some.map((id) => `o${id}: deleteOrder(orderId: ${id}) { id }`).join(' ')} }`,
+      )
+    const before = await contents(gateway.prisma)
+    const refused = await deleteAll(ids.with(99, 999))
+    expect([refused.body.data, refused.body.errors[0].message]).toEqual([null, 'There is no order 999.'])
+    expect(await contents(gateway.prisma)).toEqual(before)
+    const { headers, body } = await deleteAll(ids)
+    expect([body.errors, headers.get('x-ratelimit-cost')]).toEqual([undefined, '100'])
+    expect((await gateway.get(`/store/orders?limit=100&after=${(ids[0] as number) - 1}`)).body).toEqual([])
+  })
+
   test('includes conditions: a stale ifMatch undoes the rest', async () => {
     const before = await contents(gateway.prisma)
     const { body } = await gateway.graphql(`mutation @atomic {

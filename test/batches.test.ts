@@ -49,6 +49,8 @@ const batches = [
   ['PATCH', '/pets/batch', 'updatePets', { id: 1, name: 'Rex' }],
   ['PATCH', '/inventory/batch', 'updateInventories', { petId: 1, quantity: 5 }],
   ['POST', '/store/orders/batch', 'createOrders', { petId: 1, quantity: 2 }],
+  ['PATCH', '/store/orders/batch', 'updateOrders', { id: 1, complete: true }],
+  ['POST', '/categories/batch', 'createCategories', { name: 'Birds' }],
   ['POST', '/inventory/adjustments', 'adjustInventories', { petId: 1, by: 2 }],
 ] as const
 
@@ -169,6 +171,7 @@ describe('a batch of changes', () => {
 test.skipIf(!testDatabaseUrl)('a batch looks its rows up by their ids, however many there are', async () => {
   await gateway.prisma.$executeRaw`
     INSERT INTO "Pet" (name, "categoryId") SELECT 'Pet ' || i, 1 FROM generate_series(1, 20000) i`
+  await gateway.prisma.$executeRaw`INSERT INTO "Order" ("petId") SELECT 1 FROM generate_series(1, 20000)`
   await gateway.prisma.$executeRaw`ANALYZE`
   const ids = times(100, (i) => 10 + 150 * i)
   const rows = (key: string, values: object) => JSON.stringify(ids.map((id) => ({ [key]: id, ...values })))
@@ -178,6 +181,7 @@ test.skipIf(!testDatabaseUrl)('a batch looks its rows up by their ids, however m
     ['PATCH', '/pets/batch', 'id', { status: 'sold' }, [rows('id', { status: 'pending' }), ids]],
     ['PATCH', '/inventory/batch', 'petId', { quantity: 5 }, [rows('petId', { quantity: 6 }), ids, ids]],
     ['POST', '/store/orders/batch', 'petId', {}, [rows('petId', order), ids]],
+    ['PATCH', '/store/orders/batch', 'id', { quantity: 2 }, [rows('id', { quantity: 3 }), ids]],
     ['POST', '/store/orders/batch?takeStock=true', 'petId', {}, [rows('petId', order), ids, ids, byOne]],
     ['POST', '/inventory/adjustments', 'petId', { by: -1 }, [ids, byOne]],
   ] as const) {
@@ -191,6 +195,43 @@ test.skipIf(!testDatabaseUrl)('a batch looks its rows up by their ids, however m
     const [{ Plan: plan }] = (row as { 'QUERY PLAN': [{ Plan: Node }] })['QUERY PLAN']
     expect(most(plan), text).toBeLessThan(1_000)
   }
+})
+
+test('a batch completes orders, and changes complete ones as a single change does', async () => {
+  const shipDate = '2027-01-01T08:00:00.000Z'
+  const changes = [
+    { id: 2, complete: true },
+    { id: 1, shipDate, complete: true },
+  ]
+  const [first, second] = (await stored()).orders
+  const { status, body } = await gateway.patch('/store/orders/batch', changes)
+  expect([status, body]).toEqual([
+    200,
+    [
+      { ...second, complete: true },
+      { ...first, shipDate, complete: true },
+    ],
+  ])
+  const reopened = [
+    { id: 1, shipDate: null, complete: false },
+    { id: 2, quantity: 9 },
+  ]
+  const { shipDate: _, ...open } = first
+  expect((await gateway.patch('/store/orders/batch', reopened)).body).toEqual([
+    { ...open, complete: false },
+    { ...second, complete: true, quantity: 9 },
+  ])
+})
+
+test('a batch of categories keeps descriptions and their absence, and the longest ones fit into a body', async () => {
+  const longest = times(100, () => ({ name: 'n'.repeat(100), description: 'd'.repeat(1_000) }))
+  const { status, body } = await gateway.post('/categories/batch', longest)
+  expect([status, body]).toEqual([201, longest.map((category, i) => ({ ...category, id: body[0].id + i }))])
+  const birds = [{ name: 'Birds' }, { name: ' Fish ', description: '' }]
+  expect((await gateway.post('/categories/batch', birds)).body).toMatchObject([
+    { name: 'Birds' },
+    { name: 'Fish', description: '' },
+  ])
 })
 
 test('a batch of orders keeps moments and their absence', async () => {
@@ -225,15 +266,16 @@ describe('a batch that is refused changes nothing:', () => {
   })
 
   test.each([
-    ['POST', '/pets/batch', { name: 'Rex', categoryId: 1, status: null }, '[1].status'],
-    ['PATCH', '/pets/batch', { id: 2, name: null }, '[1].name'],
-    ['POST', '/store/orders/batch', { petId: 1, quantity: null }, '[1].quantity'],
-  ] as const)('%s %s with a null that clears nothing: %j', async (method, path, item, name) => {
+    ['POST', '/pets/batch', 'NewPet', { name: 'Rex', categoryId: 1, status: null }, '[1].status'],
+    ['PATCH', '/pets/batch', 'PetChange', { id: 2, name: null }, '[1].name'],
+    ['POST', '/store/orders/batch', 'NewOrder', { petId: 1, quantity: null }, '[1].quantity'],
+    ['PATCH', '/store/orders/batch', 'OrderChange', { id: 2, complete: null }, '[1].complete'],
+    ['POST', '/categories/batch', 'NewCategory', { name: 'Fish', description: null }, '[1].description'],
+  ] as const)('%s %s of %s with a null that clears nothing: %j', async (method, path, type, item, name) => {
     const found = batches.find((batch) => batch[0] === method && batch[1] === path)
     const [, , field, first] = found as (typeof batches)[number]
     const message = `${name} must not be null`.replace(/[[\].]/g, '\\$&')
     await expectRefusal(() => send(method, path, [first, item]), 400, message)
-    const type = { createPets: 'NewPet', updatePets: 'PetChange', createOrders: 'NewOrder' }[field as 'createPets']
     const query = `mutation ($input: [${type}!]!) { ${field}(input: $input) { __typename } }`
     const { body } = await gateway.graphql(query, { input: [first, item] })
     expect(body.errors[0].message).toBe(`input${name} must not be null.`)
@@ -272,6 +314,11 @@ describe('a batch that is refused changes nothing:', () => {
     await expectRefusal(() => gateway.post('/pets/batch', pets), 422, /^\[57\]\.categoryId 99 does not exist\.$/)
     const orders = [{ petId: 1 }, { petId: 99 }]
     await expectRefusal(() => gateway.post('/store/orders/batch', orders), 422, /^\[1\]\.petId 99 does not exist\.$/)
+    const moved = [
+      { id: 1, complete: true },
+      { id: 2, petId: 99 },
+    ]
+    await expectRefusal(() => gateway.patch('/store/orders/batch', moved), 422, /^\[1\]\.petId 99 does not exist\.$/)
     const changes = [{ id: 1 }, { id: 2, categoryId: 99 }]
     await expectRefusal(() => gateway.patch('/pets/batch', changes), 422, /^\[1\]\.categoryId 99 does not exist\.$/)
   })
@@ -280,6 +327,12 @@ describe('a batch that is refused changes nothing:', () => {
     const changes = [1, 77].map((id) => ({ id, name: 'Tim' }))
     await expectRefusal(() => gateway.patch('/pets/batch', changes), 404, /^There is no pet 77, which \[1\] names\.$/)
     await expectRefusal(() => gateway.patch('/pets/batch', [{ id: 77 }]), 404, /^There is no pet 77, which \[0\]/)
+    const completed = [1, 66].map((id) => ({ id, complete: true }))
+    await expectRefusal(
+      () => gateway.patch('/store/orders/batch', completed),
+      404,
+      /^There is no order 66, which \[1\] names\.$/,
+    )
     const counts = [88, 1].map((petId) => ({ petId, quantity: 1 }))
     await expectRefusal(() => gateway.patch('/inventory/batch', counts), 404, /pet 88, which \[0\] names\.$/)
   })
@@ -351,6 +404,9 @@ test('batches in opposite order, beside single changes, never fail each other', 
   const counts = (order: number[], quantity: number) => order.map((petId) => ({ petId, quantity }))
   const back = ids.toReversed()
   const orders = back.map((petId) => ({ petId }))
+  const { body: placed } = await gateway.post('/store/orders/batch', orders)
+  const completed = placed.map(({ id }: { id: number }) => ({ id, complete: true }))
+  const moved = placed.map(({ id }: { id: number }, i: number) => ({ id, petId: ids[i] })).toReversed()
   for (let round = 0; round < 8; round++) {
     const answers = await Promise.all([
       gateway.patch('/pets/batch', changes(ids, 'sold')),
@@ -358,9 +414,11 @@ test('batches in opposite order, beside single changes, never fail each other', 
       gateway.patch('/inventory/batch', counts(back, round)),
       gateway.patch('/inventory/batch', counts(ids, round + 1)),
       gateway.post('/store/orders/batch', orders),
+      gateway.patch('/store/orders/batch', completed),
+      gateway.patch('/store/orders/batch', moved),
       gateway.patch(`/pets/${ids[30]}`, { name: `Round ${round}` }),
     ])
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 201, 200])
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 201, 200, 200, 200])
   }
   const statuses = (await gateway.get(`/pets?limit=100&after=${(ids[0] as number) - 1}`)).body.map(
     (pet: { status: string }) => pet.status,

@@ -101,6 +101,7 @@ describe('an order with takeStock', () => {
   test('moves no stock when it is changed or completed', async () => {
     await sell(2, 3)
     await gateway.patch('/store/orders/3', { petId: 1, quantity: 100, complete: true })
+    await gateway.patch('/store/orders/batch', [{ id: 3, petId: 2, quantity: 1, complete: false }])
     expect([await stockOf(1), await stockOf(2)]).toEqual([0, 4])
   })
 
@@ -236,6 +237,7 @@ describe('deleting an order with returnStock', () => {
     await sell(2, 3)
     await sellBatch()
     await gateway.patch('/store/orders/3', { petId: 1, quantity: 100 })
+    await gateway.patch('/store/orders/batch', [{ id: 3, petId: 3, quantity: 50 }])
     expect(await stockOf(2)).toBe(2)
     expect((await cancel(3)).status).toBe(204)
     expect([await stockOf(1), await stockOf(2)]).toEqual([0, 5])
@@ -481,6 +483,10 @@ test('orders that take stock never fail because pets change or are deleted at th
         ids.map((id) => ({ id, status: 'sold' })),
       ),
       gateway.post('/store/orders/batch?takeStock=true', orders),
+      gateway.patch(
+        '/store/orders/batch',
+        placed.map(({ id }: { id: number }) => ({ id, quantity: 2 })),
+      ),
       gateway.graphql(`mutation { deletePet(petId: ${ids[0]}) { inventory { quantity } } }`),
     ])
     for (const { status, text } of [adjusted, ...answers])

@@ -24,6 +24,11 @@ export const category: Resource = {
       ['success', { input: { name: 'Birds', description: '' } }],
       ['invalid_request', { input: { name: 'Birds', description: null } }],
     ],
+    createCategories: [
+      ['success', { input: [{ name: 'Birds' }, { name: 'Fish', description: '' }] }],
+      ['invalid_request', { input: [] }],
+      ['invalid_request', { input: [{ name: 'Birds' }, { name: ' ' }] }],
+    ],
     updateCategory: [
       ['success', { categoryId: 1, input: {} }],
       ['success', { categoryId: 1, input: { name: 'Hounds', description: 'They run.' } }],

@@ -81,6 +81,30 @@ export const order: Resource = {
       ['unknown_reference', { orderId: 1, input: { petId: 4 } }],
       ...conditional({ orderId: 1, input: {} }, { orderId: 3 }),
     ],
+    updateOrders: [
+      ['success', { input: [{ id: 2 }] }],
+      [
+        'success',
+        {
+          input: [
+            { id: 2, petId: 1, quantity: 3, shipDate: null, complete: false },
+            { id: 1, shipDate },
+          ],
+        },
+      ],
+      ['invalid_request', { input: [{ id: 1, complete: null }] }],
+      ['invalid_request', { input: [{ id: 1 }, { id: 1 }] }],
+      ['not_found', { input: [{ id: 1, complete: true }, { id: 3 }] }],
+      [
+        'unknown_reference',
+        {
+          input: [
+            { id: 2, complete: false },
+            { id: 1, petId: 4 },
+          ],
+        },
+      ],
+    ],
     deleteOrder: [
       ['success', { orderId: 1 }],
       ['success', { orderId: 1, returnStock: true }],
@@ -92,7 +116,11 @@ export const order: Resource = {
       ...conditional({ orderId: 1 }, { orderId: 3 }),
     ],
   },
-  bounds: { 'NewOrder.quantity': numbers(1, 2_147_483_647), 'OrderUpdate.quantity': numbers(1, 2_147_483_647) },
+  bounds: {
+    'NewOrder.quantity': numbers(1, 2_147_483_647),
+    'OrderUpdate.quantity': numbers(1, 2_147_483_647),
+    'OrderChange.quantity': numbers(1, 2_147_483_647),
+  },
   filters: {
     petId: [1, 2, 3],
     complete: [true, false],
