@@ -150,7 +150,12 @@ describe('the figures in the guides match the code', () => {
         'as much as 100 objects',
         `null above ${figure(MAX_TOTAL)}`,
       ],
-      batches: [`take 1 to ${MAX_BATCH} items`, 'costs 1 per ten items', '100 items cost 10'],
+      batches: [
+        `take 1 to ${MAX_BATCH} items`,
+        'costs 1 per ten items',
+        '100 items cost 10',
+        `up to ${await most(tooMuch.aliases)} things`,
+      ],
       versions: [settings.parse({}).PET_BY_ID_SUNSET.toISOString().slice(0, 10)],
       'rest-and-graphql': [
         'and at least 1:',

@@ -61,14 +61,21 @@ export async function send(path, { method, body, headers, refused = (message) =>
   }
 }
 
-/** All items of a list: each page has a link to the next one. */
-export async function readAll(path) {
-  const items = []
-  for (let page = `${path}?limit=100`; page; ) {
+/** The pages of a list, one after the other: each has a link to the next one. */
+export async function* readPages(list, question = {}) {
+  let read = 0
+  for (let page = `${list}?${new URLSearchParams({ limit: 100, ...question })}`; page; ) {
     const { data, headers } = await send(page)
-    items.push(...data)
-    say(`${path}: ${items.length} read`)
+    read += data.length
+    say(`${list}: ${read} read`)
+    yield data
     page = /<([^>]+)>; rel="next"/.exec(headers.get('link'))?.[1]
   }
+}
+
+/** All items of a list. */
+export async function readAll(list) {
+  const items = []
+  for await (const page of readPages(list)) items.push(...page)
   return items
 }

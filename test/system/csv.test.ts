@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
@@ -24,7 +25,7 @@ beforeAll(async () => {
   gateway = await openGateway({ env: { BASE_URL: url }, seconds: { minute: 10, day: 600, address: 60 } })
   await gateway.listen(port)
   const env = { PETSTORE_URL: `http://127.0.0.1:${await freePort()}`, PETSTORE_KEY: 'any' }
-  unanswered = runNode(['docs/examples/export.mjs', 'pets', 'unwritten.csv'], undefined, env)
+  unanswered = runNode(['docs/examples/export.mjs', 'pets', join(tmpdir(), 'unwritten.csv')], undefined, env)
 })
 afterAll(() => gateway.close())
 
@@ -229,6 +230,94 @@ test('a stock-take of 500 pets: exported, counted, imported; all pages are read'
   expect((await stored()).map(({ quantity }) => quantity)).toEqual(rows.map((_, i) => i * 7))
 })
 
+describe('an export of orders', () => {
+  const LINES = [
+    'id,petId,name,quantity,shipDate,complete',
+    '1,1,"Rex ""the dog""",1,2026-10-31T23:30:00.000Z,true',
+    "2,2,'=1+1,5,2026-11-30T23:00:00.000Z,false",
+    '3,1,"Rex ""the dog""",2,,false',
+  ]
+  beforeEach(async () => {
+    const pets = ['Rex "the dog"', '=1+1'].map((name) => ({ name, categoryId: 1 }))
+    await gateway.post('/pets/batch', pets)
+    await gateway.post('/store/orders/batch', [
+      { petId: 1, shipDate: '2026-10-31T23:30:00Z', complete: true },
+      { petId: 2, quantity: 5, shipDate: '2026-12-01T00:00:00+01:00' },
+      { petId: 1, quantity: 2 },
+    ])
+  })
+
+  test.each([
+    ['', [1, 2, 3]],
+    ['--complete true', [1]],
+    ['--petId 1 --complete false', [3]],
+    ['--shipDateFrom 2026-11-01', [1, 2], 'Europe/Berlin'],
+    ['--shipDateFrom 2026-11-01', [2], 'UTC'],
+    ['--shipDateFrom 2026-11-01 --shipDateBefore 2026-12-01', [1], 'Europe/Berlin'],
+    ['--shipDateBefore 2026-11-30T23:00:00Z --petId 1', [1]],
+    ['--petId 3', []],
+  ])('has the orders of %j', async (filters, ids, TZ = '') => {
+    const args = ['orders', file('orders.csv'), ...filters.split(' ').filter(Boolean)]
+    expect(await run('export', args, { TZ })).toMatchObject({
+      code: 0,
+      stdout: '',
+      stderr: expect.stringContaining(`${ids.length} rows are in `),
+    })
+    const lines = [0, ...ids].map((line) => `${LINES[line]}\r\n`)
+    expect(readFileSync(file('orders.csv'), 'utf8')).toBe(`\uFEFF${lines.join('')}`)
+  })
+
+  test.each([
+    ['--complete perhaps', 'complete is "perhaps"'],
+    ['--shipDateFrom 2026-11-31', 'shipDateFrom is "2026-11-31"'],
+    ['--shipDateFrom november', 'shipDateFrom is "november"'],
+  ])('of %s is refused, and an older file stays', async (filter, message) => {
+    const path = write('older', 'orders.csv')
+    expect(await run('export', ['orders', path, ...filter.split(' ')])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(message),
+    })
+    expect([readFileSync(path, 'utf8'), readdirSync(folder)]).toEqual(['older', ['orders.csv']])
+  })
+
+  test.each(['--status sold', '--complete', '--petId=1 ; more'])('of %s is a wrong call', async (filter) => {
+    const { code, stderr } = await run('export', ['orders', file(), ...filter.split(' ')])
+    expect([code, stderr]).toEqual([2, expect.stringContaining('Usage: node')])
+    expect(stderr).not.toMatch(/^\s+at /m)
+  })
+})
+
+test('each filter of an export is answered, also together with all others', async () => {
+  await run('import', ['pets', write(HEADER + pets(2).join(''))])
+  for (const [kind, filters, count] of [
+    ['pets', '--status pending --categoryId 2 --inStock false --search pet', 2],
+    ['stock', '--status pending --categoryId 2 --minQuantity 0 --maxQuantity 0', 2],
+    ['orders', '--petId 1 --complete true --shipDateFrom 2026-01-01 --shipDateBefore 2027-01-01', 0],
+  ] as const) {
+    const options = filters.split(/ (?=--)/)
+    for (const some of [...options, filters]) {
+      const { code, stderr } = await run('export', [kind, file(), ...some.split(' ')])
+      expect([code, stderr], some).toEqual([0, expect.stringContaining(`${count} rows are in`)])
+    }
+  }
+})
+
+test('an export of 100,000 orders takes no more memory than one of a few pages', async () => {
+  await gateway.post('/pets/batch', [{ name: '狗'.repeat(100), categoryId: 1 }])
+  await gateway.prisma.$executeRaw`
+    INSERT INTO "Order" ("petId", "shipDate") SELECT 1, now() FROM generate_series(1, 100000)`
+  // Less than the rows need together.
+  const env = { NODE_OPTIONS: '--max-old-space-size=24' }
+  const { code, stderr } = await run('export', ['orders', file('orders.csv')], env)
+  expect([code, stderr]).toEqual([0, expect.stringMatching(/^100000 rows are in /m)])
+  const lines = readFileSync(file('orders.csv'), 'utf8').trimEnd().split('\r\n')
+  expect([lines.length, new Set(lines).size, lines[100_000]]).toEqual([
+    100_001,
+    100_001,
+    expect.stringMatching(/^100000,1,狗{100},1,2.*Z,false$/),
+  ])
+})
+
 test('limits, 503 and lost answers are waited out, and no pet is created twice', async () => {
   const sent: string[] = []
   const front = createServer(async (request, response) => {
@@ -287,7 +376,7 @@ describe('the exit code is', () => {
     ['without the address', ['pets', 'x.csv'], { PETSTORE_URL: '' }, 'Set PETSTORE_URL'],
     ['without a key', ['pets', 'x.csv'], { PETSTORE_KEY: '' }, 'PETSTORE_KEY'],
     ['without a file', ['pets'], {}, 'Usage: node'],
-    ['for something else than pets and stock', ['toString', 'x.csv'], {}, 'Usage: node'],
+    ['for something that there is not', ['toString', 'x.csv'], {}, 'Usage: node'],
   ])('2 %s', async (_, args, env, message) => {
     for (const script of ['import', 'export'] as const)
       expect(await run(script, args, env)).toMatchObject({
@@ -300,6 +389,11 @@ describe('the exit code is', () => {
   test('1 of what the service refuses', async () => {
     const { code, stderr } = await run('export', ['pets', file()], { PETSTORE_KEY: 'petstore_wrong' })
     expect([code, stderr]).toEqual([1, expect.stringMatching(/^The API key .*\n$/)])
+  })
+
+  test('1 of a file that cannot be written', async () => {
+    const { code, stderr } = await run('export', ['pets', file('none/pets.csv')])
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/^\S+none\/pets\.csv cannot be written: ENOENT.*\n$/)])
   })
 
   test('1 of a file that is not there', async () => {
