@@ -133,7 +133,7 @@ builder.mutationField(
   'updateOrders',
   order.updateMany({
     description:
-      'Changes the fields of orders that are sent, also of complete ones. It changes neither stock nor status.',
+      'Changes orders, also complete ones: of each, the fields that are sent. It changes neither stock nor status.',
     rest: { stability: 'beta' },
   }),
 )

@@ -281,6 +281,17 @@ describe('a batch that is refused changes nothing:', () => {
     expect(body.errors[0].message).toBe(`input${name} must not be null.`)
   })
 
+  test('null instead of a list', async () => {
+    const query = 'mutation ($input: [OrderChange!]!) { updateOrders(input: $input) { id } }'
+    const { body } = await gateway.graphql(query, { input: null })
+    expect(body.errors[0].message).toBe('$input is null; it must be a JSON array.')
+    await expectRefusal(
+      () => gateway.patch('/store/orders/batch', 'null'),
+      400,
+      /^The body is null; it must be a JSON array\.$/,
+    )
+  })
+
   test('the same thing twice', async () => {
     const pets = [{ id: 1 }, { id: 2 }, { id: 1, name: 'Rex' }]
     await expectRefusal(

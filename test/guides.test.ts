@@ -154,6 +154,8 @@ describe('the figures in the guides match the code', () => {
         `take 1 to ${MAX_BATCH} items`,
         'costs 1 per ten items',
         '100 items cost 10',
+        'Each costs 1,',
+        'costs 2 per hundred rows',
         `up to ${await most(tooMuch.aliases)} things`,
       ],
       versions: [settings.parse({}).PET_BY_ID_SUNSET.toISOString().slice(0, 10)],

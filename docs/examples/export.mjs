@@ -1,5 +1,17 @@
 // Exports pets, orders or stock counts to a CSV file, page by page. Needs petstore.mjs beside it.
-import { closeSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  accessSync,
+  constants,
+  createReadStream,
+  createWriteStream,
+  existsSync,
+  mkdtempSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
 import { parseArgs } from 'node:util'
 import { fail, readArguments, readPages, say, send } from './petstore.mjs'
 
@@ -7,17 +19,18 @@ const HELP = `Usage: node export.mjs pets|orders|stock FILE [SEPARATOR] [--FILTE
 
   pets    id, name, category, status
           filters: --status, --categoryId, --inStock true|false, --search (how the name begins)
-  orders  id, petId, name (of the pet), quantity, shipDate (UTC), complete
+  orders  id, petId, name (of the pet), quantity, shipDate, complete
           filters: --petId, --complete true|false, --shipDateFrom, --shipDateBefore
   stock   petId, name, status, quantity
           filters: --status, --categoryId, --minQuantity, --maxQuantity
 
-import.mjs reads the files of pets and stock. The orders of November that are complete:
+import.mjs reads the files of pets and stock. The complete orders with a ship date in November:
 
   node export.mjs orders november.csv --complete true --shipDateFrom 2026-11-01 --shipDateBefore 2026-12-01
 
-A date begins at midnight in the time zone of this machine. For another moment, write 2026-11-01T09:00:00Z.
-SEPARATOR stands between cells (default: a comma). Excel in most of Europe expects ";".
+Dates begin at midnight in UTC, and shipDate is in UTC. For another moment, write 2026-11-01T00:00:00+01:00. An order without
+a ship date is in no month.
+SEPARATOR stands between cells: a comma (default), a semicolon, which Excel in most of Europe expects, or tab.
 
 Environment: PETSTORE_URL, such as https://petstore.example/v1, and PETSTORE_KEY.
 Exit codes: 0 all is exported, 1 the service refused a request, or the file cannot be written, 2 wrong call,
@@ -50,35 +63,38 @@ const KINDS = {
     row: ({ petId, status, quantity }, name) => [petId, name, status, quantity],
   },
 }
+const SEPARATORS = { ',': ',', ';': ';', '\t': '\t', tab: '\t' }
+
+const wrongCall = (reason) => fail(2, `${reason}\n\n${HELP}`)
 
 const [kind, ...args] = readArguments(HELP)
-if (!Object.hasOwn(KINDS, kind ?? '')) fail(2, HELP)
+if (!Object.hasOwn(KINDS, kind ?? '')) wrongCall('First say what to export: pets, orders or stock.')
 const { list, filters, named, columns, row } = KINDS[kind]
 
 function readCall() {
-  const options = Object.fromEntries(Object.keys(filters).map((name) => [name, { type: 'string' }]))
+  // A filter that is repeated is sent as often: the service refuses it.
+  const option = { type: 'string', multiple: true }
+  const options = Object.fromEntries(Object.keys(filters).map((name) => [name, option]))
   try {
-    const { values, positionals } = parseArgs({ args, options, allowPositionals: true })
-    return [values, ...positionals]
+    return parseArgs({ args, options, allowPositionals: true })
   } catch (error) {
-    fail(2, `${error.message.split('. ')[0]}.\n\n${HELP}`)
+    return wrongCall(error.message.split(/[.\n]/)[0])
   }
 }
-const [values, file, separator = ',', ...more] = readCall()
-if (!file || !/^[,;\t]$/.test(separator) || more.length > 0) fail(2, HELP)
+const { values, positionals } = readCall()
+const [file, separatorName = ',', ...more] = positionals
+const separator = SEPARATORS[separatorName]
+if (!file) wrongCall('Say which file to write.')
+if (!separator) wrongCall(`"${separatorName}" is no separator.`)
+if (more.length > 0) wrongCall(`${more.join(' ')}: there are too many arguments.`)
 
-/** A date alone begins at midnight here. What else is written is sent as it is: the service says what it must be. */
-function momentOf(text) {
-  const midnight = new Date(`${text}T00:00`)
-  const isDay = /^\d{4}-\d\d-\d\d$/.test(text) && midnight.getDate() === Number(text.slice(8))
-  return isDay ? midnight.toISOString() : text
-}
-
-const question = Object.fromEntries(
-  Object.entries(values).map(([name, text]) => [name, name.startsWith('shipDate') ? momentOf(text) : text]),
+/** A date is its midnight in UTC. What else is written is sent as it is: the service says what it must be. */
+const momentOf = (text) => (/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text)
+const question = Object.entries(values).flatMap(([name, texts]) =>
+  texts.map((text) => [name, name.startsWith('shipDate') ? momentOf(text) : text]),
 )
 const sort = Object.keys(values).find((name) => filters[name])
-if (sort) question.sort = filters[sort]
+if (sort) question.push(['sort', filters[sort]])
 
 /** A spreadsheet would run a name that begins like a formula. import.mjs removes the apostrophe. */
 function cell(value) {
@@ -86,19 +102,6 @@ function cell(value) {
   return /[",;\t\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
 const lines = (rows) => rows.map((row) => `${row.map(cell).join(separator)}\r\n`).join('')
-
-/** Written beside the file, which is replaced when all is there. */
-const part = `${file}.part`
-function attempt(work) {
-  try {
-    return work()
-  } catch (error) {
-    fail(1, `${file} cannot be written: ${error.message}`)
-  }
-}
-const output = attempt(() => openSync(part, 'w'))
-process.on('exit', () => rmSync(part, { force: true }))
-const write = (text) => attempt(() => writeFileSync(output, text))
 
 async function rowsOf(items) {
   const [namedList, reference] = named
@@ -109,6 +112,23 @@ async function rowsOf(items) {
   return items.map((item) => row(item, names.get(item[reference])))
 }
 
+function attempt(work) {
+  try {
+    return work()
+  } catch (error) {
+    return fail(1, `${file} cannot be written: ${error.message}`)
+  }
+}
+
+// The file is written when all rows are there: it has all of them, or stays as it is.
+attempt(() => accessSync(existsSync(file) ? file : dirname(file), constants.W_OK))
+const folder = attempt(() => mkdtempSync(join(tmpdir(), 'petstore-export-')))
+const collected = join(folder, 'rows.csv')
+let isKept = false
+process.on('exit', () => isKept || rmSync(folder, { recursive: true }))
+for (const [signal, code] of Object.entries({ SIGINT: 130, SIGTERM: 143 })) process.on(signal, () => process.exit(code))
+
+const write = (text) => attempt(() => writeFileSync(collected, text, { flag: 'a' }))
 // Without a byte order mark, Excel does not read UTF-8.
 write(`\uFEFF${lines([columns])}`)
 let count = 0
@@ -116,6 +136,8 @@ for await (const items of readPages(list, question)) {
   write(lines(await rowsOf(items)))
   count += items.length
 }
-closeSync(output)
-attempt(() => renameSync(part, file))
+await pipeline(createReadStream(collected), createWriteStream(file)).catch((error) => {
+  isKept = true
+  fail(1, `${file} cannot be written: ${error.message}. All rows are in ${collected}`)
+})
 say(`${count} rows are in ${file}`)

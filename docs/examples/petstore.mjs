@@ -62,9 +62,9 @@ export async function send(path, { method, body, headers, refused = (message) =>
 }
 
 /** The pages of a list, one after the other: each has a link to the next one. */
-export async function* readPages(list, question = {}) {
+export async function* readPages(list, question = []) {
   let read = 0
-  for (let page = `${list}?${new URLSearchParams({ limit: 100, ...question })}`; page; ) {
+  for (let page = `${list}?${new URLSearchParams([['limit', '100'], ...question])}`; page; ) {
     const { data, headers } = await send(page)
     read += data.length
     say(`${list}: ${read} read`)

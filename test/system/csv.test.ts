@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { seed } from '../../prisma/seed.js'
@@ -197,7 +197,7 @@ const hostile = [
   ';',
 ]
 
-test.each([',', ';', '\t'])(
+test.each([',', ';', '\t', 'tab'])(
   'what is exported with %j between cells restores every pet, whatever its name',
   async (separator) => {
     const category = await gateway.prisma.category.create({ data: { name: 'Birds, "big"' } })
@@ -251,14 +251,13 @@ describe('an export of orders', () => {
     ['', [1, 2, 3]],
     ['--complete true', [1]],
     ['--petId 1 --complete false', [3]],
-    ['--shipDateFrom 2026-11-01', [1, 2], 'Europe/Berlin'],
-    ['--shipDateFrom 2026-11-01', [2], 'UTC'],
-    ['--shipDateFrom 2026-11-01 --shipDateBefore 2026-12-01', [1], 'Europe/Berlin'],
-    ['--shipDateBefore 2026-11-30T23:00:00Z --petId 1', [1]],
+    ['--shipDateFrom 2026-11-01', [2]],
+    ['--shipDateFrom 2026-11-01T00:00:00+01:00 --shipDateBefore 2026-12-01T00:00:00+01:00', [1]],
+    ['--shipDateBefore 2026-11-01 --petId 1', [1]],
     ['--petId 3', []],
-  ])('has the orders of %j', async (filters, ids, TZ = '') => {
+  ])('has the orders of %j, wherever it runs', async (filters, ids) => {
     const args = ['orders', file('orders.csv'), ...filters.split(' ').filter(Boolean)]
-    expect(await run('export', args, { TZ })).toMatchObject({
+    expect(await run('export', args, { TZ: 'Pacific/Auckland' })).toMatchObject({
       code: 0,
       stdout: '',
       stderr: expect.stringContaining(`${ids.length} rows are in `),
@@ -269,7 +268,8 @@ describe('an export of orders', () => {
 
   test.each([
     ['--complete perhaps', 'complete is "perhaps"'],
-    ['--shipDateFrom 2026-11-31', 'shipDateFrom is "2026-11-31"'],
+    ['--complete true --complete false', 'complete must not be repeated'],
+    ['--shipDateFrom 2026-11-31', 'shipDateFrom is "2026-11-31T00:00:00Z"'],
     ['--shipDateFrom november', 'shipDateFrom is "november"'],
   ])('of %s is refused, and an older file stays', async (filter, message) => {
     const path = write('older', 'orders.csv')
@@ -280,10 +280,32 @@ describe('an export of orders', () => {
     expect([readFileSync(path, 'utf8'), readdirSync(folder)]).toEqual(['older', ['orders.csv']])
   })
 
-  test.each(['--status sold', '--complete', '--petId=1 ; more'])('of %s is a wrong call', async (filter) => {
-    const { code, stderr } = await run('export', ['orders', file(), ...filter.split(' ')])
-    expect([code, stderr]).toEqual([2, expect.stringContaining('Usage: node')])
-    expect(stderr).not.toMatch(/^\s+at /m)
+  test('that is interrupted leaves nothing, and an older file stays, with its mode', async () => {
+    const path = write('older', 'orders.csv')
+    chmodSync(path, 0o600)
+    const env = { ...environment(), TMPDIR: await temporaryFolder() }
+    const slow = { ...env, PETSTORE_URL: `http://127.0.0.1:${await freePort()}` }
+    const child = spawn(process.execPath, ['docs/examples/export.mjs', 'orders', path], { env: slow })
+    await once(child.stderr, 'data')
+    child.kill('SIGINT')
+    expect(await once(child, 'exit')).toEqual([130, null])
+    expect([readFileSync(path, 'utf8'), readdirSync(env.TMPDIR)]).toEqual(['older', []])
+    expect(await run('export', ['orders', path], { TMPDIR: env.TMPDIR })).toMatchObject({ code: 0 })
+    expect([statSync(path).mode & 0o777, readdirSync(env.TMPDIR)]).toEqual([0o600, []])
+  })
+
+  test.each([
+    ['orders x.csv --status sold', "Unknown option '--status'"],
+    ['orders x.csv --complete', "Option '--complete <value>' argument missing"],
+    ['stock x.csv --minQuantity -1', "Option '--minQuantity' argument is ambiguous"],
+    ['orders x.csv | ', '"|" is no separator.'],
+    ['orders x.csv ; more', 'more: there are too many arguments.'],
+    ['orders', 'Say which file to write.'],
+    ['--petId 1 orders x.csv', 'First say what to export: pets, orders or stock.'],
+  ])('of %s is a wrong call', async (call, reason) => {
+    const { code, stderr } = await run('export', call.trim().split(' '))
+    expect([code, stderr]).toEqual([2, expect.stringMatching(/\n\nUsage: node.*UTC.*\n$/s)])
+    expect(stderr.split('\n')[0]).toBe(reason)
   })
 })
 
@@ -391,9 +413,17 @@ describe('the exit code is', () => {
     expect([code, stderr]).toEqual([1, expect.stringMatching(/^The API key .*\n$/)])
   })
 
-  test('1 of a file that cannot be written', async () => {
-    const { code, stderr } = await run('export', ['pets', file('none/pets.csv')])
-    expect([code, stderr]).toEqual([1, expect.stringMatching(/^\S+none\/pets\.csv cannot be written: ENOENT.*\n$/)])
+  test.each([
+    ['a folder that is not there', 'none/pets.csv', /^\S+none\/pets\.csv cannot be written: ENOENT.*\n$/],
+    ['a folder', '', /cannot be written: EISDIR.* All rows are in (\S+)\n$/],
+  ])('1 of %s, and no row is lost', async (_, name, message) => {
+    const { code, stderr } = await run('export', ['pets', file(name)])
+    expect([code, stderr]).toEqual([1, expect.stringMatching(message)])
+    const [, kept] = message.exec(stderr) ?? []
+    if (kept) {
+      expect(readFileSync(kept, 'utf8')).toBe('\uFEFFid,name,category,status\r\n')
+      rmSync(dirname(kept), { recursive: true })
+    }
   })
 
   test('1 of a file that is not there', async () => {

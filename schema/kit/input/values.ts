@@ -73,7 +73,10 @@ export function readValue(input: Input, value: unknown, report: Report, path: Pa
     const parsed = parse(bare as GraphQLLeafType, value)
     if (parsed !== undefined) return parsed
   }
-  report.problems.add(wrongType(input, report.nameOf(path), value))
+  // Nothing where a list is required: no item is wrong.
+  const isNoList = isListType(bare) && value == null
+  const place = report.nameOf(path)
+  report.problems.add(isNoList ? wrongValue(place, value, 'must be a JSON array') : wrongType(input, place, value))
 }
 
 function readFields(type: GraphQLInputObjectType, given: Values, report: Report, path: Path): Values {

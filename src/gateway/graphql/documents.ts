@@ -215,7 +215,8 @@ export class KnownOperation {
       else first = middle + 1
     }
     const limit = NAMED_LIMITS[first]
-    if (limit === undefined) return 'It would not fit with any limit of its lists: select fewer fields.'
+    if (limit === undefined)
+      return 'It would not fit with any limit of its lists: select fewer fields, or send several operations.'
     return this.isMutation
       ? `It would fit with at most ${limit} items in every batch and every list.`
       : `It would fit with a limit of ${limit} in every list (in connections: first or last).`
