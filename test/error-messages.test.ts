@@ -514,6 +514,10 @@ describe('what other APIs take is answered with what this one takes', () => {
     expect(await messages('mutation { pets { id } }')).toEqual([
       'Cannot query field "pets" on type "Mutation". Did you mean "query { pets ... }"?',
     ])
+    for (const nothing of ['{ __typename }', '{ pets { id } }', '{ ... @skip(if: true) { pets { id } } }'])
+      expect(await messages(`subscription ${nothing}`)).toEqual([
+        'There is no subscription: send a query or a mutation.',
+      ])
   })
 
   test('a leap second', async () => {

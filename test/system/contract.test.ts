@@ -56,6 +56,7 @@ describe('npm run contract:breaking', () => {
     expect(stdout.split('\n')).toEqual([
       expect.stringMatching(/^breaks {2}POST \/categories › .* › required: with "description"$/),
       'breaks  GET /quota › removed',
+      expect.stringMatching(/^breaks {2}POST \/categories\/batch › .* › required: with "description"$/),
       'fine    info changed',
       expect.stringContaining('Clients of HEAD break'),
       '',

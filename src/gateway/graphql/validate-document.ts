@@ -54,6 +54,14 @@ function fieldsOnCorrectType(context: ValidationContext): ASTVisitor {
   }
 }
 
+/** What graphql-js checks when it executes: below a root that the schema does not have, no rule finds a field wrong. */
+const knownOperationTypes = (context: ValidationContext): ASTVisitor => ({
+  OperationDefinition(node) {
+    if (context.getSchema().getRootType(node.operation)) return
+    context.reportError(new GraphQLError(`There is no ${node.operation}: send a query or a mutation.`, { nodes: node }))
+  },
+})
+
 /** Longer than the values of all enumerations: what follows says nothing about which one was meant. */
 const MAX_SEARCHED = 100
 
@@ -77,7 +85,7 @@ const own = new Map([
   [KnownArgumentNamesRule, knownArgumentNames],
   [ValuesOfCorrectTypeRule, valuesOfCorrectType],
 ])
-const rules = specifiedRules.map((rule) => own.get(rule) ?? rule)
+const rules = [knownOperationTypes, ...specifiedRules.map((rule) => own.get(rule) ?? rule)]
 
 /** The errors of a document that is within the limits. */
 export const validateDocument = (schema: GraphQLSchema, document: DocumentNode) =>
