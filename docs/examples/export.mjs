@@ -63,7 +63,7 @@ const KINDS = {
     row: ({ petId, status, quantity }, name) => [petId, name, status, quantity],
   },
 }
-const SEPARATORS = { ',': ',', ';': ';', '\t': '\t', tab: '\t' }
+const SEPARATORS = new Map([...',;\t'].map((separator) => [separator, separator])).set('tab', '\t')
 
 const wrongCall = (reason) => fail(2, `${reason}\n\n${HELP}`)
 
@@ -83,7 +83,7 @@ function readCall() {
 }
 const { values, positionals } = readCall()
 const [file, separatorName = ',', ...more] = positionals
-const separator = SEPARATORS[separatorName]
+const separator = SEPARATORS.get(separatorName)
 if (!file) wrongCall('Say which file to write.')
 if (!separator) wrongCall(`"${separatorName}" is no separator.`)
 if (more.length > 0) wrongCall(`${more.join(' ')}: there are too many arguments.`)

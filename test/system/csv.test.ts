@@ -299,6 +299,7 @@ describe('an export of orders', () => {
     ['orders x.csv --complete', "Option '--complete <value>' argument missing"],
     ['stock x.csv --minQuantity -1', "Option '--minQuantity' argument is ambiguous"],
     ['orders x.csv | ', '"|" is no separator.'],
+    ['orders x.csv toString', '"toString" is no separator.'],
     ['orders x.csv ; more', 'more: there are too many arguments.'],
     ['orders', 'Say which file to write.'],
     ['--petId 1 orders x.csv', 'First say what to export: pets, orders or stock.'],
