@@ -37,8 +37,8 @@ Exit codes: 0 all is exported, 1 the service refused a request, or the file cann
 3 no answer from the service.`
 
 /**
- * What can be exported: a list, and the list in which the names are of what its items refer to. Each filter has the order in
- * which it is answered, if that is not the order of ids.
+ * What can be exported. `named` is the list that has the names, and the field by which items refer to it. A filter has the
+ * order that it needs, if it needs one.
  */
 const KINDS = {
   pets: {

@@ -294,6 +294,7 @@ inChromium('the reference', () => {
       ['graphql-clients-apollo-client', 'apollo'],
       ['admin-interfaces', 'admin, dashboard'],
       [batches, 'batch, bulk'],
+      [`${batches}-how-to-delete-many`, 'bulk delete, delete many'],
       [`${batches}-import-and-export-csv-files`, 'import, export, csv, excel, stock-take'],
       [`${batches}-several-mutations-all-or-none`, 'transaction, atomic'],
       ['operation-deleteCategory', 'delete'],

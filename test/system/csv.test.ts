@@ -399,7 +399,7 @@ describe('the exit code is', () => {
     ['without the address', ['pets', 'x.csv'], { PETSTORE_URL: '' }, 'Set PETSTORE_URL'],
     ['without a key', ['pets', 'x.csv'], { PETSTORE_KEY: '' }, 'PETSTORE_KEY'],
     ['without a file', ['pets'], {}, 'Usage: node'],
-    ['for something that there is not', ['toString', 'x.csv'], {}, 'Usage: node'],
+    ['for a kind that does not exist', ['toString', 'x.csv'], {}, 'Usage: node'],
   ])('2 %s', async (_, args, env, message) => {
     for (const script of ['import', 'export'] as const)
       expect(await run(script, args, env)).toMatchObject({

@@ -73,10 +73,10 @@ export function readValue(input: Input, value: unknown, report: Report, path: Pa
     const parsed = parse(bare as GraphQLLeafType, value)
     if (parsed !== undefined) return parsed
   }
-  // Nothing where a list is required: no item is wrong.
-  const isNoList = isListType(bare) && value == null
   const place = report.nameOf(path)
-  report.problems.add(isNoList ? wrongValue(place, value, 'must be a JSON array') : wrongType(input, place, value))
+  // What an item must be would not help who has sent no list.
+  const lacksList = isListType(bare) && value == null
+  report.problems.add(lacksList ? wrongValue(place, value, 'must be a JSON array') : wrongType(input, place, value))
 }
 
 function readFields(type: GraphQLInputObjectType, given: Values, report: Report, path: Path): Values {

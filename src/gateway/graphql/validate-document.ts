@@ -54,7 +54,7 @@ function fieldsOnCorrectType(context: ValidationContext): ASTVisitor {
   }
 }
 
-/** What graphql-js checks when it executes: below a root that the schema does not have, no rule finds a field wrong. */
+/** graphql-js has no rule for it: it refuses the operation when it executes, which the service does itself. */
 const knownOperationTypes = (context: ValidationContext): ASTVisitor => ({
   OperationDefinition(node) {
     if (context.getSchema().getRootType(node.operation)) return

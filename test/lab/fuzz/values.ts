@@ -26,8 +26,8 @@ export type Resolve = (schema: JsonSchema) => JsonSchema
 
 /** Ids are accepted up to the greatest of 64 bits; the document names the greatest that can exist. */
 const MAX_ID = 2n ** 63n - 1n
-/** What the document says in words: generators of clients do not read `not`. */
-const hasNoZero = (description = '') => description.includes('Not 0.')
+/** The document says it in words. */
+const excludesZero = ({ description = '' }: JsonSchema) => description.includes('Not 0.')
 const isId = ({ format }: JsonSchema) => format === 'int64'
 
 /** Any text that PostgreSQL can hold: no U+0000, no lone surrogate. */
@@ -35,11 +35,11 @@ const text = (maxLength: number) => fc.string({ unit: 'binary', maxLength }).map
 
 const scalarsOf: Record<string, (schema: JsonSchema) => fc.Arbitrary<unknown>> = {
   integer: (schema) => {
-    const { minimum = 0, maximum = 2 ** 31 - 1, description = '' } = schema
+    const { minimum = 0, maximum = 2 ** 31 - 1 } = schema
     if (!isId(schema))
       return fc
         .oneof(fc.constantFrom(minimum, maximum), fc.integer({ min: minimum, max: maximum }))
-        .filter((value) => value !== 0 || !hasNoZero(description))
+        .filter((value) => value !== 0 || !excludesZero(schema))
     return fc.oneof(
       // Ids that the sample data has, and the next ones.
       { weight: 4, arbitrary: fc.bigInt(1n, 4n) },
@@ -118,7 +118,7 @@ function refusedScalars(schema: JsonSchema): fc.Arbitrary<unknown> {
   if (type === 'string')
     wrong.push('🐈'.repeat(maxLength + 1), 'x'.repeat(100_000), ...(minLength > 0 ? ['', ' \n'] : []))
   if (schema.enum || schema.format) wrong.push(...texts)
-  if (hasNoZero(schema.description)) wrong.push(0)
+  if (excludesZero(schema)) wrong.push(0)
   return fc.constantFrom(...wrong)
 }
 
