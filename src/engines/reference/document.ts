@@ -31,7 +31,10 @@ export interface Parameter {
 export interface ResponseObject {
   description: string
   headers: Record<string, Header | OpenAPIV3.ReferenceObject>
-  content?: Record<string, { schema: Schema; example?: unknown; examples?: Record<string, { value: unknown }> }>
+  content?: Record<
+    string,
+    { schema: Schema; example?: unknown; examples?: Record<string, { summary?: string; value: unknown }> }
+  >
 }
 
 export interface OperationObject {

@@ -18,11 +18,20 @@ export function resolve<T extends object>({ document }: View, value: T | { $ref:
 /** The schema whose name a reference or a field of its own description has. */
 const named = ({ $ref, allOf }: Schema) => ($ref ?? allOf?.[0]?.$ref)?.split('/').at(-1)
 
-/** The schema with what it refers to. */
+/** The schema with what it refers to, and with the fields of everything that it is made of. */
 export function flatten(view: View, schema: Schema): Schema {
   const { $ref, allOf, ...own } = schema
-  const parents = [...($ref ? [{ $ref }] : []), ...(allOf ?? [])]
-  return Object.assign({}, ...parents.map((parent) => flatten(view, resolve(view, parent as Schema))), own)
+  const parts = [...($ref ? [{ $ref }] : []), ...(allOf ?? [])].map((part) =>
+    flatten(view, resolve(view, part as Schema)),
+  )
+  const properties = Object.assign({}, ...[...parts, own].map((part) => part.properties))
+  const required = [...parts, own].flatMap((part) => part.required ?? [])
+  return {
+    ...Object.assign({}, ...parts),
+    ...own,
+    ...(Object.keys(properties).length > 0 && { properties }),
+    ...(required.length > 0 && { required }),
+  }
 }
 
 export const pretty = (value: unknown) => JSON.stringify(value, null, 2)
@@ -54,12 +63,16 @@ function range(unit: string, min?: number, max?: number): string | false {
 
 const patterns: Record<string, string> = { '\\S': 'not blank', '^[^\\u0000]*$': 'without U+0000' }
 
+const values = (list: unknown[]) => list.map((value, index) => [index > 0 && ', ', html`<code>${String(value)}</code>`])
+
 /** What a value must be, in words. */
 function bounds(view: View, schema: Schema): Content[] {
   const flat = flatten(view, schema)
+  const each = flat.items && flatten(view, flat.items)
   const { minimum, maximum, minLength, maxLength, minItems, maxItems, pattern, nullable } = flat
   return [
-    flat.enum && ['one of ', flat.enum.map((value, index) => [index > 0 && ', ', html`<code>${value}</code>`])],
+    flat.enum && ['one of ', values(flat.enum)],
+    each?.enum && ['each one of ', values(each.enum)],
     range('', minimum, maximum),
     range(' characters', minLength, maxLength),
     range(' items', minItems, maxItems),

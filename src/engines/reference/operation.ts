@@ -141,7 +141,10 @@ export function operationSection(view: View, described: Described, common: Recor
 ${view.markdown.block(description)}${media && schemaFields(view, media.schema)}
 ${Object.keys(own).length > 0 && html`<h6>Headers, beside <a href="#response-headers">those of every response</a></h6>${headerFields(view, own)}`}`,
       media &&
-        html`<h5>Example ${status}</h5>${codeBlock(pretty(media.example ?? exampleOf(view, media.schema)), 'json')}`,
+        Object.values(media.examples ?? { '': { value: media.example ?? exampleOf(view, media.schema) } }).map(
+          ({ summary, value }) =>
+            html`<h5>Example ${status}${summary && html` <span class="type">${summary}</span>`}</h5>${codeBlock(pretty(value), 'json')}`,
+        ),
     )
   }
 

@@ -334,7 +334,8 @@ function requestOf(form) {
     } else if (dataset.in === 'path') path = path.replace(`{${name}}`, encodeURIComponent(value))
     else if (value === '') continue
     else if (dataset.in === 'header') headers[name] = value
-    else for (const part of 'list' in dataset ? value.split(/[\s,]+/) : [value]) query.append(name, part)
+    else
+      for (const part of 'list' in dataset ? value.split(/[\s,]+/).filter(Boolean) : [value]) query.append(name, part)
   }
   const url = `${server()}${path}${query.size > 0 ? `?${query}` : ''}`
   const curl = [

@@ -47,3 +47,33 @@ test('does what its README shows', async () => {
   expect(text).not.toContain('<b>')
   expect(text).toContain('Emma')
 })
+
+test('shows the fields of every part of a schema, what a list takes, and each example of a response', async () => {
+  const { get } = document.paths['/books/{id}'] as { get: OpenApiDocument['paths'][string][string] }
+  const borrower = { type: 'string', description: 'Who has it.' }
+  const lent = { allOf: [{ $ref: '#/components/schemas/Book' }, { type: 'object', properties: { borrower } }] }
+  const examples = {
+    plain: { value: { title: 'Emma' } },
+    lent: { summary: '?with=borrower', value: { borrower: 'Ann' } },
+  }
+  const content = { 'application/json': { schema: { $ref: '#/components/schemas/Lent' }, examples } }
+  const parameter = {
+    name: 'with',
+    in: 'query',
+    schema: { type: 'array', items: { type: 'string', enum: ['borrower'] } },
+  }
+  const extended: OpenApiDocument = {
+    ...document,
+    paths: {
+      '/books/{id}': {
+        get: { ...get, parameters: [parameter], responses: { 200: { description: 'It.', headers: {}, content } } },
+      },
+    },
+    components: { ...document.components, schemas: { ...document.components.schemas, Lent: lent } },
+  }
+  const { content: page } = await createPage(extended, '', { icon: '/icon.svg', links: [] })
+  const { text } = html`${page}`
+  for (const shown of ['schema-Lent.title', 'schema-Lent.borrower']) expect(text).toContain(`id="${shown}"`)
+  expect(text).toContain('each one of <code>borrower</code>')
+  expect(text).toMatch(/Emma[\s\S]*\?with=borrower[\s\S]*Ann/)
+})
