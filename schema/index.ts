@@ -30,8 +30,11 @@ export const schema = builder.toSchema({
 /** The same resolvers without the fields that lead from one resource to another: what REST is generated from. */
 export const restSchema = builder.toSchema({ sortSchema: false, subGraph: 'rest' })
 
+/** The same with the fields that `expand` adds. */
+export const expandedSchema = builder.toSchema({ sortSchema: false, subGraph: 'expanded' })
+
 /** Every list of the service. */
 export const lists = [...new Set(fields.map(({ list }) => list))]
 
 /** Every operation of the service. REST derives from this list alone. */
-export const operations = operationsOf(restSchema)
+export const operations = operationsOf(restSchema, expandedSchema)

@@ -1,4 +1,4 @@
-import { batchArg, builder, columnDescription, graphqlOnly, idArg, inputArg } from './kit/builder.js'
+import { batchArg, builder, columnDescription, expandable, idArg, inputArg } from './kit/builder.js'
 import { allFound, conflict, found } from './kit/errors.js'
 import { int, MAX_INT, stock } from './kit/input/rules.js'
 import { addList, atLeast, atMost, defineList, equals } from './kit/lists/define.js'
@@ -15,7 +15,7 @@ const InventoryItem = builder.prismaObject('InventoryItem', {
     quantity: t.exposeInt('quantity', { example: 3 }),
     status: t.expose('status', { type: PetStatus }),
     pet: t.field({
-      ...graphqlOnly,
+      ...expandable,
       type: Pet,
       description: columnDescription('InventoryItem', 'pet'),
       ...toOne('Pet', 'id', 'petId'),
@@ -25,7 +25,7 @@ const InventoryItem = builder.prismaObject('InventoryItem', {
 
 builder.objectField(Pet, 'inventory', (t) =>
   t.field({
-    ...graphqlOnly,
+    ...expandable,
     type: InventoryItem,
     description: columnDescription('Pet', 'inventory'),
     ...toOne('InventoryItem', 'petId', 'id'),

@@ -1,4 +1,4 @@
-import { builder, columnDescription, flagArg, graphqlOnly } from './kit/builder.js'
+import { builder, columnDescription, expandable, flagArg } from './kit/builder.js'
 import type { Context } from './kit/context.js'
 import { conflict } from './kit/errors.js'
 import { orderQuantity } from './kit/input/rules.js'
@@ -30,9 +30,10 @@ const Order = builder.prismaObject('Order', {
     }),
     complete: t.exposeBoolean('complete', { optional: true }),
     pet: t.field({
-      ...graphqlOnly,
+      ...expandable,
       type: Pet,
       description: columnDescription('Order', 'pet'),
+      example: { id: 2, name: 'Bella', categoryId: 1, status: 'pending' },
       ...toOne('Pet', 'id', 'petId'),
     }),
   }),

@@ -1,5 +1,5 @@
 import { Category, petsTag } from './category.js'
-import { builder, columnDescription, graphqlOnly } from './kit/builder.js'
+import { builder, columnDescription, expandable } from './kit/builder.js'
 import { found } from './kit/errors.js'
 import { name } from './kit/input/rules.js'
 import { addList, addListBelow, beginsWith, defineList, equals } from './kit/lists/define.js'
@@ -26,7 +26,7 @@ export const Pet = builder.prismaObject('Pet', {
     // The specification does not require it (docs/specification.md, Resources).
     status: t.expose('status', { type: PetStatus, optional: true }),
     category: t.field({
-      ...graphqlOnly,
+      ...expandable,
       type: Category,
       description: columnDescription('Pet', 'category'),
       ...toOne('Category', 'id', 'categoryId'),

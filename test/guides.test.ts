@@ -53,9 +53,12 @@ describe('the examples', () => {
     expect(Object.fromEntries(deprecated.headers)).toMatchObject(headersOf('versions'))
   })
 
-  test('with an error: the gateway returns the same error', async () => {
+  test('with a body: the gateway returns the same body', async () => {
     const [shown = ''] = blocks(guide('errors'), 'json')
     expect((await gateway.get('/pets/999')).body).toEqual(JSON.parse(shown))
+    const [related = ''] = blocks(guide('lists'), 'json')
+    const page = await gateway.get('/pets?limit=1&expand=category&expand=inventory')
+    expect(page.body).toEqual(JSON.parse(related))
     const [tooFew = ''] = blocks(guide('selling'), 'json')
     const order = () => gateway.post('/store/orders?takeStock=true', { petId: 4, quantity: 2 })
     expect((await order()).status).toBe(201)
@@ -91,6 +94,15 @@ describe('the figures in the guides match the code', () => {
         limits ? [[plan, figure(limits.minute), figure(limits.day)]] : [],
       ),
     )
+  })
+
+  test('for every price of related objects', async () => {
+    const prices = table(guide('lists')).filter(([request = '']) => /^`GET \S+limit=\d+&expand=/.test(request))
+    expect(prices).toHaveLength(3)
+    for (const [request = '', , cost] of prices) {
+      const { headers } = await gateway.get(request.slice(5, -1))
+      expect([request, headers.get('x-ratelimit-cost')]).toEqual([request, cost])
+    }
   })
 
   test('for every error', () => {
@@ -147,6 +159,7 @@ describe('the figures in the guides match the code', () => {
         `several times, at most ${MAX_LIMIT}:`,
         `on a page, 1 to ${MAX_LIMIT} (default: ${DEFAULT_LIMIT}). With ids, the default is ${MAX_LIMIT}.`,
         `exact up to ${figure(MAX_TOTAL)}`,
+        'A list costs 1 for each 100 objects',
         'as much as 100 objects',
         `null above ${figure(MAX_TOTAL)}`,
       ],

@@ -219,7 +219,8 @@ describe.each(described.map((about) => [about.name, about] as const))('the examp
     if (method !== 'GET') keepSample()
     const { body, ...answer } = await sendAsShown(shown)
     expect([answer.status, body]).toEqual([status, body])
-    const expected = (answers.find((answer) => answer.name === shown.example) ?? answers[0])?.value
+    const example = 'expand' in shown.values ? 'expanded' : shown.example
+    const expected = (answers.find((answer) => answer.name === example) ?? answers[0])?.value
     // A created row has a new id, and windows end at another time.
     const assigned = status === 201 ? 'id' : 'reset'
     if (list) expect(body.length, 'rows in prisma/seed.ts that this example asks for').toBeGreaterThan(0)
@@ -231,8 +232,11 @@ describe.each(described.map((about) => [about.name, about] as const))('the examp
 
   if (list && !free.has(name) && name !== 'listUsage')
     test('are in the sample data', async () => {
+      const shown = shownBy(operation).find(({ values }) => 'expand' in values)
+      const expanded = shown && (await send(about, { values: { expand: shown.values.expand } }))
       const { body } = await send(about, {})
-      for (const { value } of answers) expect(body).toEqual(expect.arrayContaining(value as unknown[]))
+      for (const { name, value } of answers)
+        expect(name === 'expanded' ? expanded?.body : body).toEqual(expect.arrayContaining(value as unknown[]))
     })
 
   test('have the headers of a real response', async () => {

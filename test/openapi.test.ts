@@ -180,7 +180,8 @@ describe('the schemas', () => {
   test('every schema has a description and an example', () => {
     for (const [name, schema] of Object.entries(schemas)) {
       expect(schema.description, name).toBeTruthy()
-      for (const [field, property] of Object.entries(schema.properties ?? {})) {
+      const parts = [schema, ...(schema.allOf ?? [])]
+      for (const [field, property] of parts.flatMap(({ properties = {} }) => Object.entries(properties))) {
         expect(property.description, `${name}.${field}`).toBeTruthy()
         expect(property.example, `${name}.${field}`).toBeDefined()
       }
@@ -268,6 +269,7 @@ describe.each(operations)('$name', (described) => {
         name === 'ifMatch' ? 'header' : inPath.includes(name) ? 'path' : 'query',
         inPath.includes(name),
       ]),
+      ...(described.expansions.length > 0 ? [['expand', 'query', false]] : []),
       ...(rest.method === 'GET' && !isQuota ? [['If-None-Match', 'header', false]] : []),
       ...(rest.method === 'POST' ? [['Idempotency-Key', 'header', false]] : []),
     ])
@@ -380,8 +382,13 @@ describe('the operations that are specified by name (docs/specification.md, Oper
       .flatMap(({ operation }) => operation.parameters ?? [])
       .filter(({ schema }) => schema && 'type' in schema && schema.type === 'array')
     const keys = lists.map(({ key }) => key)
-    expect(several.map(({ name }) => name).sort()).toEqual(keys.sort())
-    for (const parameter of several)
-      expect(parameter).toMatchObject({ in: 'query', style: 'form', explode: true, schema: { maxItems: 100 } })
+    const expandable = operations.filter(({ expansions }) => expansions.length > 0)
+    expect(several.map(({ name }) => name).sort()).toEqual([...keys, ...expandable.map(() => 'expand')].sort())
+    for (const parameter of several) {
+      const { items } = parameter.schema as Schema
+      const names = items?.$ref && (resolve(items.$ref) as Schema).enum
+      const maxItems = names ? names.length : 100
+      expect(parameter).toMatchObject({ in: 'query', style: 'form', explode: true, schema: { maxItems } })
+    }
   })
 })

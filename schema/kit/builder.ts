@@ -9,7 +9,7 @@ import { invalidRequest } from './errors.js'
 import { pathText, wrongIssues } from './input/problems.js'
 import { columnOf } from './model.js'
 import './plugin.js'
-import { batch, ITEMS_PER_UNIT, MAX_BATCH } from './input/rules.js'
+import { batch, ITEMS_PER_UNIT, MAX_BATCH, OBJECTS_PER_UNIT } from './input/rules.js'
 
 /** The `///` comment of a column, for an input that sets it. */
 export const columnDescription = (model: keyof PrismaTypes, field: string) => columnOf(model, field).documentation
@@ -18,7 +18,7 @@ export const builder = new SchemaBuilder<{
   PrismaTypes: PrismaTypes
   Context: Context
   DefaultFieldNullability: false
-  SubGraphs: 'rest' | 'graphql'
+  SubGraphs: 'rest' | 'expanded' | 'graphql'
   Scalars: {
     Int64: { Input: bigint; Output: bigint | number }
     DateTime: { Input: Date; Output: Date }
@@ -33,8 +33,8 @@ export const builder = new SchemaBuilder<{
     dmmf: getDatamodel(),
     exposeDescriptions: true,
   },
-  // REST sees every type, without the fields that lead from one resource to another (see graphqlOnly).
-  subGraphs: { defaultForTypes: ['rest', 'graphql'], fieldsInheritFromTypes: true },
+  // REST sees every type, without the fields that lead from one resource to another (see expandable and graphqlOnly).
+  subGraphs: { defaultForTypes: ['rest', 'expanded', 'graphql'], fieldsInheritFromTypes: true },
   validation: {
     validationError: ({ issues }, args) => invalidRequest(wrongIssues(issues, args, pathText).join(' ')),
   },
@@ -66,10 +66,11 @@ export const flagArg = (arg: ArgBuilder, description: string, takes?: { model: k
 
 /** The option of a type, field or argument that exists on one surface only. */
 export const graphqlOnly = { subGraphs: ['graphql' as const] }
-export const restOnly = { subGraphs: ['rest' as const] }
+export const restOnly = { subGraphs: ['rest' as const, 'expanded' as const] }
+/** The option of a field that leads to one row of another type. In REST, a client asks for it by `expand`. */
+export const expandable = { subGraphs: ['graphql' as const, 'expanded' as const] }
 
 builder.queryType({
-  description:
-    'What can be read. A root field that fails is null; the others keep their data. An operation costs the number of its root fields, the number of objects that it may return divided by 100, or the number of characters in its response keys divided by 262,144, whichever is the most, rounded up.',
+  description: `What can be read. A root field that fails is null; the others keep their data. An operation costs the number of its root fields, the number of objects that it may return divided by ${OBJECTS_PER_UNIT}, or the number of characters in its response keys divided by 262,144, whichever is the most, rounded up.`,
 })
 builder.mutationType({ description: 'What can be changed. Root fields run one after the other.' })

@@ -45,7 +45,7 @@ export const catalogue = {
   precondition_failed: {
     status: 412,
     message:
-      'Somebody else has changed it since you read it. Read it again; the ETag of a list is not that of its items.',
+      'Somebody else has changed it since you read it, or the ETag is that of a list or of an answer with expand. Read it again without expand.',
     description: 'The resource has changed or is gone: it has none of the ETags in `If-Match`.',
   },
   payload_too_large: {

@@ -94,9 +94,9 @@ export function createApp(dependencies: Dependencies) {
   const authenticate = createAuthentication(apiKeys, rateLimiter, database.requestTimeoutMs, seconds)
   const quota = createQuota({ apiKeys, rateLimiter })
   const idempotency = createIdempotency(database, createTransact, log)
-  const shared = { createContext, idempotency }
+  const shared = { createContext, createTransact, idempotency }
   const rest = createRest({ ...shared, baseUrl, sunset, hasPage: docs.has })
-  const graphql = createGraphql({ ...shared, createTransact, schema, log, deadlineMs })
+  const graphql = createGraphql({ ...shared, schema, log, deadlineMs })
 
   async function respond(request: HttpRequest, found: Findings): Promise<Reply> {
     if (request.malformed) throw request.malformed

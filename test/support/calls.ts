@@ -1,8 +1,9 @@
-import { type GraphQLOutputType, getNamedType, isObjectType } from 'graphql'
+import { type GraphQLObjectType, type GraphQLOutputType, getNamedType, isObjectType } from 'graphql'
 import { stringify } from 'lossless-json'
 import { expect } from 'vitest'
 import type { PrismaClient } from '../../prisma/generated/client/client.js'
-import { fill, type Operation } from '../../schema/kit/operations.js'
+import { restSchema, schema } from '../../schema/index.js'
+import { fill, type Operation, type Tree, treeOf } from '../../schema/kit/operations.js'
 import { deleteAll, resources } from '../resources/index.js'
 import type { Args } from '../resources/resource.js'
 import type { Answer, Gateway } from './gateway.js'
@@ -35,29 +36,37 @@ export function callRest(gateway: Gateway, operation: Operation, { input, ifMatc
   })
 }
 
-/** Everything that REST shows of a type. */
-function selection(type: GraphQLOutputType): string {
+/** Everything that REST shows of a type, and of the objects that `expand` names. */
+function selection(type: GraphQLOutputType, expand: Tree = {}): string {
   const named = getNamedType(type)
   if (!isObjectType(named)) return ''
-  return `{ ${Object.values(named.getFields())
-    .map((field) => field.name + selection(field.type))
-    .join(' ')} }`
+  const plain = Object.values(named.getFields()).map((field) => field.name + selection(field.type))
+  const relations = (schema.getType(named.name) as GraphQLObjectType).getFields()
+  const expanded = Object.entries(expand).map(([name, below]) => {
+    const { name: target } = getNamedType(relations[name]?.type as GraphQLOutputType)
+    return name + selection(restSchema.getType(target) as GraphQLObjectType, below)
+  })
+  return `{ ${[...plain, ...expanded].join(' ')} }`
 }
 
 /** The body of a GraphQL request that calls one operation, all of its arguments in variables. */
-export function graphqlRequest({ type, name, field }: Operation, args: Args) {
+export function graphqlRequest({ type, name, field }: Operation, args: Args, expand: readonly string[] = []) {
   const given = field.args.filter((arg) => arg.name in args)
   const list = (items: string[]) => (items.length > 0 ? `(${items.join(', ')})` : '')
   const declared = list(given.map((arg) => `$${arg.name}: ${arg.type}`))
   const passed = list(given.map((arg) => `${arg.name}: $${arg.name}`))
   return json({
-    query: `${type.toLowerCase()} ${declared} { ${name}${passed} ${selection(field.type)} }`,
+    query: `${type.toLowerCase()} ${declared} { ${name}${passed} ${selection(field.type, treeOf(expand))} }`,
     variables: args,
   })
 }
 
-export const callGraphql = (gateway: Gateway, operation: Operation, args: Args): Promise<Answer> =>
-  gateway.call('POST', '/graphql', { body: graphqlRequest(operation, args) })
+export const callGraphql = (
+  gateway: Gateway,
+  operation: Operation,
+  args: Args,
+  expand?: readonly string[],
+): Promise<Answer> => gateway.call('POST', '/graphql', { body: graphqlRequest(operation, args, expand) })
 
 // One statement, because hundreds of tests begin with it.
 const RESET = `DO $$ BEGIN

@@ -1,4 +1,5 @@
-import { Ajv, type ValidateFunction } from 'ajv'
+import type { ValidateFunction } from 'ajv'
+import { Ajv2019 } from 'ajv/dist/2019.js'
 import formats from 'ajv-formats'
 import type { App } from '../../src/gateway/app.js'
 import type { ResponseObject, Schema } from '../../src/gateway/openapi/document.js'
@@ -41,17 +42,23 @@ function once<T>(compute: (key: string) => T) {
 
 /**
  * Validators by schema, compiled on first use. Clients must expect new fields, but a gateway of this version sends only
- * the fields of this document, so additional properties are errors here.
+ * the fields of this document, so others are errors here.
  */
 const compilerOf = once((schemas: string) => {
-  const ajv = new Ajv({ strict: false })
+  const ajv = new Ajv2019({ strict: false })
   formats.default(ajv)
-  const exact: Record<string, Schema> = JSON.parse(schemas, (_, value) =>
-    value?.properties ? { ...value, additionalProperties: false } : value,
-  )
+  // Not each part of an `allOf` lists all fields, but the parts together do.
+  const close = (schema: Schema) => ({ ...schema, unevaluatedProperties: false })
+  const closeAll = (properties: Record<string, Schema>) =>
+    Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, close(schema)]))
+  const exact: Record<string, Schema> = JSON.parse(schemas, (_, value) => {
+    if (value?.items) value.items = close(value.items)
+    if (value?.properties) value.properties = closeAll(value.properties)
+    return value
+  })
   for (const [name, schema] of Object.entries(exact)) ajv.addSchema(schema, `#/components/schemas/${name}`)
   const compiled = once((schema): ValidateFunction => ajv.compile(JSON.parse(schema)))
-  return (schema: Schema) => compiled(JSON.stringify(schema))
+  return (schema: Schema) => compiled(JSON.stringify(close(schema)))
 })
 
 /** Resolves a reference to a component; returns any other value unchanged. */

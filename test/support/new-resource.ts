@@ -27,7 +27,7 @@ model Customer {
 /** schema/customer.ts */
 export const resource = `
 import { Category } from './category.js'
-import { builder, columnDescription, graphqlOnly } from './kit/builder.js'
+import { builder, columnDescription, expandable } from './kit/builder.js'
 import { name, storable } from './kit/input/rules.js'
 import { addList, addListBelow, beginsWith, defineList, equals } from './kit/lists/define.js'
 import { Node } from './kit/node.js'
@@ -46,10 +46,11 @@ const Customer = builder.prismaObject('Customer', {
     phone: t.exposeString('phone', { nullable: true, example: '+44 20 7946 0000' }),
     categoryId: t.expose('categoryId', { type: 'Int64', nullable: true, example: 2 }),
     category: t.field({
-      ...graphqlOnly,
+      ...expandable,
       type: Category,
       nullable: true,
       description: columnDescription('Customer', 'category'),
+      example: { id: 2, name: 'Cats', description: 'Indoor and outdoor cats, kittens included.' },
       ...toOne('Category', 'id', 'categoryId'),
     }),
   }),

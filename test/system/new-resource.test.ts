@@ -96,7 +96,9 @@ test('its rows are in the sample data of a first start, and the document has the
   const { paths } = (await ask('/openapi.json')).body
   const example = ({ content }: { content: Record<string, { example: unknown }> }) =>
     content['application/json']?.example
-  expect(example(paths['/customers'].get.responses[200])).toEqual([body[0]])
+  const { plain, expanded } = paths['/customers'].get.responses[200].content['application/json'].examples
+  expect(plain.value).toEqual([body[0]])
+  expect(expanded.value).toEqual((await ask('/customers?limit=1&expand=category')).body)
   const { requestBody, responses } = paths['/customers'].post
   expect(example(requestBody)).toMatchObject({ name: 'Ada', email: 'grace@example.com' })
   expect(example(responses[201])).toMatchObject({ id: 1, name: 'Ada', email: 'grace@example.com' })
@@ -205,6 +207,13 @@ test('relations lead both ways, and protect what is referred to', async () => {
       customers: [{ category: null }, { category: { id: 2 } }, { category: null }],
     },
   })
+  const expanded = await ask('/customers?expand=category')
+  expect(expanded.body.map(({ category }: { category?: { id: number } }) => category?.id)).toEqual([
+    undefined,
+    2,
+    undefined,
+  ])
+  expect((await ask('/categories?expand=customers')).status).toBe(400)
   const none = 'mutation { updateCustomer(customerId: 2, input: { categoryId: null }) { category { id } } }'
   expect(await send(none)).toEqual({ data: { updateCustomer: { category: null } } })
   await patch('/customers/2', { categoryId: 2 })
@@ -270,7 +279,7 @@ test('it is in the OpenAPI document and in the GraphQL schema: examples, bounds,
     operationId: 'getCustomer',
     tags: ['Customers'],
     'x-stability': 'beta',
-    parameters: [{ name: 'customerId', in: 'path', example: 1 }, { name: 'If-None-Match' }],
+    parameters: [{ name: 'customerId', in: 'path', example: 1 }, { name: 'expand' }, { name: 'If-None-Match' }],
   })
   const conflicting = Object.entries(paths as Record<string, Record<string, { responses: object }>>).flatMap(
     ([path, item]) =>

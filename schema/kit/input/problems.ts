@@ -45,6 +45,7 @@ const ELSEWHERE: [there: RegExp, here: string[]][] = [
   [/^(order|dir)$/, ['direction']],
   [/^(q|query|name)$/, ['search']],
   [/^(per_?page|page_?size|size|limit|first|take)$/i, ['limit', 'first']],
+  [/^(includes?|embed|with|populate|relations?)$/i, ['expand']],
   [/^(starting_after|since_id)$/, ['after']],
   // There are no numbers of pages: each page names where the next one begins.
   [/^_?(page(_?(number|num|no|index|token))?|offset|skip|start|from)$/i, ['after', 'cursor']],
@@ -52,7 +53,7 @@ const ELSEWHERE: [there: RegExp, here: string[]][] = [
 /** `id[]`, `id[0]`, `filter[status]`, `page[size]`: the name that counts. */
 const BRACKETED = /^(?:filters?\[(\w+)\]|page\[(?:(size|limit)|\w+)\]|(\w+)\[\d*\])$/i
 /** Here each filter of a list is a name of its own, beside these. */
-const NO_FILTERS = ['limit', 'after', 'first', 'last', 'before', 'cursor', 'count', 'sort', 'direction']
+const NO_FILTERS = ['limit', 'after', 'first', 'last', 'before', 'cursor', 'count', 'sort', 'direction', 'expand']
 
 /** The known names that the caller could have meant. */
 export function likelyNames(name: string, known: readonly string[]): string[] {

@@ -62,6 +62,8 @@ export const usageDays = whole(1, MAX_USAGE_DAYS)
 export const MAX_BATCH = 100
 /** Of a batch: what a unit of the quota buys. */
 export const ITEMS_PER_UNIT = 10
+/** The weight of the objects that a unit buys. */
+export const OBJECTS_PER_UNIT = 100
 
 /** The items of a batch. Those that change something name it by `key`, each another one. */
 export const batch = (key?: string) =>

@@ -4,6 +4,7 @@ export {
   type ExecutionRequest,
   type Isolate,
   MAX_PLANS,
+  type PreparedOperation,
   prepare,
 } from './executor.js'
 export type { Cancelled } from './plan.js'

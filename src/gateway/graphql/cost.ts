@@ -8,7 +8,7 @@ import {
   type ValueNode,
 } from 'graphql'
 import { operations } from '../../../schema/index.js'
-import { DEFAULT_LIMIT, MAX_LIMIT } from '../../../schema/kit/input/rules.js'
+import { DEFAULT_LIMIT, MAX_LIMIT, OBJECTS_PER_UNIT } from '../../../schema/kit/input/rules.js'
 import { batchUnits } from '../../../schema/kit/operations.js'
 import type { ListCost } from '../../../schema/kit/plugin.js'
 import type { SelectedField, Selections } from '../../engines/executor/index.js'
@@ -21,8 +21,6 @@ export const LIMITS = [
   ['completed', 100_000, 'could complete', 'fields, those of each item of a list counted'],
   ['letters', 8_388_608, 'could return', 'characters in keys, those of each item of a list counted'],
 ] as const
-/** The weight of objects that a unit of the quota buys. */
-const OBJECTS_PER_UNIT = 100
 /** The characters of response keys that a unit buys: writing them takes time, too. Only very long aliases need more. */
 export const LETTERS_PER_UNIT = 262_144
 

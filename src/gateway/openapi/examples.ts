@@ -12,7 +12,8 @@ import {
   isNonNullType,
   isObjectType,
 } from 'graphql'
-import type { Operation } from '../../../schema/kit/operations.js'
+import { expandedSchema, restSchema } from '../../../schema/index.js'
+import { fieldsOf, type Operation, type Tree, treeOf } from '../../../schema/kit/operations.js'
 
 // Examples follow from the declaration of a field and, where it has none, from its type. They agree with the sample
 // data, so that a request made of them works as it is.
@@ -63,6 +64,31 @@ export function exampleAnswer(operation: Operation) {
   const merge = (row: object, item: Record<string, unknown> = {}) =>
     Object.fromEntries(Object.entries(row).map(([name, value]) => [name, item[name] ?? value]))
   return Array.isArray(result) ? result.map((row, i) => merge(row, items[i])) : merge(result as object, items[0])
+}
+
+/** The fields that `expand` adds to a type: each with the type of its object, and with what the tree has below it. */
+export const expandedFields = (type: GraphQLObjectType, tree: Tree) =>
+  Object.entries(tree).map(([name, below]) => {
+    const field = fieldsOf(expandedSchema, type.name)[name] as GraphQLField<unknown, unknown>
+    return { field, below, type: restSchema.getType(getNamedType(field.type).name) as typeof type }
+  })
+
+/** Examples of the objects that `expand` adds to one of a type. */
+export const exampleObjects = (type: GraphQLObjectType, tree: Tree): Record<string, object> =>
+  Object.fromEntries(
+    expandedFields(type, tree).map(({ field, below, type }) => [
+      field.name,
+      { ...((field.extensions.example ?? exampleOf(type)) as object), ...exampleObjects(type, below) },
+    ]),
+  )
+
+/** What a GET returns with everything that `expand` can name; undefined if that is nothing. */
+export function exampleExpanded(operation: Operation) {
+  const { expansions, field } = operation
+  if (expansions.length === 0) return
+  const objects = exampleObjects(resultOf(operation), treeOf(expansions))
+  const result = exampleResult(field)
+  return Array.isArray(result) ? result.map((row) => ({ ...row, ...objects })) : { ...(result as object), ...objects }
 }
 
 /** An example of each value in the path. */

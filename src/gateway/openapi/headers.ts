@@ -47,7 +47,8 @@ export function createCommonHeaders(): Record<string, Header> {
   setRateLimitHeaders(examples, result, false)
   const limit = 'The limit of the binding window: of the two windows, the one with the fewest requests left.'
   const reset = 'When that window resets, as a Unix timestamp in seconds.'
-  const cost = 'What the request cost of each window: 1 for a REST request; 0 if it was refused, or is free.'
+  const cost =
+    'What the request cost of each window: mostly 1, more for batches, `count` and `expand`; 0 if it was refused, or is free.'
   return {
     'X-RateLimit-Limit': integer(limit, examples['x-ratelimit-limit'], 1),
     'X-RateLimit-Remaining': integer('Requests left in that window.', examples['x-ratelimit-remaining'], 0),

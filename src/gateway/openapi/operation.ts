@@ -1,13 +1,14 @@
 import { getNullableType, isEnumType, isListType } from 'graphql'
 import { createEtag } from '../../../schema/kit/etag.js'
-import type { Operation } from '../../../schema/kit/operations.js'
+import { OBJECTS_PER_UNIT } from '../../../schema/kit/input/rules.js'
+import { EXPAND, expandQuery, longestOf, type Operation } from '../../../schema/kit/operations.js'
 import { MEDIA_TYPES } from '../http/index.js'
 import { MAX_KEY } from '../idempotency/index.js'
 import { codeSamples } from './code-samples.js'
 import { type Generated, type Options, schemaRef } from './document.js'
 import { exampleArgument, exampleBody, exampleResult, inputOf } from './examples.js'
 import { MAX_HEAD } from './headers.js'
-import { bounds } from './schemas.js'
+import { bounds, expansionName } from './schemas.js'
 
 type GeneratedOperation = Generated['paths'][string][string]
 
@@ -33,6 +34,32 @@ const parameters = ({ field, pathArguments, queryArguments }: Operation, generat
       example: exampleArgument(arg, field),
     }
   })
+
+/** What `expand` can name. */
+function expandParameter(operation: Operation) {
+  const { expansions, field } = operation
+  const all = longestOf(expansions)
+  const isList = isListType(getNullableType(field.type))
+  const sentences = [
+    `Also returns related objects${isList ? ' of each item' : ''}.`,
+    all.length > 1 && `For several, repeat the parameter: \`${expandQuery(all)}\`.`,
+    ...all
+      .filter((path) => path.includes('.'))
+      .map((path) => `\`${path}\` includes \`${path.replace(/\.[^.]*$/, '')}\`.`),
+    isList &&
+      `The request costs 1 for each ${OBJECTS_PER_UNIT} objects, or part of them, that it may return, its items included.`,
+  ]
+  return {
+    name: EXPAND,
+    in: 'query',
+    description: sentences.filter(Boolean).join(' '),
+    required: false,
+    style: 'form',
+    explode: true,
+    schema: { type: 'array', items: schemaRef(expansionName(operation)), maxItems: expansions.length },
+    example: all,
+  }
+}
 
 const requestHeader = (name: string, description: string, maxLength: number, pattern: string, example: string) => ({
   name,
@@ -105,7 +132,11 @@ export function createOperation(operation: Operation, generated: Generated, { ba
     // Redocly's and ReadMe's marks; the reason is for our own reference.
     ...(noTryIt && { 'x-hideTryItPanel': true, 'x-explorer-enabled': false, 'x-no-try-it-reason': noTryIt }),
     'x-codeSamples': codeSamples(operation, baseUrl),
-    parameters: [...parameters(operation, found), ...requestHeaders(operation)],
+    parameters: [
+      ...parameters(operation, found),
+      ...(operation.expansions.length > 0 ? [expandParameter(operation)] : []),
+      ...requestHeaders(operation),
+    ],
     requestBody: media && {
       description: operation.body?.description ?? undefined,
       required: true,

@@ -3,14 +3,14 @@ import { getNamedType } from 'graphql'
 import type { OpenAPIV3 } from 'openapi-types'
 import { operations } from '../../../schema/index.js'
 import { catalogue, type ErrorCode } from '../../../schema/kit/errors.js'
-import type { Operation } from '../../../schema/kit/operations.js'
+import { expandQuery, longestOf, type Operation } from '../../../schema/kit/operations.js'
 import { EXAMPLE_TIME, exampleWindows } from '../../../schema/kit/quota.js'
 import { type RateLimitResult, refusalMessage } from '../../engines/rate-limit/index.js'
 import { FREE_PER_MINUTE } from '../keys/index.js'
 import { type Options, type ResponseObject, schemaRef } from './document.js'
-import { exampleAnswer, inputOf, resultOf } from './examples.js'
+import { exampleAnswer, exampleExpanded, inputOf, resultOf } from './examples.js'
 import { deprecationHeaders, headerRefs, idempotencyHeaders, locationHeader, nextPageHeader } from './headers.js'
-import { listName } from './schemas.js'
+import { listName, resultName } from './schemas.js'
 
 type Response = [status: number, response: ResponseObject]
 
@@ -94,9 +94,9 @@ function success(operation: Operation, baseUrl: string): ResponseObject {
   if (rest.status === 204) return { description: 'Deleted. There is no body.', headers: {} }
   const list = listName(operation)
   const { name } = resultOf(operation)
-  const example = exampleAnswer(operation) as Record<string, unknown>
+  const example = exampleAnswer(operation)
   const headers = headerRefs(...(hasEtag ? ['ETag'] : []), ...countHeaders(operation))
-  if (rest.location) headers.Location = locationHeader(rest.location, baseUrl, example)
+  if (rest.location) headers.Location = locationHeader(rest.location, baseUrl, example as Record<string, unknown>)
   const isPage = operation.field.args.some(({ name }) => name === 'limit')
   if (isPage) headers.Link = nextPageHeader(rest.path, baseUrl)
   const created = rest.status === 201 ? 'created ' : ''
@@ -105,7 +105,13 @@ function success(operation: Operation, baseUrl: string): ResponseObject {
     : list
       ? `The ${created}objects, in the order of the items.`
       : `The ${created}${name}.`
-  return { description, headers, content: { 'application/json': { schema: schemaRef(list ?? name), example } } }
+  const expanded = exampleExpanded(operation)
+  const examples = expanded && {
+    plain: { value: example },
+    expanded: { summary: `?${expandQuery(longestOf(operation.expansions))}`, value: expanded },
+  }
+  const media = { schema: schemaRef(resultName(operation)), ...(examples ? { examples } : { example }) }
+  return { description, headers, content: { 'application/json': media } }
 }
 
 /** `rate_limited` and `key_banned` share 429: one response, `RateLimited`, named after the first code of the status. */

@@ -14,10 +14,11 @@ import {
 import * as z from 'zod'
 import { operations, restSchema } from '../../../schema/index.js'
 import { catalogue, MAX_MESSAGE } from '../../../schema/kit/errors.js'
+import { anyOf } from '../../../schema/kit/input/problems.js'
 import { rulesOf } from '../../../schema/kit/input/values.js'
-import type { Operation } from '../../../schema/kit/operations.js'
+import { EXPAND, type Operation, type Tree, treeOf } from '../../../schema/kit/operations.js'
 import { type Schema, schemaRef } from './document.js'
-import { exampleOf, inputOf, resultOf } from './examples.js'
+import { exampleObjects, exampleOf, expandedFields, inputOf, resultOf } from './examples.js'
 
 const KEYWORDS = new Set(['minimum', 'maximum', 'minLength', 'maxLength', 'pattern', 'minItems', 'maxItems'])
 
@@ -115,6 +116,54 @@ const createErrorSchema = (): Schema => ({
   },
 })
 
+/** The name of a schema whose objects have those that `expand` adds. */
+const expandedName = (name: string) => `Expanded${name}`
+
+/** What a GET returns, by name. */
+export function resultName(operation: Operation): string {
+  const name = listName(operation) ?? resultOf(operation).name
+  return operation.expansions.length > 0 ? expandedName(name) : name
+}
+
+/** The name of the schema of what `expand` can name. */
+export const expansionName = (operation: Operation) => `${resultOf(operation).name}Expansion`
+
+/** The schemas of what an operation returns with the objects that `expand` adds. These are optional in generated types. */
+function expandedSchemas(operation: Operation): Record<string, Schema> {
+  const { expansions } = operation
+  const schemas: Record<string, Schema> = {}
+
+  /** @param path how `expand` names objects of the type; empty for those that the operation returns */
+  function add(name: string, type: GraphQLObjectType, tree: Tree, path: string[] = []) {
+    const examples = exampleObjects(type, tree)
+    const properties: Record<string, Schema> = {}
+    for (const { field, below, type: target } of expandedFields(type, tree)) {
+      const here = [...path, field.name]
+      const ways = expansions.filter((way) => `${way}.`.startsWith(`${here.join('.')}.`))
+      const own = name + field.name.charAt(0).toUpperCase() + field.name.slice(1)
+      const isNested = Object.keys(below).length > 0
+      properties[field.name] = {
+        allOf: [schemaRef(isNested ? own : target.name)],
+        description: `${field.description} Only with ${anyOf(ways.map((way) => `\`${EXPAND}=${way}\``))}.`,
+        example: examples[field.name],
+      }
+      if (isNested) add(own, target, below, here)
+    }
+    const description = `${type.description?.replace(/\.$/, '')}, with the objects that \`${EXPAND}\` names.`
+    schemas[name] = { description, allOf: [schemaRef(type.name), { type: 'object', properties }] }
+  }
+
+  const type = resultOf(operation)
+  add(expandedName(type.name), type, treeOf(expansions))
+  schemas[expansionName(operation)] = {
+    type: 'string',
+    description: `What \`${EXPAND}\` can name: related objects of ${type.name}.`,
+    enum: expansions,
+    example: expansions[0],
+  }
+  return schemas
+}
+
 /** SOFA's schemas, without the root types, completed by what GraphQL and the rules know. */
 export function createSchemas(generated: Record<string, Schema>): Record<string, Schema> {
   const schemas: Record<string, Schema> = {}
@@ -132,15 +181,21 @@ export function createSchemas(generated: Record<string, Schema>): Record<string,
     }
   }
   for (const operation of operations) {
-    const name = listName(operation)
-    if (!name || operation.type !== 'Query') continue
-    const limit = operation.field.args.find(({ name }) => name === 'limit' || name === 'days')
-    schemas[name] = {
+    const list = listName(operation)
+    if (operation.type !== 'Query') continue
+    const { field, expansions } = operation
+    const type = resultOf(operation)
+    const limit = field.args.find(({ name }) => name === 'limit' || name === 'days')
+    const arrayOf = (name: string): Schema => ({
       type: 'array',
-      description: operation.field.description ?? undefined,
+      description: field.description ?? undefined,
       maxItems: limit && bounds(limit).maximum,
-      items: schemaRef(resultOf(operation).name),
-    }
+      items: schemaRef(name),
+    })
+    if (list) schemas[list] = arrayOf(type.name)
+    if (expansions.length === 0) continue
+    Object.assign(schemas, expandedSchemas(operation))
+    if (list) schemas[expandedName(list)] = arrayOf(expandedName(type.name))
   }
   return { ...schemas, Error: createErrorSchema() }
 }

@@ -1,27 +1,26 @@
-import { getOperationAST, type OperationDefinitionNode } from 'graphql'
-import { operations, restSchema } from '../../../schema/index.js'
+import { operations } from '../../../schema/index.js'
 import { attempt, once } from '../../../schema/kit/attempt.js'
 import type { Context } from '../../../schema/kit/context.js'
 import { ApiError } from '../../../schema/kit/errors.js'
 import { createEtag, matchesWeakly } from '../../../schema/kit/etag.js'
 import { ITEMS_PER_UNIT } from '../../../schema/kit/input/rules.js'
-import { batchUnits, fill, type Operation } from '../../../schema/kit/operations.js'
-import { prepare } from '../../engines/executor/index.js'
+import { batchUnits, EXPAND, fill, type Operation } from '../../../schema/kit/operations.js'
 import { inSpan } from '../../engines/observe/index.js'
-import type { Query } from '../../engines/postgres/index.js'
-import { type CreateResolverContext, rowsOf } from '../context/index.js'
+import { AT_ONE_MOMENT, type Query } from '../../engines/postgres/index.js'
+import { type CreateResolverContext, type CreateTransact, rowsOf } from '../context/index.js'
 import { type Body, type HttpRequest, type HttpResponse, jsonResponse, parseBody } from '../http/index.js'
 import type { Idempotency } from '../idempotency/index.js'
 import { type Caller, type QuotaDecision, requireWriteAccess } from '../keys/index.js'
 import type { ReadRequest, Reply, Route } from '../reply/index.js'
+import { createPreparer, isDeletedBelow } from './expand.js'
 import { createReader, type Source } from './input.js'
 import { createRoutes } from './routes.js'
-import { documentOf } from './sofa.js'
 
 export { createSofaDocument } from './sofa.js'
 
 export interface RestOptions {
   createContext: CreateResolverContext
+  createTransact: CreateTransact
   idempotency: Idempotency
   baseUrl: string
   sunset: Date
@@ -32,7 +31,7 @@ export interface RestOptions {
 /** Prepares how the requests of an operation are read and run: everything about it that does not depend on a request. */
 function prepareOperation(
   operation: Operation,
-  { createContext, idempotency, baseUrl, sunset }: Omit<RestOptions, 'hasPage'>,
+  { createContext, createTransact, idempotency, baseUrl, sunset }: Omit<RestOptions, 'hasPage'>,
 ) {
   const { rest, name, hasEtag, field, body: argument, queryArguments, operationId: operationName } = operation
   const isRead = operation.type === 'Query'
@@ -40,24 +39,25 @@ function prepareOperation(
   /** Arguments that cost more. They count where they are true, whatever else is wrong. */
   const surcharged = queryArguments.flatMap((argument) => (argument.extensions.units ? argument.name : []))
   const readInput = createReader(operation)
-  const document = documentOf(operation)
-  const definition = getOperationAST(document) as OperationDefinitionNode
-  // Optional fields without a value are absent from a representation, never null.
-  const execute = prepare(restSchema, document, definition, { nulls: 'omit' })
+  const preparedFor = createPreparer(operation)
+
+  const surchargesIn = (query: URLSearchParams) =>
+    surcharged.filter((name) => query.getAll(name).some((text) => /^true$/i.test(text)))
 
   function unitsOf({ query }: HttpRequest, items: unknown): number {
     if (batch) return batchUnits(items)
-    const isAsked = (name: string) => query.getAll(name).some((text) => /^true$/i.test(text))
-    return (rest.cost ?? 1) + surcharged.filter(isAsked).length
+    return preparedFor(query).unitsOf(query) + surchargesIn(query).length
   }
 
   /** Whether a list was asked for one id alone, and has it. Then its tag is that of the item, which If-Match takes. */
   const isOneItem = ({ query }: HttpRequest, body: string) =>
     isRead && query.size === 1 && query.has(field.extensions.list?.ids ?? '') && body !== '[]'
 
-  /** What a request would have to leave out to cost no more than the given units. */
-  const advice = (units: number) =>
-    batch ? `It would fit with at most ${units * ITEMS_PER_UNIT} items.` : `It would fit without ${surcharged}.`
+  /** What would make a request cost no more than the given units. */
+  const advice = ({ query }: HttpRequest, units: number) =>
+    batch
+      ? `It would fit with at most ${units * ITEMS_PER_UNIT} items.`
+      : preparedFor(query).advice(query, surchargesIn(query), units)
 
   function responseOf(request: HttpRequest, body: string, context: Context): HttpResponse {
     const { next, total } = context
@@ -85,13 +85,22 @@ function prepareOperation(
     if (!isRead) requireWriteAccess(caller)
     if (rest.deprecation && Date.now() >= sunset.getTime()) throw new ApiError('gone')
     const { args, ifNoneMatch, idempotencyKey, refusalOf } = inSpan('validate', () => readInput(source))
+    const { execute } = preparedFor(request.query)
+    const transact = request.query.has(EXPAND) ? createTransact(caller) : undefined
 
     async function perform(query?: Query): Promise<Reply> {
       const contextValue = createContext(caller, quota, query)
       const { data, errors } = await inSpan('execute', () => execute({ contextValue, variables: args }))
+      // Only now, because a transaction costs more.
+      if (transact && !query && isDeletedBelow(errors?.[0])) return transact(readAtOneMoment)
       if (errors?.[0]) throw refusalOf(errors[0])
       return { response: responseOf(request, data?.get(name) ?? 'null', contextValue) }
     }
+    async function readAtOneMoment(query: Query) {
+      await query(AT_ONE_MOMENT, [])
+      return perform(query)
+    }
+
     if (idempotencyKey !== undefined) {
       const { search } = request
       const rows = rowsOf(field, args)
@@ -109,7 +118,7 @@ function prepareOperation(
     const parsed = batch && !(body instanceof ApiError) ? once(() => parseBody(body)) : undefined
     return {
       units: unitsOf(request, parsed && attempt(parsed)),
-      advice,
+      advice: (units) => advice(request, units),
       isRead,
       run: (caller, quota) => run({ request, params, body, parsed }, caller, quota),
     }

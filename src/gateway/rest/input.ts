@@ -2,6 +2,8 @@ import { type GraphQLArgument, GraphQLError, getNamedType, getNullableType, isLi
 import { ApiError, invalidRequest } from '../../../schema/kit/errors.js'
 import { MALFORMED, parseEntityTags } from '../../../schema/kit/etag.js'
 import {
+  anyOf,
+  didYouMean,
   type Path,
   Problems,
   pathText,
@@ -10,7 +12,7 @@ import {
   wrongValue,
 } from '../../../schema/kit/input/problems.js'
 import { judge, readValue, type Values } from '../../../schema/kit/input/values.js'
-import type { Operation } from '../../../schema/kit/operations.js'
+import { EXPAND, expandQuery, longestOf, type Operation } from '../../../schema/kit/operations.js'
 import { assertJson, type Body, type HttpRequest, MEDIA_TYPES, parseBody } from '../http/index.js'
 import { readIdempotencyKey } from '../idempotency/index.js'
 import type { Route } from '../reply/index.js'
@@ -57,10 +59,33 @@ function createParameter(argument: GraphQLArgument, place: 'path' | 'query') {
   }
 }
 
-const repeatRule = (name: string) => `For several values, repeat the parameter: ${name}=1&${name}=2`
+const repeatRule = (name: string, values: readonly unknown[] = [1, 2]) =>
+  `For several values, repeat the parameter: ${values.map((value) => `${name}=${value}`).join('&')}`
 
 const createParameters = (args: GraphQLArgument[], place: 'path' | 'query') =>
   new Map(args.map((argument) => [argument.name, createParameter(argument, place)]))
+
+/** How to write several names of `expand`. */
+function expandRule(expansions: readonly string[]): string {
+  const all = longestOf(expansions)
+  return all.length > 1 ? repeatRule(EXPAND, all) : `For all of them, write ${expandQuery(all)}`
+}
+
+/** Returns how to judge the names in `expand`. What they make of the operation is decided by expand.ts. */
+function createExpand(expansions: readonly string[]) {
+  const rule = `must be ${anyOf(expansions)}`
+  const several = expandRule(expansions)
+  return (names: string[], problems: Problems): undefined => {
+    const { length } = expansions
+    if (names.length > length)
+      return problems.add(wrongValue(`The query parameter ${EXPAND}`, names, `must have at most ${length} items`))
+    for (const name of names.filter((name) => !expansions.includes(name))) {
+      const meant = didYouMean(name, expansions)
+      const wrong = wrongValue(`The query parameter ${EXPAND}`, name, rule)
+      problems.add(`${wrong}${/[,;|]/.test(name) ? ` ${several}` : meant ? ` D${meant.slice(1)}` : ''}`)
+    }
+  }
+}
 
 /**
  * Reads a header with entity tags (RFC 9110, section 13), if it was sent. An operation that cannot evaluate the condition
@@ -79,14 +104,23 @@ function readEntityTags(text: string | undefined, name: string, methods: string,
  * that is wrong. The rules of a body are left to Pothos: only if something is refused are they asked here, too.
  */
 export function createReader(operation: Operation) {
-  const { rest, body, isConditional } = operation
+  const { rest, body, isConditional, expansions } = operation
   const inPath = createParameters(operation.pathArguments, 'path')
   const inQuery = createParameters(operation.queryArguments, 'query')
   const nameOf = (path: Path) => pathText(path) || 'The body'
   const mediaTypes = MEDIA_TYPES[rest.method] ?? []
+  /** How to write several values, by the name of the parameter. */
+  const lists = new Map(
+    operation.queryArguments.flatMap(({ name, type }) =>
+      isListType(getNullableType(type)) ? [[name, repeatRule(name)]] : [],
+    ),
+  )
+  if (expansions.length > 0) {
+    inQuery.set(EXPAND, createExpand(expansions))
+    lists.set(EXPAND, expandRule(expansions))
+  }
   const known = [...inQuery.keys()]
   const elsewhere = (name: string) => (inQuery.has(name) ? `it is a query parameter: ?${name}=…` : undefined)
-  const lists = operation.queryArguments.filter(({ type }) => isListType(getNullableType(type))).map(({ name }) => name)
 
   function readQuery(request: HttpRequest, args: Values, problems: Problems): void {
     request.assertDecodable()
@@ -98,8 +132,8 @@ export function createReader(operation: Operation) {
         continue
       }
       problems.add(unknown(`The query parameter ${shownName(name)}`, name))
-      const list = lists.find((list) => name.startsWith(`${list}[`))
-      if (list) problems.add(repeatRule(list))
+      const rule = name.includes('[') && lists.get(name.split('[', 1)[0] as string)
+      if (rule) problems.add(rule)
     }
   }
 

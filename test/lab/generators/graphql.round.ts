@@ -68,6 +68,7 @@ export async function round({ url, key, limitedKey }: Target): Promise<Report> {
     stock: given({ data: updateInventory }).quantity,
     pages,
     found: given({ data: found.pets }).map(({ id }) => id),
+    related: given({ data: found.pets }).map(({ category, inventory }) => [category.name, inventory.quantity]),
     missing: refusal(missing),
     stale: refusal(stale),
     unknown: refusal(unknown),

@@ -28,7 +28,7 @@ export async function round({ key, limitedKey }: Target): Promise<Report> {
     const page = await listPets({ query: { categoryId: category.id, limit: 2, after } })
     return { ids: given(page).map(({ id }) => id), more: page.response?.headers.has('link') ?? false }
   })
-  const found = given(await listPets({ query: { id: petIds.slice(-2) } }))
+  const found = given(await listPets({ query: { id: petIds.slice(-2), expand: ['category', 'inventory'] } }))
 
   const missing = await getPet({ path: { petId: unusedId } })
   const stale = await updateInventory({
@@ -49,6 +49,7 @@ export async function round({ key, limitedKey }: Target): Promise<Report> {
     stock: quantity,
     pages,
     found: found.map(({ id }) => id),
+    related: found.map(({ category, inventory }) => [category?.name, inventory?.quantity]),
     missing: { status: missing.response?.status ?? 0, code: missing.error?.code },
     stale: { status: stale.response?.status ?? 0, code: stale.error?.code },
     unknown: { status: unknown.response?.status ?? 0, code: unknown.error?.code },

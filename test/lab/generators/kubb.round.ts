@@ -42,9 +42,9 @@ export async function round({ url, key, limitedKey }: Target): Promise<Report> {
     const page = await listPets({ categoryId: category.id, limit, after }, {}, options)
     return { ids: page.map(({ id }) => id), more: page.length === limit }
   })
-  const found = await listPets({ id: petIds.slice(-2) }, {}, options)
+  const found = await listPets({ id: petIds.slice(-2), expand: ['category', 'inventory'] }, {}, options)
 
-  const missing = await refusal(getPet(unusedId, {}, options))
+  const missing = await refusal(getPet(unusedId, {}, {}, options))
   const stale = await refusal(updateInventory(petId, { quantity: 8 }, { 'If-Match': unusedEtag }, options))
   const unknown = await refusal(createPet({ name: 'Rex', categoryId: unusedId }, {}, options))
 
@@ -58,6 +58,7 @@ export async function round({ url, key, limitedKey }: Target): Promise<Report> {
     stock: quantity,
     pages,
     found: found.map(({ id }) => id),
+    related: found.map(({ category, inventory }) => [category?.name, inventory?.quantity]),
     missing: { status: missing.status, code: missing.data.code },
     stale: { status: stale.status, code: stale.data.code },
     unknown: { status: unknown.status, code: unknown.data.code },

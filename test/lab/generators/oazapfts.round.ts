@@ -33,7 +33,7 @@ export async function round({ key, limitedKey }: Target): Promise<Report> {
     if (page.status !== 200) throw new Error(`listPets returned ${page.status}`)
     return { ids: page.data.map(({ id }) => id), more: page.headers.has('link') }
   })
-  const found = await listPets({ id: petIds.slice(-2) }, options)
+  const found = await listPets({ id: petIds.slice(-2), expand: ['category', 'inventory'] }, options)
   if (found.status !== 200) throw new Error(`listPets returned ${found.status}`)
 
   const missing = await getPet(unusedId, {}, options)
@@ -50,6 +50,7 @@ export async function round({ key, limitedKey }: Target): Promise<Report> {
     stock: stock.data.quantity,
     pages,
     found: found.data.map(({ id }) => id),
+    related: found.data.map(({ category, inventory }) => [category?.name, inventory?.quantity]),
     missing: { status: missing.status, code: missing.status === 404 ? missing.data.code : undefined },
     stale: { status: stale.status, code: stale.status === 412 ? stale.data.code : undefined },
     unknown: { status: unknown.status, code: unknown.status === 422 ? unknown.data.code : undefined },

@@ -24,7 +24,9 @@ export async function round({ url, key, limitedKey }: Target): Promise<Report> {
     const page = await client.GET('/pets', { params: { query: { categoryId: category.id, limit: 2, after } } })
     return { ids: given(page).map(({ id }) => id), more: page.response.headers.has('link') }
   })
-  const found = given(await client.GET('/pets', { params: { query: { id: petIds.slice(-2) } } }))
+  const found = given(
+    await client.GET('/pets', { params: { query: { id: petIds.slice(-2), expand: ['category', 'inventory'] } } }),
+  )
 
   const missing = await client.GET('/pets/{petId}', { params: { path: { petId: unusedId } } })
   const stale = await client.PATCH('/inventory/{petId}', {
@@ -44,6 +46,7 @@ export async function round({ url, key, limitedKey }: Target): Promise<Report> {
     stock: quantity,
     pages,
     found: found.map(({ id }) => id),
+    related: found.map(({ category, inventory }) => [category?.name, inventory?.quantity]),
     missing: { status: missing.response.status, code: missing.error?.code },
     stale: { status: stale.response.status, code: stale.error?.code },
     unknown: { status: unknown.response.status, code: unknown.error?.code },

@@ -33,10 +33,10 @@ export async function round({ key, limitedKey }: Target): Promise<Report> {
     if (page.status !== 200) throw new Error(`listPets returned ${page.status}`)
     return { ids: page.data.map(({ id }) => id), more: page.headers.has('link') }
   })
-  const found = await listPets({ id: petIds.slice(-2) }, options)
+  const found = await listPets({ id: petIds.slice(-2), expand: ['category', 'inventory'] }, options)
   if (found.status !== 200) throw new Error(`listPets returned ${found.status}`)
 
-  const missing = await getPet(unusedId, options)
+  const missing = await getPet(unusedId, {}, options)
   const headers = { ...options.headers, 'If-Match': unusedEtag }
   const stale = await updateInventory(petId, { quantity: 8 }, { headers })
   const unknown = await createPet({ name: 'Rex', categoryId: unusedId }, options)
@@ -51,6 +51,7 @@ export async function round({ key, limitedKey }: Target): Promise<Report> {
     stock: stock.data.quantity,
     pages,
     found: found.data.map(({ id }) => id),
+    related: found.data.map(({ category, inventory }) => [category?.name, inventory?.quantity]),
     missing: { status: missing.status, code: missing.status === 404 ? missing.data.code : undefined },
     stale: { status: stale.status, code: stale.status === 412 ? stale.data.code : undefined },
     unknown: { status: unknown.status, code: unknown.status === 422 ? unknown.data.code : undefined },

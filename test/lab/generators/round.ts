@@ -23,6 +23,8 @@ export interface Report {
   pages: number[][]
   /** The ids of the last two pets, asked for by id. */
   found: number[]
+  /** The category and the stock of each of these. */
+  related: (string | number | undefined)[][]
   missing: Refusal
   /** A change of the stock, on condition of an ETag that it never had. */
   stale: Refusal

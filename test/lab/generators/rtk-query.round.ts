@@ -45,7 +45,7 @@ export async function round({ url, key, limitedKey }: Target): Promise<Report> {
     const page = given(await dispatch(listPets.initiate({ categoryId: category.id, limit: 2, after })))
     return { ids: page.map(({ id }) => id), more: lastHeaders().has('link') }
   })
-  const found = given(await dispatch(listPets.initiate({ id: petIds.slice(-2) })))
+  const found = given(await dispatch(listPets.initiate({ id: petIds.slice(-2), expand: ['category', 'inventory'] })))
 
   const missing = await dispatch(getPet.initiate({ petId: unusedId }))
   const change = { petId, inventoryUpdate: { quantity: 8 }, 'If-Match': unusedEtag }
@@ -63,6 +63,7 @@ export async function round({ url, key, limitedKey }: Target): Promise<Report> {
     stock: quantity,
     pages,
     found: found.map(({ id }) => id),
+    related: found.map(({ category, inventory }) => [category?.name, inventory?.quantity]),
     missing: refusal(missing),
     stale: refusal(stale),
     unknown: refusal(unknown),

@@ -1,4 +1,4 @@
-import { Api, type Error as Body, type HttpResponse } from './generated/swagger-typescript-api.js'
+import { Api, type Error as Body, type HttpResponse, PetExpansion } from './generated/swagger-typescript-api.js'
 import { pagesOf, type Report, type Target, unusedEtag, unusedId } from './round.js'
 
 const clientOf = (key: string) => new Api({ baseApiParams: { headers: { authorization: `Bearer ${key}` } } })
@@ -27,7 +27,8 @@ export async function round({ key, limitedKey }: Target): Promise<Report> {
     const { data, headers } = await pets.listPets({ categoryId: category.id, limit: 2, after })
     return { ids: data.map(({ id }) => id), more: headers.has('link') }
   })
-  const { data: found } = await pets.listPets({ id: petIds.slice(-2) })
+  const expand = [PetExpansion.Category, PetExpansion.Inventory]
+  const { data: found } = await pets.listPets({ id: petIds.slice(-2), expand })
 
   const missing = await refusal(pets.getPet(unusedId))
   const headers = { 'If-Match': unusedEtag }
@@ -45,6 +46,7 @@ export async function round({ key, limitedKey }: Target): Promise<Report> {
     stock: stock.quantity,
     pages,
     found: found.map(({ id }) => id),
+    related: found.map(({ category, inventory }) => [category?.name, inventory?.quantity]),
     missing: { status: missing.status, code: missing.error.code },
     stale: { status: stale.status, code: stale.error.code },
     unknown: { status: unknown.status, code: unknown.error.code },

@@ -58,6 +58,10 @@ for sort, expected in [("id", ids), ("name", by_name)]:
         assert sum(pages, []) == expected[:: 1 if direction == "asc" else -1]
 assert [pet.id for pet in pets.list_pets(id=ids[-2:])] == ids[-2:]
 
+related = pets.list_pets(id=ids[-2:], expand=["category", "inventory"])
+assert [(pet.category.name, pet.inventory.quantity) for pet in related] == [("Geckos", 0)] * 2
+assert pets.list_pets(id=ids[-1:])[0].category is None
+
 new_order = NewOrder(pet_id=ids[0], quantity=2)
 order = store.create_order(new_order, idempotency_key="the same")
 assert (order.pet_id, order.quantity, order.complete, order.ship_date) == (ids[0], 2, False, None)
