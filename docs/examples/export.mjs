@@ -13,7 +13,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { parseArgs } from 'node:util'
-import { fail, readArguments, readPages, say, send } from './petstore.mjs'
+import { fail, readArguments, readPages, say } from './petstore.mjs'
 
 const HELP = `Usage: node export.mjs pets|orders|stock FILE [SEPARATOR] [--FILTER VALUE …]
 
@@ -37,30 +37,29 @@ Exit codes: 0 all is exported, 1 the service refused a request, or the file cann
 3 no answer from the service.`
 
 /**
- * What can be exported. `named` is the list that has the names, and the field by which items refer to it. A filter has the
- * order that it needs, if it needs one.
+ * What can be exported. `expand` names the related object that has the names. A filter has the order that it needs, if it needs one.
  */
 const KINDS = {
   pets: {
     list: '/pets',
     filters: { status: '', categoryId: '', inStock: '', search: 'name' },
-    named: ['/categories', 'categoryId'],
+    expand: 'category',
     columns: ['id', 'name', 'category', 'status'],
-    row: ({ id, name, status }, category) => [id, name, category, status],
+    row: ({ id, name, category, status }) => [id, name, category.name, status],
   },
   orders: {
     list: '/store/orders',
     filters: { petId: '', complete: '', shipDateFrom: 'shipDate', shipDateBefore: 'shipDate' },
-    named: ['/pets', 'petId'],
+    expand: 'pet',
     columns: ['id', 'petId', 'name', 'quantity', 'shipDate', 'complete'],
-    row: ({ id, petId, quantity, shipDate, complete }, name) => [id, petId, name, quantity, shipDate, complete],
+    row: ({ id, petId, pet, quantity, shipDate, complete }) => [id, petId, pet.name, quantity, shipDate, complete],
   },
   stock: {
     list: '/inventory',
     filters: { status: '', categoryId: '', minQuantity: 'quantity', maxQuantity: 'quantity' },
-    named: ['/pets', 'petId'],
+    expand: 'pet',
     columns: ['petId', 'name', 'status', 'quantity'],
-    row: ({ petId, status, quantity }, name) => [petId, name, status, quantity],
+    row: ({ petId, pet, status, quantity }) => [petId, pet.name, status, quantity],
   },
 }
 const SEPARATORS = new Map([...',;\t'].map((separator) => [separator, separator])).set('tab', '\t')
@@ -69,7 +68,7 @@ const wrongCall = (reason) => fail(2, `${reason}\n\n${HELP}`)
 
 const [kind, ...args] = readArguments(HELP)
 if (!Object.hasOwn(KINDS, kind ?? '')) wrongCall('First say what to export: pets, orders or stock.')
-const { list, filters, named, columns, row } = KINDS[kind]
+const { list, filters, expand, columns, row } = KINDS[kind]
 
 function readCall() {
   // A filter that is repeated is sent as often: the service refuses it.
@@ -95,6 +94,7 @@ const question = Object.entries(values).flatMap(([name, texts]) =>
 )
 const sort = Object.keys(values).find((name) => filters[name])
 if (sort) question.push(['sort', filters[sort]])
+question.push(['expand', expand])
 
 /** A spreadsheet would run a name that begins like a formula. import.mjs removes the apostrophe. */
 function cell(value) {
@@ -102,15 +102,6 @@ function cell(value) {
   return /[",;\t\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
 const lines = (rows) => rows.map((row) => `${row.map(cell).join(separator)}\r\n`).join('')
-
-async function rowsOf(items) {
-  const [namedList, reference] = named
-  const ids = new Set(items.map((item) => item[reference]))
-  if (ids.size === 0) return []
-  const { data } = await send(`${namedList}?${new URLSearchParams([...ids].map((id) => ['id', id]))}`)
-  const names = new Map(data.map(({ id, name }) => [id, name]))
-  return items.map((item) => row(item, names.get(item[reference])))
-}
 
 function attempt(work) {
   try {
@@ -133,7 +124,7 @@ const write = (text) => attempt(() => writeFileSync(collected, text, { flag: 'a'
 write(`\uFEFF${lines([columns])}`)
 let count = 0
 for await (const items of readPages(list, question)) {
-  write(lines(await rowsOf(items)))
+  write(lines(items.map(row)))
   count += items.length
 }
 await pipeline(createReadStream(collected), createWriteStream(file)).catch((error) => {

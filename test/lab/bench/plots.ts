@@ -16,6 +16,8 @@ export const colours: Record<ServerId, string> = {
   'gateway-single': '#7fb0f0',
   'gateway-no-stock': '#7fb0f0',
   'gateway-one-pet': '#1f5fb8',
+  'gateway-plain': '#7fb0f0',
+  'gateway-three': '#1f5fb8',
 }
 
 interface Bar {

@@ -21,6 +21,8 @@ export const serverTitles = {
   'gateway-single': 'this gateway, one at a time',
   'gateway-no-stock': 'this gateway, without takeStock',
   'gateway-one-pet': 'this gateway, all of one pet',
+  'gateway-plain': 'this gateway, without expand',
+  'gateway-three': 'this gateway, three requests instead',
 }
 
 export const shortTitles: Record<ServerId, string> = {
@@ -34,6 +36,8 @@ export const shortTitles: Record<ServerId, string> = {
   'gateway-single': 'one at a time',
   'gateway-no-stock': 'without takeStock',
   'gateway-one-pet': 'all of one pet',
+  'gateway-plain': 'without expand',
+  'gateway-three': 'one of three requests',
 }
 
 export type ServerId = keyof typeof serverTitles

@@ -1,6 +1,6 @@
 import { find, overOurs, overPeer, type Ratio, type Results, type WorkloadResult } from './results.js'
 import { type ServerId, serverTitles } from './servers.js'
-import { BATCH } from './templates.js'
+import { BATCH, getInThree } from './templates.js'
 import { mainPeer, workloads } from './workloads.js'
 
 type ByConnections = Partial<Record<number, number>>
@@ -24,6 +24,8 @@ const MEMORY = 1.25
 const IDEMPOTENCY_KEY = 2
 const BATCH_SHARE = 0.15
 const TAKING = 1.5
+const EXPANDING = 1.6
+const INSTEAD_OF_THREE = 0.5
 const QUESTION_MS = 100
 const MAIN_QUESTION_MS = 5
 
@@ -72,6 +74,7 @@ export function compareWithTargets(results: Results): TargetRow[] {
     ...keyRows(results),
     ...batchRows(results),
     ...stockRows(results),
+    ...expandRows(results),
     ...results.growth.map(({ title, from, to, slowdown, target }) =>
       atMost(`time, ${title}, ${to.name}`, from.name, target, slowdown),
     ),
@@ -123,16 +126,42 @@ function keyRows(results: Results): TargetRow[] {
   return times ? [atMost('POST order with Idempotency-Key: time', 'POST order', IDEMPOTENCY_KEY, times)] : []
 }
 
+const divided = ({ median, min, max }: Ratio, by: number): Ratio => ({
+  median: median / by,
+  min: min / by,
+  max: max / by,
+})
+
 /** What one of many costs, over what it costs alone. */
 function batchRows(results: Results): TargetRow[] {
   const result = find(results, 'post-pets', 32)
   return (['cpu', 'postgresCpu'] as const).flatMap((field) => {
     const measured = result && overPeer(result, 'gateway-single', field)
     if (!measured || Number.isNaN(measured.median)) return []
-    const each = { median: measured.median / BATCH, min: measured.min / BATCH, max: measured.max / BATCH }
+    const each = divided(measured, BATCH)
     const where = field === 'cpu' ? '' : ' of PostgreSQL'
     return [atMost(`a pet in a batch of ${BATCH}: processor time${where}`, 'POST of one pet', BATCH_SHARE, each)]
   })
+}
+
+/** A page with what belongs to its items, over the page alone, and over the requests that it replaces. */
+function expandRows(results: Results): TargetRow[] {
+  const result = find(results, 'get-expanded', 32)
+  const plain = result && overPeer(result, 'gateway-plain', 'cpu')
+  const third = result && overPeer(result, 'gateway-three', 'cpu')
+  return [
+    ...(plain ? [atMost('GET 20 with category and stock: processor time', 'GET 20', EXPANDING, plain)] : []),
+    ...(third
+      ? [
+          atMost(
+            'GET 20 with category and stock: processor time',
+            'the three requests that it replaces',
+            INSTEAD_OF_THREE,
+            divided(third, getInThree.length),
+          ),
+        ]
+      : []),
+  ]
 }
 
 function stockRows(results: Results): TargetRow[] {

@@ -20,6 +20,10 @@ export const query = (text: string, variables: string): Template => ({
 
 export const getOne = get('/pets/{pet}')
 export const getTwenty = get('/pets?limit=20&after={start}')
+/** A page with category and stock. Without `expand` it takes three requests: the stock of a page is asked for by its ids. */
+export const getExpanded = get('/pets?limit=20&after={start}&expand=category&expand=inventory')
+const stockOfPage = Array.from({ length: 20 }, (_, i) => `petId={thousand}${10 + i}`).join('&')
+export const getInThree = [getTwenty, get('/categories?limit=20'), get(`/inventory?${stockOfPage}`)]
 export const getFiltered = get('/pets?limit=20&status=available&categoryId={category}&after={start}')
 export const byName = get('/pets?limit=20&sort=name&categoryId={category}')
 export const search = get('/pets?limit=20&sort=name&search=Pet%20{prefix}')

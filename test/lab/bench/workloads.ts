@@ -57,6 +57,14 @@ export const workloads: Workload[] = [
   },
   { id: 'get-filtered', title: 'GET 20, filtered', servers: restOfOldest, templates: [ask.getFiltered] },
   {
+    id: 'get-expanded',
+    title: 'GET 20 with category and stock',
+    servers: { gateway: company, 'gateway-plain': company, 'gateway-three': company },
+    templates: [ask.getExpanded],
+    inOtherWords: { 'gateway-plain': [ask.getTwenty], 'gateway-three': ask.getInThree },
+    isMixed: true,
+  },
+  {
     id: 'graphql-three-levels',
     title: 'GraphQL three levels',
     servers: { ...graphql, naive: company, postgraphile: company },
