@@ -44,7 +44,7 @@ function prepareExpanded(operation: Operation, names: readonly string[]): Prepar
   const selections = new Selections(expandedSchema, document)
   const { ids = '' } = operation.field.extensions.list ?? {}
 
-  /** How many items are asked for. A limit that is none counts as the largest. */
+  /** How many items are asked for. An invalid limit counts as the largest. */
   function itemsIn(query: URLSearchParams): number {
     const limit = query.get('limit')
     if (query.has(ids)) return query.getAll(ids).length
