@@ -12,7 +12,7 @@ import { ITEMS_PER_UNIT, MAX_BATCH } from './input/rules.js'
 import { columnOf } from './model.js'
 import type { Rest } from './plugin.js'
 
-/** The query parameter that names the objects which a GET returns within its own. */
+/** The query parameter that names the related objects which a GET also returns. */
 export const EXPAND = 'expand'
 
 /** A root field with a REST operation. */
@@ -41,6 +41,7 @@ function operationId(type: Operation['type'], { name, type: result }: GraphQLFie
   return (isListType(getNullableType(result)) ? 'list' : 'get') + name.charAt(0).toUpperCase() + name.slice(1)
 }
 
+/** The fields of an object type, by name. */
 export const fieldsOf = (schema: GraphQLSchema, type: string) => (schema.getType(type) as GraphQLObjectType).getFields()
 
 /**

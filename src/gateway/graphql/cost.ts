@@ -29,7 +29,7 @@ const isFree = (field: string) =>
 
 const PAGE = { argument: 'limit', default: DEFAULT_LIMIT, max: MAX_LIMIT }
 
-const isLimit = (value: unknown, max: number): value is number =>
+export const isLimit = (value: unknown, max: number): value is number =>
   Number.isInteger(value) && (value as number) >= 1 && (value as number) <= max
 
 export type Variables = Record<string, unknown> | undefined

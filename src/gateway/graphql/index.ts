@@ -24,7 +24,7 @@ const MAX_VALUE = 6 * MAX_TEXT
 /** How long an execution may take. */
 const DEADLINE_MS = 10_000
 
-export { costOf } from './cost.js'
+export { costOf, isLimit } from './cost.js'
 export { MAX_FREE_REQUEST } from './limits.js'
 
 export interface GraphqlOptions {

@@ -6,7 +6,7 @@ import { getOrCreate } from '../../../schema/kit/get-or-create.js'
 import { DEFAULT_LIMIT, MAX_LIMIT } from '../../../schema/kit/input/rules.js'
 import { EXPAND, longestOf, type Operation } from '../../../schema/kit/operations.js'
 import { type PreparedOperation, prepare, Selections } from '../../engines/executor/index.js'
-import { costOf } from '../graphql/index.js'
+import { costOf, isLimit } from '../graphql/index.js'
 import { documentOf } from './sofa.js'
 
 /** Documents that an operation keeps. With one more relation, the combinations double. */
@@ -46,10 +46,10 @@ function prepareExpanded(operation: Operation, names: readonly string[]): Prepar
 
   /** How many items are asked for. An invalid limit counts as the largest. */
   function itemsIn(query: URLSearchParams): number {
-    const limit = query.get('limit')
     if (query.has(ids)) return query.getAll(ids).length
-    if (limit === null) return DEFAULT_LIMIT
-    return /^\d{1,3}$/.test(limit) ? Math.min(Number(limit), MAX_LIMIT) || MAX_LIMIT : MAX_LIMIT
+    if (!query.has('limit')) return DEFAULT_LIMIT
+    const limit = Number(query.get('limit'))
+    return isLimit(limit, MAX_LIMIT) ? limit : MAX_LIMIT
   }
 
   // Computing it for each request would take a twelfth of its time.

@@ -12,7 +12,7 @@ import { type Body, type HttpRequest, type HttpResponse, jsonResponse, parseBody
 import type { Idempotency } from '../idempotency/index.js'
 import { type Caller, type QuotaDecision, requireWriteAccess } from '../keys/index.js'
 import type { ReadRequest, Reply, Route } from '../reply/index.js'
-import { createPreparer, isDeletedBelow } from './expand.js'
+import { createPreparer, isDeletedBelow, type Prepared } from './expand.js'
 import { createReader, type Source } from './input.js'
 import { createRoutes } from './routes.js'
 
@@ -41,23 +41,9 @@ function prepareOperation(
   const readInput = createReader(operation)
   const preparedFor = createPreparer(operation)
 
-  const surchargesIn = (query: URLSearchParams) =>
-    surcharged.filter((name) => query.getAll(name).some((text) => /^true$/i.test(text)))
-
-  function unitsOf({ query }: HttpRequest, items: unknown): number {
-    if (batch) return batchUnits(items)
-    return preparedFor(query).unitsOf(query) + surchargesIn(query).length
-  }
-
   /** Whether a list was asked for one id alone, and has it. Then its tag is that of the item, which If-Match takes. */
   const isOneItem = ({ query }: HttpRequest, body: string) =>
     isRead && query.size === 1 && query.has(field.extensions.list?.ids ?? '') && body !== '[]'
-
-  /** What would make a request cost no more than the given units. */
-  const advice = ({ query }: HttpRequest, units: number) =>
-    batch
-      ? `It would fit with at most ${units * ITEMS_PER_UNIT} items.`
-      : preparedFor(query).advice(query, surchargesIn(query), units)
 
   function responseOf(request: HttpRequest, body: string, context: Context): HttpResponse {
     const { next, total } = context
@@ -80,12 +66,11 @@ function prepareOperation(
     return response
   }
 
-  async function run(source: Source, caller: Caller, quota: Promise<QuotaDecision>) {
+  async function run(source: Source, { execute }: Prepared, caller: Caller, quota: Promise<QuotaDecision>) {
     const { request, body } = source
     if (!isRead) requireWriteAccess(caller)
     if (rest.deprecation && Date.now() >= sunset.getTime()) throw new ApiError('gone')
     const { args, ifNoneMatch, idempotencyKey, refusalOf } = inSpan('validate', () => readInput(source))
-    const { execute } = preparedFor(request.query)
     const transact = request.query.has(EXPAND) ? createTransact(caller) : undefined
 
     async function perform(query?: Query): Promise<Reply> {
@@ -114,13 +99,19 @@ function prepareOperation(
   }
 
   return (request: HttpRequest, params: Route['params'], body: Body): ReadRequest => {
+    const { query } = request
+    const prepared = preparedFor(query)
+    const surcharges = surcharged.filter((name) => query.getAll(name).some((text) => /^true$/i.test(text)))
     // The cost of a batch depends on its items. What cannot be read is refused later.
     const parsed = batch && !(body instanceof ApiError) ? once(() => parseBody(body)) : undefined
     return {
-      units: unitsOf(request, parsed && attempt(parsed)),
-      advice: (units) => advice(request, units),
+      units: batch ? batchUnits(parsed && attempt(parsed)) : prepared.unitsOf(query) + surcharges.length,
+      advice: (units) =>
+        batch
+          ? `It would fit with at most ${units * ITEMS_PER_UNIT} items.`
+          : prepared.advice(query, surcharges, units),
       isRead,
-      run: (caller, quota) => run({ request, params, body, parsed }, caller, quota),
+      run: (caller, quota) => run({ request, params, body, parsed }, prepared, caller, quota),
     }
   }
 }
