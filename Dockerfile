@@ -9,6 +9,7 @@ COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts
 COPY tsconfig.json prisma.config.ts ./
 COPY prisma prisma
+COPY docs/introduction.md docs/
 COPY docs/guides docs/guides
 COPY docs/examples docs/examples
 COPY schema schema

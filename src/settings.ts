@@ -95,6 +95,12 @@ export const settings = z.object({
     .transform((value) => new Date(value))
     .default(new Date('2030-12-05'))
     .describe('a date such as 2030-12-05, or a date-time'),
+  CONTACT_URL: url(['http:', 'https:'])
+    .refine((value) => !/\/\/[^/]*@/.test(value))
+    // Markdown would read a backslash as the beginning of another character.
+    .transform((value) => (URL.canParse(value) ? new URL(value).href.replaceAll('\\', '%5C') : value))
+    .optional()
+    .describe('an http or https URL without user and password'),
   DRAIN_SECONDS: number(0, 3600, 0),
   // OpenTelemetry's. Its SDK reads all of them itself; here are those of which it would ignore values without a word.
   OTEL_SDK_DISABLED: z

@@ -120,6 +120,20 @@ describe('settings', () => {
     expect(misspeltSettings(Object.fromEntries(Object.keys(settings.shape).map((name) => [name, '1'])))).toEqual([])
   })
 
+  test('CONTACT_URL stays one link in Markdown', () => {
+    const url = 'https://a.test/keys "(b)"?<c>=\\_d\\'
+    expect(readSettings({ CONTACT_URL: url }).CONTACT_URL).toBe('https://a.test/keys%20%22(b)%22?%3Cc%3E=%5C_d%5C')
+  })
+
+  test.each(['javascript:alert(1)', 'mailto:ann@example.com', 'example.com/keys', 'https://ann:secret@example.com'])(
+    'CONTACT_URL, which everybody sees, cannot be %s',
+    (url) => {
+      expect(refused({ CONTACT_URL: url })).toEqual([
+        `CONTACT_URL is "${url.replace('secret', '***')}"; it must be an http or https URL without user and password`,
+      ])
+    },
+  )
+
   test('an error message does not contain the password of a URL', () => {
     expect(refused({ DATABASE_URL: 'mysql://ann:secret@host/pets' })).toEqual([
       'DATABASE_URL is "mysql://ann:***@host/pets"; it must be a postgresql:// URL that names one host, with %40 for @, %23 for #, %2F for / and %3F for ? in its password',
@@ -153,6 +167,7 @@ describe('settings', () => {
       ['DATABASE_URL', 'postgresql://a:b@h/d'],
       ['REDIS_URL', 'redis://:b@h'],
       ['BASE_URL', 'https://pets.example.com'],
+      ['CONTACT_URL', 'https://pets.example.com/keys'],
     ] as const)('%s is read from the file that %s_FILE names, without the line end', (name, url) => {
       expect(readSettings({ [`${name}_FILE`]: file('url', `${url}\n`) })[name]).toBe(url)
       expect(misspeltSettings({ [`${name}_FILE`]: 'x' })).toEqual([])

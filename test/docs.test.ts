@@ -3,14 +3,18 @@ import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { catalogue } from '../schema/kit/errors.js'
 import { createReferencePage } from '../src/gateway/docs/reference-page.js'
-import { createOpenApi } from '../src/gateway/openapi/index.js'
+import { createGuide, createOpenApi } from '../src/gateway/openapi/index.js'
 import { inject, sharedGateway } from './support/gateway.js'
 import { exchange } from './support/sockets.js'
 
 const baseUrl = 'https://api.example.com/v1'
 
-const gateway = await sharedGateway({ env: { BASE_URL: baseUrl } })
+const contactUrl = 'https://example.com/keys?a=1&b=(2)'
+
+const gateway = await sharedGateway({ env: { BASE_URL: baseUrl, CONTACT_URL: contactUrl } })
 const { url } = await gateway.listen()
+
+const options = { baseUrl, sunset: gateway.config.PET_BY_ID_SUNSET, contactUrl }
 
 const examples = ['examples/import.mjs', 'examples/export.mjs', 'examples/petstore.mjs']
 const parts = [
@@ -67,7 +71,7 @@ describe.each([
 
   test('loads assets below the base path, whose addresses change with their content, so that they are kept for good', async () => {
     const page = await (await get(path)).text()
-    const addresses = new Set([...values(page, 'src'), ...values(page, 'href')].filter((url) => url.includes('?')))
+    const addresses = new Set([...values(page, 'src'), ...values(page, 'href')].filter((url) => /^\/.*\?/.test(url)))
     const names = [...addresses].map((url) => url.replace('/v1/docs/', '').replace(/\?.*/, ''))
     expect(names.sort()).toEqual(loaded)
     for (const url of addresses) {
@@ -104,7 +108,7 @@ describe('the reference', () => {
     const html = await page()
     const ids = values(html, 'id')
     expect(new Set(ids).size).toBe(ids.length)
-    const document = createOpenApi({ baseUrl, sunset: gateway.config.PET_BY_ID_SUNSET })
+    const document = createOpenApi(options)
     const { schemas, headers } = document.components
     const expected = [
       ...Object.values(document.paths).flatMap((methods) =>
@@ -124,6 +128,27 @@ describe('the reference', () => {
     expect(ids).toEqual(expect.arrayContaining(expected))
     for (const [, heading] of (await (await get('/docs/guides.md')).text()).matchAll(/^##+ (.+)$/gm))
       expect(html).toContain(`>${heading}</a>`)
+  })
+
+  test('begins with a request, its answer and where to get a key; operations are next, then guides in groups', async () => {
+    const html = await page()
+    const [before = '', top = ''] = html.slice(0, html.indexOf('id="operation-')).split('<section id="top"')
+    expect(before).not.toContain('<section id=')
+    for (const [, paragraph = ''] of createGuide(options).matchAll(/^(\*\*.*)$/gm))
+      expect(top).toContain(/^\*\*(.*)\*\*/.exec(paragraph)?.[1])
+    for (const text of [`${baseUrl}/pets?limit=2`, '$PETSTORE_KEY', 'HTTP/1.1', 'Bella']) expect(top).toContain(text)
+    expect(top).toContain(`<a href="${contactUrl.replace('&', '&amp;')}">the operator of this service</a>`)
+    const order = [
+      'operation-createPet',
+      'guides',
+      'guides-keys-and-limits',
+      'authentication',
+      'guides-requests',
+      'errors',
+    ]
+    const places = [...order, 'response-headers', 'schemas'].map((id) => html.indexOf(` id="${id}"`))
+    expect(places).toEqual([...places].sort((a, b) => a - b))
+    expect(Math.min(...places)).toBeGreaterThan(0)
   })
 
   test('has a target for every link within it', async () => {

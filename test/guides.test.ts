@@ -12,7 +12,7 @@ import { MAX_FREE_BYTES, MAX_FREE_REQUEST, MAX_FREE_TOKENS } from '../src/gatewa
 import { STALL_MS } from '../src/gateway/http/response.js'
 import { MAX_ANSWER, MAX_BATCH_ANSWER, MAX_KEY } from '../src/gateway/idempotency/index.js'
 import { addressSubject } from '../src/gateway/keys/index.js'
-import { readGuides } from '../src/gateway/openapi/guides.js'
+import { readGuides, readIntroduction } from '../src/gateway/openapi/guides.js'
 import { stabilities } from '../src/gateway/openapi/operation.js'
 import { settings } from '../src/settings.js'
 import { emptyStore, times } from './support/calls.js'
@@ -51,6 +51,18 @@ describe('the examples', () => {
     expect(Object.fromEntries(page.headers)).toMatchObject(headersOf('lists'))
     const deprecated = await gateway.get('/pets/1')
     expect(Object.fromEntries(deprecated.headers)).toMatchObject(headersOf('versions'))
+  })
+
+  test('of the introduction: the gateway returns the same response', async () => {
+    const text = readIntroduction({ baseUrl, sunset: gateway.config.PET_BY_ID_SUNSET })
+    const [, url = ''] = /'(http\S+)'/.exec(blocks(text, 'sh')[0] ?? '') ?? []
+    const [head = '', body = ''] = (blocks(text, 'http')[0] ?? '').split('\n\n')
+    const { key } = await gateway.createKey({ plan: 'Free' })
+    const found = await gateway.get(url.slice(baseUrl.length), { key })
+    expect(`HTTP/1.1 ${found.status} OK`).toBe(head.split('\n')[0])
+    for (const [, name = '', value] of head.matchAll(/^([\w-]+): (.*)$/gm))
+      expect([name, found.headers.get(name)]).toEqual([name, value])
+    expect(found.body).toEqual(JSON.parse(body))
   })
 
   test('with a body: the gateway returns the same body', async () => {

@@ -88,6 +88,15 @@ describe('the document as a whole', () => {
     expect(text.length).toBeGreaterThan(20_000)
   })
 
+  test('says whom to ask for a key, if there is a page for that', () => {
+    const contactUrl = 'https://shop.test/keys_(api)?a=1&b=$&'
+    const { contact, description } = createOpenApi({ ...options, contactUrl }).info
+    expect(contact.url).toBe(contactUrl)
+    expect(description).toContain(`from [the operator of this service](<${contactUrl}>).\n`)
+    expect(document.info.contact.url).toBe('https://api.test/v1/docs')
+    expect(document.info.description).toContain('from the operator of this service.')
+  })
+
   test('is the same each time, and small enough to load', () => {
     const text = JSON.stringify(document, null, 2)
     expect(JSON.stringify(createOpenApi(options), null, 2)).toBe(text)

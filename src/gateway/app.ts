@@ -7,7 +7,7 @@ import type { Settings } from '../settings.js'
 import { ADMISSION_LIMITS, Admissions } from './admission/index.js'
 import { createAccess } from './context/index.js'
 import type { Database } from './database/index.js'
-import { createDocs } from './docs/index.js'
+import { createDocs, type DocsSettings } from './docs/index.js'
 import { createGraphql, MAX_FREE_REQUEST } from './graphql/index.js'
 import {
   type Body,
@@ -48,10 +48,7 @@ import {
 import { createRest } from './rest/index.js'
 
 export interface Dependencies {
-  settings: Pick<
-    Settings,
-    'ADMIN_PORT' | 'BASE_URL' | 'TRUST_PROXY' | 'CORS_ORIGINS' | 'MAX_BODY_BYTES' | 'PET_BY_ID_SUNSET'
-  >
+  settings: DocsSettings & Pick<Settings, 'TRUST_PROXY' | 'CORS_ORIGINS' | 'MAX_BODY_BYTES'>
   database: Pick<
     Database,
     'prisma' | 'tables' | 'query' | 'transaction' | 'ping' | 'pool' | 'observeStatements' | 'requestTimeoutMs'
@@ -90,7 +87,7 @@ export function createApp(dependencies: Dependencies) {
   const metrics = createMetrics({ rateLimiter, database, admissions, uploads, unread })
   const health = createHealth(database, rateLimiter, metrics, state)
   const observe = createRequestObserver(log, metrics)
-  const docs = createDocs({ baseUrl, sunset, schema, hasProbes: !settings.ADMIN_PORT })
+  const docs = createDocs(settings, schema)
   const authenticate = createAuthentication(apiKeys, rateLimiter, database.requestTimeoutMs, seconds)
   const quota = createQuota({ apiKeys, rateLimiter })
   const idempotency = createIdempotency(database, createTransact, log)

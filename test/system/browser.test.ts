@@ -93,20 +93,59 @@ inChromium('the reference', () => {
   }
   const keyMessage = () => page.locator('#key-message')
 
+  describe('its first screen', () => {
+    const top = (on: Page) => on.locator('#top')
+    /** What a reader needs first. */
+    const needed = (on: Page) => [
+      top(on).getByRole('heading', { level: 1 }),
+      top(on).getByText('Authenticate'),
+      top(on).getByText('Get a key'),
+      top(on).getByRole('button', { name: 'add your key' }),
+      top(on).locator('pre', { hasText: `curl -i '${baseUrl}/pets?limit=2'` }),
+      top(on).locator('pre', { hasText: 'HTTP/1.1 200 OK' }),
+    ]
+    const end = async (part: ReturnType<Page['locator']>) => {
+      const { y, height } = (await part.boundingBox()) ?? { y: Number.NaN, height: 0 }
+      return y + height
+    }
+
+    test.each(['light', 'dark'] as const)(
+      'says what it is, how to authenticate, where to get a key, and has a request with its answer: %s',
+      async (colorScheme) => {
+        const on = await open({ colorScheme })
+        await on.goto(`${baseUrl}/docs`)
+        for (const part of needed(on)) expect(await end(part)).toBeLessThan(900)
+        for (const name of ['Authentication', 'Short answers'])
+          expect(await end(top(on).getByRole('link', { name })), name).toBeLessThan(900)
+        await on.close()
+      },
+    )
+
+    test('on a phone has the text, then the request and its answer, then the guides', async () => {
+      const on = await open({ viewport: { width: 375, height: 800 }, hasTouch: true, isMobile: true })
+      await on.goto(`${baseUrl}/docs`)
+      const ends = await Promise.all([...needed(on), top(on).getByRole('link', { name: 'Authentication' })].map(end))
+      expect(ends).toEqual([...ends].sort((a, b) => a - b))
+      await on.close()
+    })
+
+    test('leads to where a key is entered', async () => {
+      await visit()
+      await top(page).getByRole('button', { name: 'add your key' }).click()
+      expect(await page.getByLabel('API key', { exact: true }).isVisible()).toBe(true)
+      await page.keyboard.press('Escape')
+    })
+  })
+
   describe('its navigation', () => {
     const navigation = () => page.getByRole('navigation', { name: 'Reference' })
 
-    test('has guides, the groups Pets and Store with their resources, and the schemas', async () => {
+    test('has the operations by resource, then guides in groups, then headers and schemas', async () => {
       expect(await navigation().getByRole('heading').allTextContents()).toEqual([
-        'Guides',
-        'Pets',
-        'Categories',
-        'Pets',
-        'Store',
-        'Orders',
-        'Inventory',
-        'Quota',
-        'Schemas',
+        ...['Pets', 'Categories', 'Pets'],
+        ...['Store', 'Orders', 'Inventory', 'Quota'],
+        ...['Guides', 'Keys and limits', 'Requests', 'Running a shop', 'Clients', 'Questions'],
+        'Headers and schemas',
       ])
       const linked = await navigation()
         .getByRole('link')
@@ -115,7 +154,10 @@ inChromium('the reference', () => {
       expect(linked).toEqual(
         expect.arrayContaining(Object.keys(api.components.schemas).map((name) => `#schema-${name}`)),
       )
-      expect(linked).toEqual(expect.arrayContaining(['#authentication', '#backing-off', '#rest-and-graphql']))
+      expect(linked.indexOf('#operation-listPets')).toBeLessThan(linked.indexOf('#authentication'))
+      const titles = [...guides.matchAll(/^## (.+)$/gm)].map(([, title]) => title)
+      const groups = navigation().locator('section', { has: page.getByRole('heading', { name: 'Guides' }) })
+      expect(await groups.getByRole('link').allTextContents()).toEqual(titles)
     })
 
     test('marks what is deprecated, experimental and beta, and so does each operation', async () => {
@@ -293,6 +335,8 @@ inChromium('the reference', () => {
       ['safe-retries', 'retry, retries, idempotency, idempotent, timeout'],
       ['graphql-clients-apollo-client', 'apollo'],
       ['admin-interfaces', 'admin, dashboard'],
+      ['top', 'get started, quick start, get a key, base url'],
+      ['selling', 'selling, oversell, overselling, sell without overselling'],
       [batches, 'batch, bulk'],
       [`${batches}-how-to-delete-many`, 'bulk delete, delete many'],
       [`${batches}-import-and-export-csv-files`, 'import, export, csv, excel, stock-take'],
@@ -339,6 +383,37 @@ inChromium('the reference', () => {
       await page.keyboard.press('Escape')
     })
   })
+
+  test.each([1280, 1440, 1920])(
+    'its guides stand in their order, with code beside the text, at %i pixels',
+    async (width) => {
+      const on = await open({ viewport: { width, height: 900 } })
+      await on.goto(`${baseUrl}/docs`)
+      const overlaps = await on.evaluate(() => {
+        const edges = (one: Element) => one.getBoundingClientRect()
+        const below = (blocks: Element[]) =>
+          blocks.flatMap((block, index) => {
+            const before = blocks[index - 1]
+            return before && edges(before).bottom > edges(block).top + 1 ? [block.textContent?.slice(0, 60)] : []
+          })
+        const guides = [...document.querySelectorAll('.guide')]
+        return guides.flatMap((guide) => [
+          ...below([...guide.querySelectorAll(':scope > :is(h4, h5), :scope > .row > .text')]),
+          ...below([...guide.querySelectorAll('.aside .code')]),
+          ...[...guide.querySelectorAll('.row')].filter((row) => {
+            const [text, aside] = [row.querySelector('.text'), row.querySelector('.aside')]
+            return (
+              text &&
+              aside &&
+              (edges(aside).left < edges(text).right || Math.abs(edges(aside).top - edges(text).top) > 1)
+            )
+          }),
+        ])
+      })
+      expect(overlaps).toEqual([])
+      await on.close()
+    },
+  )
 
   describe('its samples', () => {
     test('are in curl, JavaScript and Python, and the chosen language holds for all, also after a reload', async () => {
@@ -624,6 +699,10 @@ inChromium('the reference', () => {
       await operation('listPets').getByLabel('limit').fill('many')
       expect((await send('listPets')).status()).toBe(400)
       expect(await operation('listPets').locator('.result').textContent()).toMatch(/^400 Bad Request/)
+      const color = await operation('listPets')
+        .locator('.result')
+        .evaluate((one) => getComputedStyle(one).color)
+      expect(color).toBe('rgb(173, 36, 29)')
       expect(await operation('listPets').locator('.answer pre').first().textContent()).toContain('invalid_request')
       problems.splice(0)
     })
@@ -690,9 +769,9 @@ inChromium('the reference', () => {
     await page.keyboard.press('Tab')
     expect(await focused()).toBe('Skip to content')
     await page.keyboard.press('Enter')
-    for (let presses = 0; (await focused()) !== 'OpenAPI, YAML'; presses++) {
-      expect(presses).toBeLessThan(5)
+    for (const next of ['add your key', 'Copy', 'Copy', 'Copy', 'OpenAPI, YAML']) {
       await page.keyboard.press('Tab')
+      expect(await focused()).toBe(next)
     }
   })
 
@@ -843,8 +922,14 @@ inChromium('GraphiQL', () => {
 
   const answer = () => page.locator('.graphiql-response')
   const keyMessage = () => page.locator('#key-message')
+  const outlook = () => page.locator('.graphiql-response .outlook').textContent()
   const run = () => page.locator('.graphiql-execute-button').click()
   const openTab = (name: string) => page.locator('.graphiql-tab-button').getByText(name, { exact: true }).click()
+  const type = async (text: string) => {
+    await page.locator('.graphiql-query-editor .CodeMirror').click()
+    await page.keyboard.press('ControlOrMeta+A')
+    await page.keyboard.insertText(text)
+  }
   const usesKey = async (key: string) => {
     await page.getByLabel('API key', { exact: true }).fill(key)
     await page.getByRole('button', { name: 'Use key' }).click()
@@ -867,6 +952,9 @@ inChromium('GraphiQL', () => {
   test('asks for a key where it is entered, and says there what is wrong with it', async () => {
     const revoked = await gateway.createKey({ revokedAt: new Date(0) })
     await openTab('Pets')
+    await expect
+      .poll(outlook)
+      .toMatch(/first add your API key at the top right\. Run sends the query Pets to .*\/graphql\./)
     await run()
     await expect.poll(() => keyMessage().textContent()).toBe('Requests need a key: paste yours here.')
     await answer().getByText('Nothing was sent.').waitFor()
@@ -905,6 +993,43 @@ inChromium('GraphiQL', () => {
     await expect.poll(() => page.locator('header .key').textContent()).toMatch(/^Enterprise · [\d,]+ left$/)
     expect(await page.content()).not.toContain(gateway.key)
     expect(problems).toEqual([])
+  })
+
+  test('says what Run will do with the operations in the editor, and then what it did', async () => {
+    const sends = (operation: string) => `Run sends the ${operation} to ${baseUrl}/graphql. The answer appears here.`
+    await page.reload()
+    await openTab('CreatePet')
+    await expect.poll(outlook).toBe(`${sends('mutation CreatePet')} A mutation changes data of this service.`)
+    await openTab('Overview')
+    await expect.poll(outlook).toBe(sends('query Overview'))
+    await run()
+    await expect.poll(outlook).toMatch(/^200 OK in \d+ ms, at a cost of 2\.$/)
+    await openTab('Quota')
+    await expect.poll(outlook).not.toContain('cost of 2')
+    // The answer is still there.
+    await openTab('Overview')
+    await expect.poll(outlook).toMatch(/at a cost of 2\.$/)
+    await openTab('Quota')
+    await type('{ quota { plan } }')
+    await expect.poll(outlook).toBe(sends('query'))
+    await type('query A { quota { plan } } query B { quota { plan } }')
+    await expect.poll(outlook).toBe('The button asks which of the 2 operations to send.')
+    await type('# only a comment')
+    await expect.poll(outlook).toMatch(/^Write an operation/)
+    await type('fragment A on Pet { id }')
+    await expect.poll(outlook).toBe('The text has no operation to run.')
+    await type('subscription { pets { id } }')
+    await expect.poll(outlook).toBe('This service has no subscriptions.')
+    await type('{ quota { plan } }')
+    await page.route(`${baseUrl}/graphql`, (route) => route.abort())
+    await run()
+    await expect.poll(outlook).toBe('No answer.')
+    await page.unroute(`${baseUrl}/graphql`)
+    await type('{ quota')
+    await expect.poll(outlook).toBe('The text has a syntax error. If you run it, the answer says where.')
+    await run()
+    await expect.poll(outlook).toMatch(/^400 Bad Request in \d+ ms, at a cost of 1\.$/)
+    problems.splice(0)
   })
 
   test('sends the headers that are entered, for example an Idempotency-Key', async () => {

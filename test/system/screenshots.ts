@@ -73,6 +73,11 @@ const pictures: Record<string, Picture> = {
   reference: {
     width: 1440,
     height: 900,
+    take: (page) => page.goto(`${base}/docs`),
+  },
+  operation: {
+    width: 1440,
+    height: 900,
     async take(page) {
       await page.goto(`${base}/docs`)
       await page.locator('header .key').click()

@@ -23,9 +23,9 @@ export const marks = ({ operation }: Described): Content => [
 /** A long path breaks before its segments. */
 const breakable = (path: string) => path.split(/(?=\/)/).map((part) => html`<wbr>${part}`)
 
-/** Text beside the code that illustrates it. */
-export const row = (text: Content, aside?: Content) =>
-  html`<div class="row"><div class="text">${text}</div>${aside && html`<div class="aside">${aside}</div>`}</div>`
+/** Text beside the code that illustrates it. What follows the text is beside the code, too, and below it on a phone. */
+export const row = (text: Content, aside?: Content, more?: Content) =>
+  html`<div class="row"><div class="text">${text}</div>${aside && html`<div class="aside">${aside}</div>`}${more && html`<div class="text">${more}</div>`}</div>`
 
 const places = { path: 'Path parameters', query: 'Query parameters', header: 'Request headers' }
 

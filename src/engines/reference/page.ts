@@ -1,6 +1,6 @@
-import type { Token } from 'marked'
 import type { Header, OpenApiDocument, ResponseObject } from './document.js'
 import { exampleOf, headerFields, pretty, resolve, schemaFields, typeOf, type View } from './fields.js'
+import { type Guide, readGuides } from './guides.js'
 import { type Content, html, type Markup } from './html.js'
 import { icon } from './icon.js'
 import { codeBlock, createMarkdown } from './markdown.js'
@@ -53,36 +53,6 @@ function commonHeaders(view: View, operations: Described[]): Record<string, Head
   return Object.fromEntries(Object.entries(headers).filter(([name]) => isCommon(name)))
 }
 
-interface Section {
-  title: string
-  id: string
-  words: string
-  content: Content
-}
-
-/** Words by which search finds a part of a guide, in addition to its heading: a comment that follows the heading. */
-const searchWords = (token?: Token) => (/^<!-- search: (.+) -->\s*$/.exec(token?.raw ?? '') ?? [])[1] ?? ''
-
-/** Each guide is a section of the text with a heading of the second level. */
-function guides(text: string, { markdown }: View): { introduction: Content; sections: Section[] } {
-  const tokens = markdown.parse(text).filter(({ type }) => type !== 'space')
-  const starts = tokens.flatMap((token, index) => (token.type === 'heading' && token.depth === 2 ? [index] : []))
-  const sections = starts.map((start, index) => {
-    const [heading, ...rest] = tokens.slice(start, starts[index + 1])
-    const title = String(heading && 'text' in heading && heading.text)
-    const id = slug(title)
-    const content = rest.map((token, index) => {
-      if (searchWords(token)) return false
-      if (token.type !== 'heading') return markdown.render([token])
-      const part = `${id}-${slug(token.text)}`
-      const words = searchWords(rest[index + 1])
-      return html`<h3 id="${part}" data-find="Guide" data-title="${token.text}" data-words="${words}" data-hint="${title}"><a href="#${part}">${token.text}</a></h3>`
-    })
-    return { title, id, words: searchWords(rest[0]), content }
-  })
-  return { introduction: markdown.render(tokens.slice(0, starts[0])), sections }
-}
-
 /** Operations by tag, then by resource, in the order of the document. */
 function groups(document: OpenApiDocument, operations: Described[]) {
   /** `Orders` for /store/orders and all paths below it. */
@@ -125,18 +95,17 @@ ${view.markdown.block(schema.description)}${schema.items ? html`<p class="type">
 export function createPage(document: OpenApiDocument, text: string, { icon: picture, links: more }: PageOptions): Page {
   const operations = describedIn(document)
   const view: View = { document, markdown: createMarkdown(createLinks(document, operations)) }
-  const { introduction, sections } = guides(text, view)
+  const { introduction, samples, groups: guides } = readGuides(text, view)
   const common = commonHeaders(view, operations)
   const tags = groups(document, operations)
   const names = Object.keys(document.components.schemas).sort()
   const server = document.servers[0]?.url ?? ''
   const title = `${document.info.title} API`
 
+  const guideLinks = (sections: Guide[]) => links(sections.map(({ id, title }) => ({ href: `#${id}`, content: title })))
+
   const navigation = html`<nav id="navigation" popover aria-label="Reference">
-<section><h2>Guides</h2>${links([
-    ...sections.map(({ id, title }) => ({ href: `#${id}`, content: title })),
-    { href: '#response-headers', content: 'Response headers' },
-  ])}</section>
+<section>${links([{ href: '#top', content: 'Introduction' }])}</section>
 ${tags.map(
   ({ name, resources }) =>
     html`<section><h2>${name}</h2>${resources.map(
@@ -149,7 +118,14 @@ ${tags.map(
         )}`,
     )}</section>`,
 )}
-<section><h2>Schemas</h2>${links([
+${
+  guides.length > 0 &&
+  html`<section><h2>Guides</h2>${guides.map(
+    ({ name, sections }) => html`${name && html`<h3>${name}</h3>`}${guideLinks(sections)}`,
+  )}</section>`
+}
+<section><h2>Headers and schemas</h2>${links([
+    { href: '#response-headers', content: 'Response headers' },
     { href: '#schemas', content: 'All schemas' },
     ...names.map((name) => ({ href: `#schema-${name}`, content: name })),
   ])}</section>
@@ -157,44 +133,17 @@ ${tags.map(
 
   const main = html`<main id="content" tabindex="-1" data-server="${server}">
 <p id="missing" class="note" role="alert" hidden></p>
-<section id="top">
+<section id="top" data-find="Section" data-title="Introduction" data-words="start, get started, getting started, quick start, overview, get a key, contact, base url">
 ${row(
-  html`<h1>${title} <small>${document.info.version}</small></h1>${introduction}`,
+  html`<h1>${title} <small>${document.info.version}</small></h1>${introduction}
+<p class="scripted keyless">To try operations on this page, <button type="button" class="link" popovertarget="key">add your key</button>.</p>`,
   html`<h2 class="label">Base URL</h2>${codeBlock(server)}
-<ul class="documents">
-${more.map(
-  ({ href, text }) => html`<li><a href="${href}">${text}</a></li>
-`,
-)}</ul>`,
-)}
-</section>
-${sections.map(
-  ({
-    id,
-    title,
-    words,
-    content,
-  }) => html`<section id="${id}" class="guide" data-find="Guide" data-title="${title}" data-words="${words}">
-<h2><a href="#${id}">${title}</a></h2>
-${content}
-</section>
-`,
-)}
-<section id="response-headers" class="guide" data-find="Guide" data-title="Response headers">
-<h2><a href="#response-headers">Response headers</a></h2>
-<p>Every response has these headers:</p>
-${codeBlock(
-  Object.entries(common)
-    .map(([name, { example }]) => `${name}: ${example}`)
-    .join('\n'),
-  'http',
-)}
-${headerFields(view, common, true)}
-<p>Some have these, too:</p>
-${headerFields(
-  view,
-  Object.fromEntries(Object.entries(document.components.headers).filter(([name]) => !(name in common))),
-  true,
+${samples}
+<div class="documents">${links(more.map(({ href, text }) => ({ href, content: text })))}</div>`,
+  guides.length > 0 &&
+    html`<p class="label">Guides</p><dl class="guides">${guides.map(
+      ({ name, sections }) => html`<dt>${name}</dt><dd>${guideLinks(sections)}</dd>`,
+    )}</dl>`,
 )}
 </section>
 ${tags.map(
@@ -210,6 +159,49 @@ ${resource.operations.map((described) => operationSection(view, described, commo
 </section>
 `,
 )}
+${
+  guides.length > 0 &&
+  html`<section id="guides" class="tag">
+<h2><a href="#guides">Guides</a></h2>
+${guides.map(
+  ({ name, id, sections }) => html`<section class="resource"${name && html` id="${id}"`}>
+${name && html`<h3><a href="#${id}">${name}</a></h3>`}
+${sections.map(
+  ({
+    id,
+    title,
+    words,
+    content,
+  }) => html`<section id="${id}" class="guide" data-find="Guide" data-title="${title}" data-words="${words}">
+<h4><a href="#${id}">${title}</a></h4>
+${content}
+</section>
+`,
+)}
+</section>`,
+)}
+</section>
+`
+}
+<section id="response-headers" class="tag guide" data-find="Guide" data-title="Response headers">
+<h2><a href="#response-headers">Response headers</a></h2>
+${row(
+  html`<p>Every response has these headers:</p>`,
+  codeBlock(
+    Object.entries(common)
+      .map(([name, { example }]) => `${name}: ${example}`)
+      .join('\n'),
+    'http',
+  ),
+  html`${headerFields(view, common, true)}
+<p>Some have these, too:</p>
+${headerFields(
+  view,
+  Object.fromEntries(Object.entries(document.components.headers).filter(([name]) => !(name in common))),
+  true,
+)}`,
+)}
+</section>
 <section id="schemas" class="tag">
 <h2><a href="#schemas">Schemas</a></h2>
 <ul class="index">${names.map((name) => html`<li><a href="#schema-${name}">${name}</a>${view.markdown.block(document.components.schemas[name]?.description?.split('\n')[0])}</li>`)}</ul>

@@ -77,3 +77,68 @@ test('shows the fields of every part of a schema, what a list takes, and each ex
   expect(text).toContain('each one of <code>borrower</code>')
   expect(text).toMatch(/Emma[\s\S]*\?with=borrower[\s\S]*Ann/)
 })
+
+const pageOf = async (text: string) => html`${(await createPage(document, text, { icon: '', links: [] })).content}`.text
+
+test('guides are in the groups that comments name, and search finds them by the words of comments, which nobody sees', async () => {
+  const text = await pageOf(`Books.
+
+\`\`\`sh
+curl https://library.example/books
+\`\`\`
+
+Read them.
+
+## Loans
+
+<!-- group: Readers -->
+<!-- search: lend, borrow -->
+
+Two weeks.
+
+### Longer
+
+Ask. <!-- kept -->
+
+<!-- search: extend --> <!-- search: more -->
+
+## Fees
+
+<!-- group: Money -->
+
+## Cards
+
+<!-- group: Readers -->`)
+  const groups = [...text.matchAll(/<section class="resource" id="(guides-\w+)">|<h4><a href="#(\w+)">/g)]
+  expect(groups.map(([, group, guide]) => group ?? guide).filter((id) => id !== 'operation')).toEqual([
+    'guides-readers',
+    'loans',
+    'cards',
+    'guides-money',
+    'fees',
+  ])
+  expect(text).toContain('id="loans" class="guide" data-find="Guide" data-title="Loans" data-words="lend, borrow"')
+  expect(text).toContain('id="loans-longer" data-find="Guide" data-title="Longer" data-words="extend, more"')
+  expect(text).toContain('&lt;!-- kept --&gt;')
+  expect(text).not.toMatch(/&lt;!-- (group|search)/)
+  // The introduction has its code beside it.
+  expect(text).toMatch(/Books\.<\/p>\s*<p>Read them\.<\/p>[\s\S]*<div class="aside">[\s\S]*library\.example\/books/)
+})
+
+test('a paragraph of a guide has the code that follows it beside it, then what follows, in the order of the text', async () => {
+  const code = (name: string) => `\`\`\`sh\n${name}\n\`\`\``
+  const text = await pageOf(
+    ['## Guide', 'one', 'two:', code('a1'), code('a2'), 'three', 'four:', code('b')].join('\n\n'),
+  )
+  const guide = text.slice(text.indexOf('<h4><a href="#guide">'), text.indexOf('id="response-headers"'))
+  const blocks = [...guide.matchAll(/<div class="(row|text|aside)">|<p>(\w+):?<\/p>|<code>(\w+)/g)]
+  expect(blocks.map(([, box, paragraph, sample]) => box ?? paragraph ?? sample).join(' ')).toBe(
+    'row text one row text two aside a1 a2 text three row text four aside b',
+  )
+})
+
+test('a text without guides makes a page without that part', async () => {
+  const text = await pageOf('Only this.')
+  expect(text).toContain('<p>Only this.</p>')
+  expect(text).not.toMatch(/>Guides</)
+})

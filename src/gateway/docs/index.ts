@@ -5,8 +5,8 @@ import { brotliCompress, constants, gzip } from 'node:zlib'
 import { type GraphQLSchema, printSchema } from 'graphql'
 import { ApiError } from '../../../schema/kit/errors.js'
 import { projectPath } from '../../project.js'
+import type { Settings } from '../../settings.js'
 import { acceptedCoding, type HttpRequest, type HttpResponse, prefersType } from '../http/index.js'
-import type { Options } from '../openapi/index.js'
 
 interface Page {
   type: string
@@ -15,11 +15,8 @@ interface Page {
   bodies: Record<'br' | 'gzip' | 'identity', Uint8Array>
 }
 
-export interface DocumentsOptions extends Options {
-  schema: GraphQLSchema
-  /** Whether the endpoints of operators are on this port. */
-  hasProbes: boolean
-}
+/** Where the service is, when its deprecated operations end, who gives keys, and where the endpoints of operators are. */
+export type DocsSettings = Pick<Settings, 'BASE_URL' | 'PET_BY_ID_SUNSET' | 'CONTACT_URL' | 'ADMIN_PORT'>
 
 const ICON = '/docs/favicon.svg'
 
@@ -116,12 +113,13 @@ const pageHeaders = (baseUrl: string, ...rules: string[]) => ({
 const trustedTypes = ["require-trusted-types-for 'script'", "trusted-types 'none'"]
 
 /** The pages and documents that need no key. Each is created once, on its first request. */
-export function createDocs({ baseUrl, sunset, schema, hasProbes }: DocumentsOptions) {
+export function createDocs(settings: DocsSettings, schema: GraphQLSchema) {
+  const { BASE_URL: baseUrl, PET_BY_ID_SUNSET: sunset, CONTACT_URL: contactUrl, ADMIN_PORT: adminPort } = settings
   const base = new URL(baseUrl).pathname.replace(/\/$/, '')
   // Imported with the first request: most gateways never serve the document or a page, and their code takes memory.
   const openapi = async () => {
     const { createGuide, createOpenApi, toYaml } = await import('../openapi/index.js')
-    const options = { baseUrl, sunset }
+    const options = { baseUrl, sunset, contactUrl }
     return { document: createOpenApi(options), guides: createGuide(options), toYaml }
   }
   /** The address of an asset, which changes with its content. */
@@ -209,7 +207,7 @@ export function createDocs({ baseUrl, sunset, schema, hasProbes }: DocumentsOpti
     const path = below.replace(/\/+$/, '')
     const page = creators.has(path) ? path : ELSEWHERE.find(([there]) => there.test(path))?.[1]
     if (page) return baseUrl + page
-    const probe = hasProbes && PROBES_ELSEWHERE.find(([there]) => there.test(path))?.[1]
+    const probe = !adminPort && PROBES_ELSEWHERE.find(([there]) => there.test(path))?.[1]
     return probe && probe !== pathname ? new URL(baseUrl).origin + probe : undefined
   }
 

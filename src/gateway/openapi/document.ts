@@ -5,7 +5,10 @@ import type { HeaderOptions } from '../reply/index.js'
 
 export type { Header, ResponseObject, Schema } from '../../engines/reference/index.js'
 
-export type Options = Omit<HeaderOptions, 'origins'>
+export interface Options extends Omit<HeaderOptions, 'origins'> {
+  /** Where readers ask for a key; undefined if nobody has said. */
+  contactUrl?: string
+}
 
 /** What SOFA generates, as far as it is kept. */
 export interface Generated {

@@ -17,16 +17,41 @@ const nested = (guide: string) =>
 
 const isoDate = (date: Date) => date.toISOString().slice(0, 10)
 
-/** All guides in their order, each a section with a heading of the second level, with this service's address and date. */
-export function readGuides({ baseUrl, sunset }: Options): string {
-  const folder = projectPath('docs/guides')
-  return readdirSync(folder)
-    .sort((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10))
-    .map((file) => nested(readFileSync(join(folder, file), 'utf8')).trim())
-    .join('\n\n')
+/** A text of the docs with this service's address and date. */
+const published = (text: string, { baseUrl, sunset }: Options) =>
+  text
+    .trim()
     .replaceAll(PUBLISHED_DEFAULTS.baseUrl, () => baseUrl)
     .replaceAll(isoDate(PUBLISHED_DEFAULTS.sunset), isoDate(sunset))
     .replaceAll(PUBLISHED_DEFAULTS.sunset.toUTCString(), sunset.toUTCString())
+
+// What the operator does comes after it.
+const OPERATOR = /(the operator of this service)\.[\s\S]*$/
+
+/** What the service is, and how to get a first answer: paragraphs, a request and its response. */
+export function readIntroduction(options: Options): string {
+  const { contactUrl } = options
+  const text = published(readFileSync(projectPath('docs/introduction.md'), 'utf8'), options)
+  return contactUrl ? text.replace(OPERATOR, (_, operator) => `[${operator}](<${contactUrl}>).`) : text
+}
+
+/** Its paragraphs for clients. */
+export const readSummary = (options: Options) =>
+  readIntroduction(options)
+    .replace(/```[\s\S]*?```\s*/g, '')
+    .replace(OPERATOR, '$1.')
+    .trim()
+
+/** All guides in their order, each a section with a heading of the second level, with links to where the reference has the others. */
+export function readGuides(options: Options): string {
+  const folder = projectPath('docs/guides')
+  const files = readdirSync(folder).sort((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10))
+  const texts = new Map(files.map((file) => [file, readFileSync(join(folder, file), 'utf8')]))
+  const idOf = (file: string) => slug(/^# (.+)/.exec(texts.get(file) ?? '')?.[1] ?? '')
+  return [...texts.values()]
+    .map((text) => published(nested(text), options))
+    .join('\n\n')
+    .replace(/\]\((\d+-[\w-]+\.md)(?:#([\w-]+))?\)/g, (_, file, part) => `](#${idOf(file)}${part ? `-${part}` : ''})`)
 }
 
 /** Links to the guides in the reference, as a list. */

@@ -2,7 +2,7 @@ import { stringify } from 'yaml'
 import { operations } from '../../../schema/index.js'
 import { createSofaDocument } from '../rest/index.js'
 import type { Generated, Options } from './document.js'
-import { guideLinks, readGuides } from './guides.js'
+import { guideLinks, readGuides, readIntroduction, readSummary } from './guides.js'
 import { createCommonHeaders, createSharedHeaders, headerRefs } from './headers.js'
 import { createOperation } from './operation.js'
 import { createResponses, createSharedResponses } from './responses.js'
@@ -14,18 +14,12 @@ export { PUBLISHED_DEFAULTS } from './guides.js'
 export type OperationObject = ReturnType<typeof createOperation> & { responses: ReturnType<typeof createResponses> }
 export type OpenApiDocument = ReturnType<typeof createOpenApi>
 
-const introduction = `Pets, the categories that group them, orders for pets, and the stock of each.
-
-Every GET also answers HEAD, at the same cost: with the same status and headers, without the body.
-
-The same operations are available as GraphQL under \`/graphql\`, with the same keys, validation and quotas.`
-
 /**
  * The OpenAPI description of the REST surface: SOFA's document, completed from the metadata of the fields, the bounds
  * and the error catalogue that the service itself uses. The same options always give the same document.
  */
 export function createOpenApi(options: Options) {
-  const { baseUrl } = options
+  const { baseUrl, contactUrl } = options
   const generated = createSofaDocument() as unknown as Generated
   const commonHeaders = createCommonHeaders()
   const common = headerRefs(...Object.keys(commonHeaders))
@@ -43,9 +37,9 @@ export function createOpenApi(options: Options) {
     info: {
       title: 'Pet Store',
       version: '1.0.0',
-      // Generators copy it into each file, so the guides are linked.
-      description: `${introduction}\n\nGuides, also as [one text](${baseUrl}/docs/guides.md):\n\n${guideLinks(options)}`,
-      contact: { name: 'Pet Store', url: `${baseUrl}/docs` },
+      // Generators copy it into each file.
+      description: `${readSummary(options)}\n\nGuides, also as [one text](${baseUrl}/docs/guides.md):\n\n${guideLinks(options)}`,
+      contact: { name: 'Pet Store', url: contactUrl ?? `${baseUrl}/docs` },
       license: { name: 'MIT', url: 'https://opensource.org/license/mit' },
     },
     servers: [{ url: baseUrl, 'x-internal': false }],
@@ -69,7 +63,7 @@ export function createOpenApi(options: Options) {
 }
 
 /** The introduction and the guides, as one text. */
-export const createGuide = (options: Options) => `${introduction}\n\n${readGuides(options)}\n`
+export const createGuide = (options: Options) => `${readIntroduction(options)}\n\n${readGuides(options)}\n`
 
 /** Dates are quoted, because YAML 1.1 readers would take them for more than text; lines are not folded. */
 export const toYaml = (document: OpenApiDocument) => stringify(document, { compat: 'yaml-1.1', lineWidth: 0 })

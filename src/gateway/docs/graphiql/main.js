@@ -2,9 +2,15 @@
 // GraphiQL with the schema, examples, key and theme of this service. shared.js, which is loaded before it, declares what is
 // neither imported nor declared here.
 
+import {
+  useEditorContext,
+  useHeadersEditorState,
+  useOperationsEditorState,
+  useVariablesEditorState,
+} from '@graphiql/react'
 import { GraphiQL } from 'graphiql'
 import { buildSchema, parse } from 'graphql'
-import { createElement } from 'react'
+import { createElement, useEffect, useState } from 'react'
 import { createRoot } from 'react-dom/client'
 import examples from './examples.graphql'
 
@@ -46,10 +52,12 @@ const failure = (message) => ({ errors: [{ message }] })
 /** @type {Fetcher} */
 async function fetcher(parameters, { headers = {} } = {}) {
   const ownKey = Object.keys(headers).some((name) => /^(authorization|x-api-key)$/i.test(name))
+  tellOutcome('')
   if (!key && !ownKey) {
     askForKey()
     return failure('Nothing was sent. Add your API key (at the top right), then run the operation again.')
   }
+  tellOutcome('Sent …')
   let answer
   try {
     const accept = 'application/graphql-response+json, application/json;q=0.9'
@@ -59,18 +67,80 @@ async function fetcher(parameters, { headers = {} } = {}) {
       body: JSON.stringify(withoutForeignName(parameters)),
     })
   } catch (error) {
+    tellOutcome('No answer.')
     return failure(
       error instanceof DOMException && error.name === 'TimeoutError'
         ? 'No answer within 30 seconds.'
         : `No answer: ${server()} cannot be reached from this page, or a header has a character that HTTP does not allow.`,
     )
   }
-  const { response, text } = answer
+  const { response, text, ms } = answer
+  const cost = response.headers.get('x-ratelimit-cost')
+  tellOutcome(
+    `${`${response.status} ${response.statusText}`.trim()} in ${ms} ms${cost ? `, at a cost of ${cost}` : ''}.`,
+  )
   if (!ownKey) {
     if (response.status === 401) askForKey()
     checkKey()
   }
-  return JSON.parse(text)
+  try {
+    return JSON.parse(text)
+  } catch {
+    return failure(`The answer is not JSON. A proxy may have sent it: ${text.slice(0, 200)}`)
+  }
+}
+
+/** @param {string} headers as they are entered @returns {boolean} */
+const hasOwnKey = (headers) => /"(authorization|x-api-key)"\s*:/i.test(headers)
+
+/** What Run will do with a document. @param {string} query @param {boolean} hasKey */
+function whatRunDoes(query, hasKey) {
+  if (!query.replace(/#.*/g, '').trim()) return 'Write an operation, then run it. The answer appears here.'
+  /** @type {string[]} */
+  let operations
+  try {
+    operations = parse(query).definitions.flatMap((definition) =>
+      definition.kind === 'OperationDefinition'
+        ? [[definition.operation, definition.name?.value].filter(Boolean).join(' ')]
+        : [],
+    )
+  } catch {
+    return 'The text has a syntax error. If you run it, the answer says where.'
+  }
+  const [operation = '', another] = operations
+  if (!operation) return 'The text has no operation to run.'
+  if (operation.startsWith('subscription')) return 'This service has no subscriptions.'
+  const needs = hasKey ? '' : 'To run an operation, first add your API key at the top right. '
+  if (another) return `${needs}The button asks which of the ${operations.length} operations to send.`
+  const changes = operation.startsWith('mutation') ? ' A mutation changes data of this service.' : ''
+  return `${needs}Run sends the ${operation} to ${server()}/graphql. The answer appears here.${changes}`
+}
+
+/** @type {(text: string) => void} */
+let tellOutcome = () => {}
+
+/** Says above the answer what Run will do, and then what it did, as long as the tab is what was sent. */
+function Outlook() {
+  const { tabs, activeTabIndex } = useEditorContext({ nonNull: true })
+  const [query] = useOperationsEditorState()
+  const [variables] = useVariablesEditorState()
+  const [headers] = useHeadersEditorState()
+  const [hasKey, setHasKey] = useState(Boolean(key))
+  const [outcomes, setOutcomes] = useState(/** @type {Record<string, string>} */ ({}))
+  useEffect(() => {
+    const watching = new MutationObserver(() => setHasKey(Boolean(key)))
+    watching.observe(root, { attributeFilter: ['class'] })
+    return () => watching.disconnect()
+  }, [])
+  const tab = JSON.stringify([tabs[activeTabIndex]?.id, query, variables, headers])
+  tellOutcome = (text) => setOutcomes((known) => ({ ...known, [tab]: text }))
+  const outcome = outcomes[tab]
+  return createElement(
+    'div',
+    { className: 'outlook' },
+    createElement('p', { role: 'status' }, outcome),
+    outcome ? null : createElement('p', null, whatRunDoes(query, hasKey || hasOwnKey(headers))),
+  )
 }
 
 /** The published schema: reading it needs no key. */
@@ -91,14 +161,18 @@ async function start() {
     const { theme } = root.dataset
     const forcedTheme = theme === 'light' || (theme !== 'dark' && !dark.matches) ? 'light' : 'dark'
     container.render(
-      createElement(GraphiQL, {
-        schema,
-        fetcher,
-        defaultTabs,
-        forcedTheme,
-        shouldPersistHeaders: false,
-        defaultEditorToolsVisibility: isWide,
-      }),
+      createElement(
+        GraphiQL,
+        {
+          schema,
+          fetcher,
+          defaultTabs,
+          forcedTheme,
+          shouldPersistHeaders: false,
+          defaultEditorToolsVisibility: isWide,
+        },
+        createElement(GraphiQL.Footer, null, createElement(Outlook)),
+      ),
     )
   }
   dark.addEventListener('change', render)
