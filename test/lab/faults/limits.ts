@@ -31,7 +31,7 @@ async function admitted(world: World, key: string, together: number, goOn: (n: n
 /** Kills the master; afterwards says what was admitted, and for how long gateways counted alone. */
 export async function killMaster(world: World) {
   const { gateways, broken, figures, redis, replicas } = world
-  const [key = '', ...others] = await world.createKeys(4, LIMIT)
+  const [key = '', ...others] = await world.createKeys(8, LIMIT)
   let before = 0
   for (const exact of others) {
     const warned = gateways.flatMap(({ warnings }) => warnings).length
