@@ -96,7 +96,7 @@ export const settings = z.object({
     .default(new Date('2030-12-05'))
     .describe('a date such as 2030-12-05, or a date-time'),
   CONTACT_URL: url(['http:', 'https:'])
-    .refine((value) => !/\/\/[^/]*@/.test(value))
+    .refine((value) => !URL.canParse(value) || new URL(value).username + new URL(value).password === '')
     // Markdown would read a backslash as the beginning of another character.
     .transform((value) => (URL.canParse(value) ? new URL(value).href.replaceAll('\\', '%5C') : value))
     .optional()

@@ -120,19 +120,30 @@ describe('settings', () => {
     expect(misspeltSettings(Object.fromEntries(Object.keys(settings.shape).map((name) => [name, '1'])))).toEqual([])
   })
 
+  test.each(['https://a.test/@ann', 'https://a.test/?to=ann@a.test', 'https://a.test/x//ann@a.test'])(
+    'CONTACT_URL can be %s, which has an @ but no user',
+    (url) => {
+      expect(readSettings({ CONTACT_URL: url }).CONTACT_URL).toBe(url)
+      expect(readSettings({ CONTACT_URL: url.replace('/?', '?') }).CONTACT_URL).toBe(url)
+    },
+  )
+
   test('CONTACT_URL stays one link in Markdown', () => {
     const url = 'https://a.test/keys "(b)"?<c>=\\_d\\'
     expect(readSettings({ CONTACT_URL: url }).CONTACT_URL).toBe('https://a.test/keys%20%22(b)%22?%3Cc%3E=%5C_d%5C')
   })
 
-  test.each(['javascript:alert(1)', 'mailto:ann@example.com', 'example.com/keys', 'https://ann:secret@example.com'])(
-    'CONTACT_URL, which everybody sees, cannot be %s',
-    (url) => {
-      expect(refused({ CONTACT_URL: url })).toEqual([
-        `CONTACT_URL is "${url.replace('secret', '***')}"; it must be an http or https URL without user and password`,
-      ])
-    },
-  )
+  test.each([
+    'javascript:alert(1)',
+    'mailto:ann@example.com',
+    'example.com/keys',
+    'https://ann:secret@example.com',
+    'https://ann@example.com',
+  ])('CONTACT_URL, which everybody sees, cannot be %s', (url) => {
+    expect(refused({ CONTACT_URL: url })).toEqual([
+      `CONTACT_URL is "${url.replace('secret', '***')}"; it must be an http or https URL without user and password`,
+    ])
+  })
 
   test('an error message does not contain the password of a URL', () => {
     expect(refused({ DATABASE_URL: 'mysql://ann:secret@host/pets' })).toEqual([

@@ -8,6 +8,8 @@ export const guides = new Map(
     .sort((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10))
     .map((file) => [file, readFileSync(`${folder}/${file}`, 'utf8')]),
 )
+/** The first screen of the reference. */
+export const introduction = readFileSync('docs/introduction.md', 'utf8')
 export const guide = (name: string) => [...guides].find(([file]) => file.endsWith(`-${name}.md`))?.[1] ?? ''
 
 /** The code blocks of a guide in a language. */

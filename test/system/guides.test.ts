@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { seed } from '../../prisma/seed.js'
 import { times } from '../support/calls.js'
 import { type Gateway, openGateway } from '../support/gateway.js'
-import { blocks, guide, guides } from '../support/guides.js'
+import { blocks, guide, guides, introduction } from '../support/guides.js'
 import { has, type Language, runPrograms } from '../support/programs.js'
 
 const baseUrl = 'https://petstore.example/v1'
@@ -35,11 +35,12 @@ globalThis.fetch = (url, init) => fetch(typeof url === 'string' ? url.replace(pr
 describe.concurrent('the examples', () => {
   test.skipIf(!has('Shell'))('in a shell', async () => {
     // The generators of clients run where they are installed: see rest-clients.test.ts.
-    const examples = [...guides.values()]
+    const examples = [introduction, ...guides.values()]
       .flatMap((text) => blocks(text, 'sh'))
       .filter((code) => !code.startsWith('npx'))
     expect(examples.length).toBeGreaterThan(2)
     const output = await runExamples('Shell', examples, gateway, gateway.key)
+    expect(output).toMatch(/^HTTP\/1\.1 200 OK/m)
     expect(output).toContain('"plan":"Enterprise"')
     expect(output).toContain('{"data":{"pets":[{"name":"Rex"')
     expect(output).toMatch(/304$/m)

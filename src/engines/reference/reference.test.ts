@@ -80,7 +80,7 @@ test('shows the fields of every part of a schema, what a list takes, and each ex
 
 const pageOf = async (text: string) => html`${(await createPage(document, text, { icon: '', links: [] })).content}`.text
 
-test('guides are in the groups that comments name, and search finds them by the words of comments, which nobody sees', async () => {
+test('guides are in the groups that comments name, and search finds them by the words of comments, which the page does not show', async () => {
   const text = await pageOf(`Books.
 
 \`\`\`sh

@@ -46,7 +46,7 @@ ${bar}
 <button type="button" id="key-remove" hidden>Remove key</button>
 </form>
 <p id="key-message" role="status">Paste a key to send requests from this page. It stays in this browser, and is sent only to this API.</p>
-<p class="keyless">No key yet? The <a href="${base}/docs#top">introduction</a> says who has them.</p>
+<p class="keyless">No key yet? The <a href="${base}/docs#top">introduction</a> says where to get one.</p>
 <div id="key-quota"></div>
 <p class="keyed-only"><a href="${base}/usage">What it has used</a></p>
 </div>

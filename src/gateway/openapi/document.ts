@@ -6,7 +6,7 @@ import type { HeaderOptions } from '../reply/index.js'
 export type { Header, ResponseObject, Schema } from '../../engines/reference/index.js'
 
 export interface Options extends Omit<HeaderOptions, 'origins'> {
-  /** Where readers ask for a key; undefined if nobody has said. */
+  /** Where people ask for a key, if the operator has set it. */
   contactUrl?: string
 }
 

@@ -2,12 +2,7 @@
 // GraphiQL with the schema, examples, key and theme of this service. shared.js, which is loaded before it, declares what is
 // neither imported nor declared here.
 
-import {
-  useEditorContext,
-  useHeadersEditorState,
-  useOperationsEditorState,
-  useVariablesEditorState,
-} from '@graphiql/react'
+import { useEditorContext, useHeadersEditorState, useOperationsEditorState } from '@graphiql/react'
 import { GraphiQL } from 'graphiql'
 import { buildSchema, parse } from 'graphql'
 import { createElement, useEffect, useState } from 'react'
@@ -51,13 +46,15 @@ const failure = (message) => ({ errors: [{ message }] })
 
 /** @type {Fetcher} */
 async function fetcher(parameters, { headers = {} } = {}) {
-  const ownKey = Object.keys(headers).some((name) => /^(authorization|x-api-key)$/i.test(name))
-  tellOutcome('')
+  const ownKey = hasOwnKey(JSON.stringify(headers))
+  // Of what is sent now: before there is an answer, the reader may change it, or open another tab.
+  const tell = outcomeOf(parameters.query)
+  tell('')
   if (!key && !ownKey) {
     askForKey()
     return failure('Nothing was sent. Add your API key (at the top right), then run the operation again.')
   }
-  tellOutcome('Sent …')
+  tell('Sent …')
   let answer
   try {
     const accept = 'application/graphql-response+json, application/json;q=0.9'
@@ -67,7 +64,7 @@ async function fetcher(parameters, { headers = {} } = {}) {
       body: JSON.stringify(withoutForeignName(parameters)),
     })
   } catch (error) {
-    tellOutcome('No answer.')
+    tell('No answer.')
     return failure(
       error instanceof DOMException && error.name === 'TimeoutError'
         ? 'No answer within 30 seconds.'
@@ -76,9 +73,7 @@ async function fetcher(parameters, { headers = {} } = {}) {
   }
   const { response, text, ms } = answer
   const cost = response.headers.get('x-ratelimit-cost')
-  tellOutcome(
-    `${`${response.status} ${response.statusText}`.trim()} in ${ms} ms${cost ? `, at a cost of ${cost}` : ''}.`,
-  )
+  tell(`${`${response.status} ${response.statusText}`.trim()} in ${ms} ms${cost ? `, at a cost of ${cost}` : ''}.`)
   if (!ownKey) {
     if (response.status === 401) askForKey()
     checkKey()
@@ -90,7 +85,7 @@ async function fetcher(parameters, { headers = {} } = {}) {
   }
 }
 
-/** @param {string} headers as they are entered @returns {boolean} */
+/** Whether a request has a key of its own. @param {string} headers JSON, as it is entered */
 const hasOwnKey = (headers) => /"(authorization|x-api-key)"\s*:/i.test(headers)
 
 /** What Run will do with a document. @param {string} query @param {boolean} hasKey */
@@ -116,28 +111,27 @@ function whatRunDoes(query, hasKey) {
   return `${needs}Run sends the ${operation} to ${server()}/graphql. The answer appears here.${changes}`
 }
 
-/** @type {(text: string) => void} */
-let tellOutcome = () => {}
+/** Returns what tells the outcome of a query that the open tab sends. @type {(query: string) => (text: string) => void} */
+let outcomeOf = () => () => {}
 
-/** Says above the answer what Run will do, and then what it did, as long as the tab is what was sent. */
-function Outlook() {
+/** Says above the answer what Run will do, and then what it did, until the reader changes the query. */
+function RunStatus() {
   const { tabs, activeTabIndex } = useEditorContext({ nonNull: true })
   const [query] = useOperationsEditorState()
-  const [variables] = useVariablesEditorState()
   const [headers] = useHeadersEditorState()
   const [hasKey, setHasKey] = useState(Boolean(key))
-  const [outcomes, setOutcomes] = useState(/** @type {Record<string, string>} */ ({}))
+  const [outcomes, setOutcomes] = useState(/** @type {Record<string, { query: string, text: string }>} */ ({}))
   useEffect(() => {
     const watching = new MutationObserver(() => setHasKey(Boolean(key)))
     watching.observe(root, { attributeFilter: ['class'] })
     return () => watching.disconnect()
   }, [])
-  const tab = JSON.stringify([tabs[activeTabIndex]?.id, query, variables, headers])
-  tellOutcome = (text) => setOutcomes((known) => ({ ...known, [tab]: text }))
-  const outcome = outcomes[tab]
+  const tab = tabs[activeTabIndex]?.id ?? ''
+  outcomeOf = (query) => (text) => setOutcomes((known) => ({ ...known, [tab]: { query, text } }))
+  const outcome = outcomes[tab]?.query === query ? outcomes[tab].text : ''
   return createElement(
     'div',
-    { className: 'outlook' },
+    { className: 'run-status' },
     createElement('p', { role: 'status' }, outcome),
     outcome ? null : createElement('p', null, whatRunDoes(query, hasKey || hasOwnKey(headers))),
   )
@@ -171,7 +165,7 @@ async function start() {
           shouldPersistHeaders: false,
           defaultEditorToolsVisibility: isWide,
         },
-        createElement(GraphiQL.Footer, null, createElement(Outlook)),
+        createElement(GraphiQL.Footer, null, createElement(RunStatus)),
       ),
     )
   }
