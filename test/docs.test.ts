@@ -16,7 +16,8 @@ const { url } = await gateway.listen()
 
 const options = { baseUrl, sunset: gateway.config.PET_BY_ID_SUNSET, contactUrl }
 
-const examples = ['examples/import.mjs', 'examples/export.mjs', 'examples/petstore.mjs']
+const scripts = ['examples/import.mjs', 'examples/export.mjs', 'examples/petstore.mjs']
+const examples = [...scripts, 'examples/rows.ts', 'examples/react-admin.ts', 'examples/refine.ts']
 const parts = [
   'reference.css',
   'reference.js',
@@ -217,7 +218,7 @@ describe('the reference', () => {
   test.each(examples)('has %s as it is in the repository, for readers of the guide without a key', async (path) => {
     const response = await get(`/docs/${path}`)
     expect([response.headers.get('content-type'), await response.text()]).toEqual([
-      'text/javascript; charset=utf-8',
+      `text/${scripts.includes(path) ? 'javascript' : 'plain'}; charset=utf-8`,
       readFileSync(`docs/${path}`, 'utf8'),
     ])
   })

@@ -16,6 +16,7 @@ const compilerOptions = {
   lib: ['es2023', 'dom', 'dom.iterable'],
   strict: true,
   noUncheckedIndexedAccess: true,
+  erasableSyntaxOnly: true,
   noEmit: true,
   skipLibCheck: true,
   allowJs: true,
@@ -23,17 +24,16 @@ const compilerOptions = {
   types: ['node'],
 }
 
-/** The files that guides show, by their names. A file has its name in a comment, which JSON does not allow. */
-export const filesOf = (...guides: string[]) =>
+/** The files that a text shows, by their names. A file has its name in a comment, which JSON does not allow. */
+export const filesIn = (text: string) =>
   new Map(
     Array.from(
-      guides
-        .map(guide)
-        .join('\n')
-        .matchAll(/^```(?:json|[jt]sx?)\n(?:\/\/ (\S+)\n)?([\s\S]*?)^```$/gm),
+      text.matchAll(/^```(?:json|[jt]sx?)\n(?:\/\/ (\S+)\n)?([\s\S]*?)^```$/gm),
       ([, name = 'relay.config.json', code = '']) => [name, code],
     ),
   )
+/** The files of whole guides. */
+export const filesOf = (...guides: string[]) => filesIn(guides.map(guide).join('\n'))
 
 export class GuideProject {
   constructor(
@@ -45,7 +45,7 @@ export class GuideProject {
   async create(files: Iterable<[name: string, code: string]>) {
     await rm(this.folder, { recursive: true, force: true })
     for (const [name, code] of files) await this.write(name, code)
-    await this.write('tsconfig.json', JSON.stringify({ compilerOptions, include: ['src/*'] }))
+    await this.write('tsconfig.json', JSON.stringify({ compilerOptions, include: ['src/*', 'vite.config.ts'] }))
   }
 
   async write(name: string, code: string) {

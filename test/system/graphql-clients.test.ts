@@ -3,14 +3,14 @@ import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { promisify } from 'node:util'
 import { isObjectType } from 'graphql'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { seed } from '../../prisma/seed.js'
 import { schema } from '../../schema/index.js'
 import { type Gateway, openGateway } from '../support/gateway.js'
 import { filesOf, GuideProject } from '../support/guide-project.js'
 import { freePort } from '../support/ports.js'
 
-// The files of the guides to GraphQL clients and to admin interfaces.
+// The files of the guide to GraphQL clients.
 
 const run = promisify(execFile)
 
@@ -26,137 +26,13 @@ beforeAll(async () => {
   await gateway.listen(port)
 
   project = new GuideProject('test/lab/generators/guide', gateway.config.BASE_URL)
-  await project.create(filesOf('graphql-clients', 'admin-interfaces'))
+  await project.create(filesOf('graphql-clients'))
   await project.write('schema.graphql', (await gateway.get('/schema.graphql')).text)
   await run(process.execPath, ['--import', 'tsx', 'test/lab/generators/guide.mjs', project.folder])
 })
 afterAll(() => gateway.close())
 
-// First and one after the other, since they say what is in the store.
-describe('the data provider of refine', () => {
-  test('shows the pages of a table by their numbers, and what an update has changed', async () => {
-    await project.write(
-      'src/mounted-table.jsx',
-      `import { LowStock } from './LowStock'
-import { buttons, mount, press, rows } from '../../mount'
-
-await mount(<LowStock />)
-const shown = () => [...rows(), buttons('Page')[0].children[0]]
-const pages = [shown()]
-await press(buttons('Page')[0])
-pages.push(shown())
-await press(buttons('+')[0])
-console.log(JSON.stringify([...pages, shown()]))
-process.exit()
-`,
-    )
-    expect(JSON.parse(await project.execute('src/mounted-table.jsx', gateway.key))).toEqual([
-      ['4: 2', '1: 3', '5: 4', 'Page 1 of 2'],
-      ['7: 6', '9: 12', 'Page 2 of 2'],
-      ['7: 7', '9: 12', 'Page 2 of 2'],
-    ])
-  })
-
-  test.each([
-    ['REST', './data-provider', 'dataProvider', '', 'store/orders'],
-    ['GraphQL', './graphql-data-provider', 'graphqlDataProvider', '/graphql', 'orders'],
-  ])(
-    'over %s: jumps ahead, keeps the total, reads many, and changes and deletes what was seen, alone or many at once',
-    async (name, file, provider, path, orders) => {
-      await project.write(
-        `src/provided-${name}.ts`,
-        `import { ${provider} } from '${file}'
-import { petstoreFetch } from './petstore-fetch'
-
-const provider = () => ${provider}('${gateway.config.BASE_URL}${path}', petstoreFetch)
-const [one, other] = [provider(), provider()]
-const status = (promise: Promise<unknown>) => promise.then(() => 200, ({ statusCode }) => statusCode)
-const eq = (field: string, value: unknown) => ({ field, operator: 'eq' as const, value })
-const ids = ({ data }: { data: any[] }) => data.map(({ id }) => id)
-const names = ({ data, total }: { data: any[]; total?: number }) => [...data.map(({ name }) => name), total]
-const pets = (currentPage: number) => one.getList({
-  resource: 'pets',
-  pagination: { currentPage, pageSize: 5 },
-  sorters: [{ field: 'name', order: 'desc' }],
-  filters: [eq('search', '')],
-})
-const all = (resource: string, ...filters: ReturnType<typeof eq>[]) =>
-  one.getList({ resource, pagination: { mode: 'off' }, filters })
-
-const lists = {
-  jump: names(await pets(3)),
-  back: names(await pets(2)),
-  many: ids(await one.getMany!({ resource: 'inventory', ids: ['10', 11] })),
-  none: ids(await one.getMany!({ resource: 'pets', ids: [] })),
-  ofPet: ids(await all('${orders}', eq('petId', 8))),
-  open: (await all('${orders}', eq('complete', false))).total,
-}
-const refusals = [await status(all('pets', eq('search', 'Re'))), await all('pets', eq('colour', 'red')).catch(({ message }) => /colour/.test(message))]
-
-const { data: made } = await one.create({ resource: 'categories', variables: { name: '${name}' } })
-const create = async (name: string) => (await one.create({ resource: 'pets', variables: { name, categoryId: made.id } })).data.id!
-const [zoe, yara] = [await create('Zoe'), await create('Yara')]
-const change = (provider: typeof one, name: string) => status(provider.update({ resource: 'pets', id: zoe, variables: { name } }))
-await other.getOne({ resource: 'pets', id: zoe })
-const read = await one.getOne({ resource: 'pets', id: zoe })
-const updates = [await change(one, 'Zora'), await change(one, 'Zelda'), await change(other, 'Zita'), await change(other, 'Zita')]
-
-const set = (resource: string, ids: any[], variables: object) => one.updateMany!({ resource, ids, variables })
-await one.getOne({ resource: 'pets', id: yara })
-const sold = await set('pets', [String(yara), zoe], { status: 'sold' })
-const missing = await status(set('inventory', [zoe, 999], { quantity: 4 }))
-const { data: kept } = await one.getOne({ resource: 'inventory', id: zoe })
-const stock = await set('inventory', [zoe, yara], { quantity: 9 })
-const { data: ordered } = await one.create({ resource: '${orders}', variables: { petId: zoe } })
-const done = await set('${orders}', [ordered.id], { complete: false, quantity: 5 })
-const batches = {
-  sold: sold.data.map(({ id, status }: any) => [id === zoe || id === yara, status]),
-  seen: await status(one.update({ resource: 'pets', id: yara, variables: { name: 'Yuki' } })),
-  missing: [missing, kept.quantity],
-  stock: stock.data.map(({ quantity }: any) => quantity),
-  ordered: done.data.map(({ quantity }: any) => quantity),
-}
-
-await other.getOne({ resource: 'pets', id: yara })
-await one.update({ resource: 'pets', id: yara, variables: { status: 'pending' } })
-const remove = (provider: typeof one, resource: string, id: any) => status(provider.deleteOne({ resource, id }))
-const deletions = [await remove(other, 'pets', yara), await remove(one, '${orders}', ordered.id), await remove(one, 'pets', yara), await remove(one, 'pets', zoe)]
-const gone = await status(one.getOne({ resource: 'pets', id: zoe }))
-await one.getOne({ resource: 'categories', id: made.id! })
-deletions.push(await remove(one, 'categories', made.id))
-console.log(JSON.stringify({ lists, refusals, read: read.data.name, updates, batches, deletions, gone }))
-`,
-      )
-      expect(JSON.parse(await project.execute(`src/provided-${name}.ts`, gateway.key))).toEqual({
-        lists: {
-          jump: ['Bubbles', 'Bella', 12],
-          back: ['Nemo', 'Max', 'Luna', 'Kiwi', 'Finn', 12],
-          many: [10, 11],
-          none: [],
-          ofPet: [5],
-          open: 3,
-        },
-        refusals: [400, true],
-        read: 'Zoe',
-        updates: [200, 200, 412, 412],
-        batches: {
-          sold: [
-            [true, 'sold'],
-            [true, 'sold'],
-          ],
-          seen: 200,
-          missing: [404, 0],
-          stock: [9, 9],
-          ordered: [5],
-        },
-        deletions: [412, 200, 200, 200, 200],
-        gone: 404,
-      })
-    },
-  )
-})
-
-test.concurrent('the files of the guides compile with strict, and an id is a number', async () => {
+test.concurrent('the files of the guide compile with strict, and an id is a number', async () => {
   await project.write(
     'src/typed.ts',
     `import type { ResultOf } from '@graphql-typed-document-node/core'

@@ -13,6 +13,7 @@ export default defineConfig({
       sequencer: longestFirst(
         'browser',
         'usage-page',
+        'panels',
         'backup',
         'stop',
         'spans',
