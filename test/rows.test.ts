@@ -1,5 +1,5 @@
 import { isEnumType } from 'graphql'
-import { beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { canSort, createRows, type Question, retry, ServiceError } from '../docs/examples/rows.js'
 import { schema } from '../schema/index.js'
 import { MAX_TOTAL } from '../schema/kit/context.js'
@@ -23,13 +23,13 @@ async function fill(count: number) {
 beforeEach(() => fill(PETS))
 
 /** Rows that are read with a key, and what they send. */
-function open(key = gateway.key) {
+function open(key = gateway.key, proxy = async (response: Response) => response) {
   const sent: string[] = []
-  const send: typeof fetch = (input, init) => {
+  const send: typeof fetch = async (input, init) => {
     const request = new Request(input, init)
     request.headers.set('Authorization', `Bearer ${key}`)
     sent.push(`${request.method} ${decodeURIComponent(request.url.slice(gateway.config.BASE_URL.length))}`)
-    return inject(gateway.app, request)
+    return proxy(await inject(gateway.app, request))
   }
   const rows = createRows(gateway.config.BASE_URL, send)
   const pets = async (offset: number, question: Partial<Question> = {}) => {
@@ -84,6 +84,24 @@ describe('a page', () => {
     await prisma.pet.deleteMany({ where: { id: { in: ids.slice(5, 9).map(BigInt) } } })
     expect(await pets(330)).toMatchObject({ first: nameOf(336), count: 2, total: PETS - 5, hasNext: false })
     expect(await pets(400)).toMatchObject({ first: undefined, count: 0, hasNext: false })
+    // What is known from the end ends elsewhere.
+    for (const offset of [322, 312, 302]) await pets(offset)
+    const { categoryId } = await prisma.pet.findFirstOrThrow()
+    await prisma.pet.createMany({ data: times(7, (i) => ({ name: nameOf(PETS + i + 1), categoryId })) })
+    expect(await pets(0)).toMatchObject({ total: PETS + 2 })
+    expect(await pets(312)).toMatchObject({ first: nameOf(318) })
+    expect(await pets(332)).toMatchObject({ first: nameOf(338), count: 7, hasNext: false })
+  })
+
+  test('has a new total after half a minute', async () => {
+    const { pets, sent } = open()
+    for (const offset of [0, 10, 20]) await pets(offset)
+    await prisma.pet.deleteMany({ where: { id: { in: ids.slice(100, 200).map(BigInt) } } })
+    expect(await pets(20)).toMatchObject({ total: PETS })
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 30_001 })
+    onTestFinished(() => void vi.useRealTimers())
+    expect(await pets(20)).toMatchObject({ total: PETS - 100, first: nameOf(21) })
+    expect(sent).toHaveLength(5)
   })
 
   test(`has no total above ${MAX_TOTAL}, and no jump to the end`, async () => {
@@ -133,13 +151,26 @@ test.each(['categories', 'pets', 'orders', 'inventory'])('the orders of %s are t
   const sorts = isEnumType(sort) ? sort.getValues().map((value) => value.name) : []
   expect([...sorts, 'status', 'complete', 'description'].filter((column) => canSort(name, column))).toEqual(sorts)
   expect(sorts.length).toBeGreaterThan(1)
+  const [filter = '', order] = { orders: ['shipDateFrom', 'shipDate'], inventory: ['maxQuantity', 'quantity'] }[
+    name
+  ] ?? ['search', 'name']
+  expect(sorts.filter((column) => canSort(name, column, { [filter]: '1' }))).toEqual([order])
   expect(canSort(name, 'id')).toBe(true)
+})
+
+test('a list for no ids is empty, and an id is that of the pet in the inventory', async () => {
+  const { list, sent } = open()
+  const question = { offset: 0, limit: 10 }
+  expect(await list('pets', { ...question, filters: { id: [] } })).toEqual({ rows: [], total: 0, hasNext: false })
+  const { rows } = await list('inventory', { ...question, filters: { id: ids.slice(0, 2) } })
+  expect(rows.map(({ id }) => id)).toEqual(ids.slice(0, 2))
+  expect(sent).toHaveLength(1)
 })
 
 describe('many', () => {
   test('are read, changed and deleted by the hundred', async () => {
     const { many, updateMany, removeMany, sent } = open()
-    expect(await many('pets', [...ids, 9_999_999])).toHaveLength(PETS)
+    expect(await many('pets', [...ids, ...ids, 9_999_999])).toHaveLength(PETS)
     expect(await updateMany('pets', ids, { status: 'sold' })).toHaveLength(PETS)
     expect(await prisma.pet.count({ where: { status: 'sold' } })).toBe(PETS)
     expect(await updateMany('inventory', ids.slice(0, 2).map(String), { quantity: 3 })).toMatchObject([
@@ -169,9 +200,9 @@ describe('many', () => {
   })
 })
 
-describe('a refusal', () => {
-  test('has the message of the service and its status, from REST and from GraphQL, and is not worth another attempt', async () => {
-    const { create, one, removeMany, update } = open()
+describe('an answer that is an error', () => {
+  test('has the message and the status of the service, from REST and from GraphQL, and is not worth another attempt', async () => {
+    const { create, one, remove, removeMany, update } = open()
     const [id] = ids
     await prisma.order.create({ data: { petId: BigInt(id ?? 0) } })
     const refused = (request: Promise<unknown>) =>
@@ -183,40 +214,101 @@ describe('a refusal', () => {
     expect(await refused(removeMany('pets', ids))).toEqual([409, 409, false, expect.stringMatching(`Pet ${id} `)])
     expect(await prisma.pet.count()).toBe(PETS)
     expect(await refused(one('pets', 9_999_999))).toEqual([404, 404, false, 'This was deleted.'])
-    const { etag } = await one('pets', id)
-    const { etag: next } = await update('pets', id, { name: 'Zoe' }, etag)
-    expect(await refused(update('pets', id, { name: 'Zita' }, etag))).toEqual([
-      412,
-      412,
-      false,
-      expect.stringMatching(/^Somebody else/),
-    ])
-    expect(await update('pets', id, { name: 'Zita' }, next)).toMatchObject({ name: 'Zita' })
+    const seen = await one('pets', id)
+    const { etag } = await update('pets', id, { ...seen, name: 'Zoe' })
+    const outdated = [412, 412, false, expect.stringMatching(/^Somebody else/)]
+    expect(await refused(update('pets', id, { ...seen, name: 'Zita' }))).toEqual(outdated)
+    expect(await refused(remove('pets', id, seen.etag))).toEqual(outdated)
+    expect(await update('pets', id, { name: 'Zita', etag })).toMatchObject({ name: 'Zita' })
     await expect(one('dogs', 1)).rejects.toThrow(
       'There is no resource "dogs", only categories, pets, orders, inventory.',
     )
   })
 
-  test('by the limit of a minute is waited for; by that of a day, it is an error', async () => {
-    const { key } = await gateway.createLimitedKey(2)
-    const { pets, sent } = open(key)
-    const pages = await Promise.all([pets(0), pets(0, { sort: 'name' })])
-    expect(pages.map(({ first }) => first)).toEqual([nameOf(1), nameOf(1)])
-    expect(sent.length).toBeGreaterThan(2)
-
-    const { pets: more, sent: once } = open((await gateway.createLimitedKey(1_000, 2)).key)
-    await more(0)
-    const error = await more(0).catch((reason) => reason)
-    expect([error.status, error.message, retry(0, error)]).toEqual([
-      429,
-      expect.stringMatching(/^The (limit|operation).*Wait/),
-      false,
-    ])
-    expect(once).toHaveLength(2)
+  test('is none because a proxy has compressed what was read', async () => {
+    const { one, update } = open(gateway.key, async (response) => {
+      const headers = new Headers(response.headers)
+      headers.set('etag', `W/${headers.get('etag')}`)
+      return new Response(await response.text(), { status: response.status, headers })
+    })
+    const seen = await one('pets', ids[0])
+    const next = await update('pets', ids[0], { ...seen, name: 'Zoe' })
+    expect(await update('pets', ids[0], { ...next, name: 'Zita' })).toMatchObject({ name: 'Zita' })
   })
 
-  test('without an answer, or because of a problem of the service, is worth three more attempts', () => {
-    for (const error of [new TypeError('fetch failed'), new ServiceError('', 503)])
-      expect([0, 1, 2, 3].map((failures) => retry(failures, error))).toEqual([true, true, true, false])
+  test('by the limit of a day is an error', async () => {
+    const { pets, sent } = open((await gateway.createLimitedKey(1_000, 2)).key)
+    await pets(0)
+    const error = await pets(0).catch((reason) => reason)
+    expect([error.status, retry(0, error), error.message]).toEqual([429, false, expect.stringMatching(/^The .*Wait/)])
+    expect(sent).toHaveLength(2)
+  })
+
+  test.each([
+    [1, 2],
+    [90, 2],
+    [91, 1],
+  ])(
+    'for %s seconds is waited for if that is the limit of a minute, and is an error otherwise',
+    async (seconds, requests) => {
+      vi.useFakeTimers({ toFake: ['setTimeout', 'Date'] })
+      onTestFinished(() => void vi.useRealTimers())
+      const headers = { 'retry-after': String(seconds) }
+      const answers = [Response.json({ message: 'Wait' }, { status: 429, headers }), Response.json([{ id: 1 }])]
+      let sent = 0
+      const { many } = createRows('', async () => answers[sent++] as Response)
+      const result = many('pets', [1]).catch(({ message }) => message)
+      await vi.advanceTimersByTimeAsync((seconds + 1) * 1_000)
+      expect([await result, sent]).toEqual([requests === 2 ? [{ id: 1 }] : 'Wait', requests])
+    },
+  )
+
+  test('by a limit makes all requests wait: while it lasts, none is sent', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'Date'] })
+    onTestFinished(() => void vi.useRealTimers())
+    let sent = 0
+    let isLimited = true
+    const { many } = createRows('', async () => {
+      sent++
+      return isLimited ? Response.json({}, { status: 429, headers: { 'retry-after': '40' } }) : Response.json([])
+    })
+    const first = many('pets', [1])
+    await vi.advanceTimersByTimeAsync(1_000)
+    isLimited = false
+    const more = times(20, (i) => many('pets', [i]))
+    await vi.advanceTimersByTimeAsync(38_000)
+    expect(sent).toBe(1)
+    await vi.advanceTimersByTimeAsync(5_000)
+    await Promise.all([first, ...more])
+    expect(sent).toBe(22)
+  })
+
+  test.each([
+    ['that is a page of a proxy', () => new Response('<html>'), 502, true, /^The service has not answered with JSON/],
+    ['that is empty', () => new Response('', { status: 502 }), 502, true, /^The service has not answered with JSON/],
+    [
+      'of a proxy in JSON',
+      () => Response.json({ error: 'no' }, { status: 403 }),
+      403,
+      false,
+      /^The service has not answered/,
+    ],
+    [
+      'that does not come',
+      () => Promise.reject(new TypeError('fetch failed')),
+      503,
+      true,
+      /^The service cannot be reached/,
+    ],
+  ])('%s has a message for staff', async (_, answer, status, isWorthIt, message) => {
+    const { many } = createRows('', async () => answer())
+    const error = await many('pets', [1]).catch((reason) => reason)
+    expect([error.status, retry(0, error), error.message]).toEqual([status, isWorthIt, expect.stringMatching(message)])
+  })
+
+  test('is worth three more attempts at most, and a mistake of the panel none', () => {
+    const failures = [0, 1, 2, 3]
+    expect(failures.map((count) => retry(count, new ServiceError('', 503)))).toEqual([true, true, true, false])
+    expect(failures.map((count) => retry(count, new TypeError()))).toEqual([false, false, false, false])
   })
 })

@@ -1,8 +1,15 @@
 // The Pet Store Service for react-admin. Needs rows.ts beside it.
 import type { DataProvider, GetListParams } from 'react-admin'
-import { createRows, type Row } from './rows'
+import { canSort as canSortRows, createRows, type Row } from './rows'
 
-export { canSort, retry } from './rows'
+export { retry } from './rows'
+
+type Filters = Record<string, unknown>
+const filtersOf = ({ q, ...filters }: Filters = {}): Filters => ({ search: q, ...filters })
+
+/** Whether a list with such filters has the order of a column, so that its header can be clicked. */
+export const canSort = (resource: string, column: string, filters?: Filters) =>
+  canSortRows(resource, column, filtersOf(filters))
 
 /** What a form has changed. */
 function changesOf(values: Record<string, unknown>, before: Record<string, unknown> = {}) {
@@ -19,9 +26,8 @@ export function createDataProvider(...service: Parameters<typeof createRows>): D
     { pagination, sort, filter }: Pick<GetListParams, 'pagination' | 'sort' | 'filter'>,
   ) {
     const { page = 1, perPage = 25 } = pagination ?? {}
-    const { q, ...filters } = filter ?? {}
     const found = await rows.list(resource, {
-      filters: { search: q, ...filters },
+      filters: filtersOf(filter),
       sort: sort?.field,
       descending: sort?.order === 'DESC',
       offset: (page - 1) * perPage,
@@ -38,9 +44,9 @@ export function createDataProvider(...service: Parameters<typeof createRows>): D
     getMany: async (resource, { ids }) => ({ data: await rows.many(resource, ids) }),
     getOne: async (resource, { id }) => ({ data: await rows.one(resource, id) }),
     create: async (resource, { data }) => ({ data: await rows.create(resource, data) }),
-    // The form has the etag of the row that filled it, whatever was read since.
-    async update(resource, { id, data: { etag, ...values }, previousData }) {
-      return { data: await rows.update(resource, id, changesOf(values, previousData), etag) }
+    // A form has the etag of the row that filled it, whatever was read since.
+    async update(resource, { id, data, previousData }) {
+      return { data: await rows.update(resource, id, { ...changesOf(data, previousData), etag: data.etag }) }
     },
     async updateMany(resource, { ids, data }) {
       await rows.updateMany(resource, ids, data)
