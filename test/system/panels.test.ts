@@ -361,9 +361,9 @@ describe.skipIf(!chromiumPath).each(Object.entries(panels))('the panel of %s', (
     await header('quantity').click()
     await shows(3, 2, 1, ...times(7, (i) => PETS - i))
     await row(2).getByText('Pet 002').click()
-    await page.getByText('Pet 002').waitFor()
+    await page.getByRole('link', { name: 'Pet 002' }).waitFor()
     expect(await page.getByRole('button').allTextContents()).not.toContain('Delete')
-    await page.getByLabel('Quantity').fill('8')
+    await page.getByRole('spinbutton', { name: /^Quantity/ }).fill('8')
     expect(await save()).toBe(200)
   })
 
