@@ -56,7 +56,8 @@ export async function killMaster(world: World) {
       }
     }
   })
-  const isMaster = async (replica: World['redis']) => (await replica.cli('role')).startsWith('master')
+  // Sentinel ends all connections to the replica that becomes the master, so a command may fail in that moment.
+  const isMaster = async (replica: World['redis']) => (await replica.cli('role').catch(() => '')).startsWith('master')
   const awaitMaster = async () => {
     while (!over && !(await Promise.all(replicas.map(isMaster))).includes(true)) await sleep(50)
     if (!over) replacedAt = performance.now()
