@@ -23,7 +23,7 @@ function filtersOf(filters: CrudFilter[]) {
     const parameter = name.endsWith(' eq') ? name.slice(0, -' eq'.length) : parameters[name]
     if (!parameter)
       throw new Error(`The service has no filter "${name}", only eq, ${Object.keys(parameters).join(', ')}.`)
-    if (parameter in wanted)
+    if (Object.hasOwn(wanted, parameter))
       throw new Error(`The service takes ${parameter} once, so "${name}" is one filter too many.`)
     wanted[parameter] = filter.value
   }

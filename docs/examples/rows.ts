@@ -1,4 +1,4 @@
-// Rows of the Pet Store Service for an admin panel, by the number of their page. Needs nothing.
+// Rows of the Pet Store Service for an admin panel, by the number of their page. Needs no other file.
 
 /** A row has an `id`: in the inventory, that of its pet. Both panels let you say of which type the rest is. */
 // biome-ignore lint/suspicious/noExplicitAny: each caller has types of its own
@@ -175,11 +175,11 @@ const nearest = (places: Places, offset: number) =>
 
 /**
  * @param url where the panel reaches the service
- * @param send sends the requests; it may add a key, but only where nobody else can read it
+ * @param send sends the requests; it may add a key, but only where users of the panel cannot read it
  */
 export function createRows(url: string, send: typeof fetch = (...request) => fetch(...request)) {
   const lists = new Map<string, List>()
-  /** When the limit of a minute is over. All requests wait for it: whoever goes on sending is banned. */
+  /** When the limit of a minute is over. All requests wait for it: a key that goes on sending is banned. */
   let limitedUntil = 0
 
   async function wait() {
@@ -268,7 +268,7 @@ export function createRows(url: string, send: typeof fetch = (...request) => fet
       const list = lists.get(address) ?? new List()
       lists.set(address, list)
 
-      // Without the total, nobody knows how near the end is.
+      // The total says how near the end is.
       if (offset >= (list.total ?? PER_REQUEST) && list.isOld) await read(name, list, question, forward, 0, 1)
       for (let attempt = 1; ; attempt++) {
         const { total = Infinity, places } = list
@@ -276,7 +276,8 @@ export function createRows(url: string, send: typeof fetch = (...request) => fet
         const end = Math.min(offset + limit, total)
         const rowsBefore = offset - nearest(places[forward], offset)
         const rowsAfter = total - end - nearest(places[backward], total - end)
-        if (rowsBefore <= rowsAfter || attempt === ATTEMPTS) break
+        // Without a total, there is no way from the end.
+        if (!(rowsAfter < rowsBefore) || attempt === ATTEMPTS) break
         const { rows } = await read(name, list, question, backward, total - end, total - offset)
         if (list.total === total) return { rows: rows.reverse(), total, hasNext: end < total }
       }

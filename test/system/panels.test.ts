@@ -269,7 +269,9 @@ describe.skipIf(!chromiumPath).each(Object.entries(panels))('the panel of %s', (
   test('a form saves what was changed, and nothing else', async () => {
     await edit(6)
     await nameField().fill('Pet 600')
+    const sent = page.waitForRequest((request) => request.method() === 'PATCH')
     expect(await save()).toBe(200)
+    if (name === 'react-admin') expect((await sent).postDataJSON()).toEqual({ name: 'Pet 600' })
     expect(await stored(6)).toMatchObject({ name: 'Pet 600', category: { name: 'Rats' } })
     await page.goto(served.url)
     await page.reload()
@@ -385,7 +387,7 @@ describe.skipIf(!chromiumPath).each(Object.entries(panels))('the panel of %s', (
     expect(await save()).toBe(200)
   })
 
-  test('what was deleted meanwhile cannot be opened, and the message says so', async () => {
+  test('what somebody else has deleted cannot be opened, and the message says so', async () => {
     await gateway.prisma.pet.delete({ where: { id: ids[2] ?? 0n } })
     await row(3).getByText('Pet 003').click()
     await says('This was deleted.')

@@ -82,7 +82,7 @@ const assets = {
   'examples/import.mjs': ['text/javascript; charset=utf-8', 'docs/examples/import.mjs'],
   'examples/export.mjs': ['text/javascript; charset=utf-8', 'docs/examples/export.mjs'],
   'examples/petstore.mjs': ['text/javascript; charset=utf-8', 'docs/examples/petstore.mjs'],
-  // TypeScript has no type.
+  // TypeScript has no media type.
   'examples/rows.ts': ['text/plain; charset=utf-8', 'docs/examples/rows.ts'],
   'examples/react-admin.ts': ['text/plain; charset=utf-8', 'docs/examples/react-admin.ts'],
   'examples/refine.ts': ['text/plain; charset=utf-8', 'docs/examples/refine.ts'],
