@@ -1,4 +1,4 @@
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { ApiKey } from '../prisma/generated/client/client.js'
 import { createLog } from '../src/engines/observe/log.js'
 import { readServerUrl } from '../src/engines/postgres/server-url.js'
@@ -34,6 +34,20 @@ function open(options: Partial<ConstructorParameters<typeof KeyUsage>[0]> = {}) 
   return { usage, count, logged }
 }
 
+/** Keys with ids from `first` on. */
+async function createKeys(first: number, length: number) {
+  const ids = Array.from({ length }, (_, i) => first + i)
+  await database.prisma.apiKey.createMany({
+    data: ids.map((id) => ({
+      id,
+      name: 'many',
+      prefix: `petstore_${String(id).padStart(8, '0')}`,
+      hash: String(id).padStart(64, '0'),
+    })),
+  })
+  return ids
+}
+
 describe('requests, refusals and cost of a key', () => {
   test('are counted over both surfaces, and written when the gateway closes', async () => {
     const other = await openGateway({ database: { ...database, close: async () => {} } })
@@ -59,9 +73,8 @@ describe('requests, refusals and cost of a key', () => {
     for (const { row } of keys) expect(await usageOf(row.id)).toEqual([[today(), 24, 0, 48]])
   })
 
-  test('are written with one statement for all keys, which also writes when they were last used', async () => {
+  test('are written with one statement for all keys', async () => {
     const keys = await Promise.all(times(3, () => gateway.createKey()))
-    const unused = await gateway.createKey()
     const { prisma, statements } = watched(database)
     onTestFinished(() => prisma.$disconnect())
     const { usage, count } = open({ prisma })
@@ -70,9 +83,6 @@ describe('requests, refusals and cost of a key', () => {
     expect(statements).toHaveLength(1)
     await usage.flush()
     expect(statements).toHaveLength(1)
-    const lastUse = async (id: number) => (await database.prisma.apiKey.findUniqueOrThrow({ where: { id } })).lastUsedAt
-    for (const { row } of keys) expect(Math.abs(Number(await lastUse(row.id)) - Date.now())).toBeLessThan(60_000)
-    expect(await lastUse(unused.row.id)).toBeNull()
   })
 
   test('of a deleted key are dropped, and keep back those of no other', async () => {
@@ -95,20 +105,6 @@ describe('requests, refusals and cost of a key', () => {
     const where = { keyId: row.id + 5000 }
     expect(await database.prisma.apiKeyUsage.findFirst({ where })).toMatchObject({ name: 'test' })
   })
-
-  /** Keys with ids from `first` on. */
-  async function createKeys(first: number, length: number) {
-    const ids = Array.from({ length }, (_, i) => first + i)
-    await database.prisma.apiKey.createMany({
-      data: ids.map((id) => ({
-        id,
-        name: 'many',
-        prefix: `petstore_${String(id).padStart(8, '0')}`,
-        hash: String(id).padStart(64, '0'),
-      })),
-    })
-    return ids
-  }
 
   test('of more keys than one statement takes are written once, also if the database takes only a part at first', async () => {
     const ids = await createKeys(200_000, 2_500)
@@ -137,6 +133,115 @@ describe('requests, refusals and cost of a key', () => {
     await restore()
     await usage.flush()
     expect(await total()).toEqual([2_500, 5_000, 10_000])
+  })
+})
+
+describe('how often usage is written', () => {
+  /** A counter whose clock for writing is in the hands of the test. */
+  function openOnClock(options: Parameters<typeof open>[0] = {}) {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] })
+    onTestFinished(() => void vi.useRealTimers())
+    return open(options)
+  }
+  const written = async (ids: number[]) =>
+    Number(
+      (await database.prisma.apiKeyUsage.aggregate({ where: { keyId: { in: ids } }, _sum: { requests: true } }))._sum
+        .requests,
+    )
+
+  test('that of up to 100 keys is written every 5 seconds', async () => {
+    const ids = await createKeys(300_000, 100)
+    const { count } = openOnClock()
+    for (const round of [1, 2]) {
+      for (const id of ids) count(id)
+      vi.advanceTimersByTime(5_000)
+      await expect.poll(() => written(ids)).toBe(round * 100)
+    }
+  })
+
+  test('that of more keys is gathered for 40 seconds', async () => {
+    const ids = await createKeys(301_000, 101)
+    const { usage, count } = openOnClock()
+    for (let seconds = 0; seconds < 35; seconds += 5) {
+      for (const id of ids) count(id)
+      vi.advanceTimersByTime(5_000)
+    }
+    // Time for a write that was sent too early.
+    await gateway.createKey()
+    expect(await written(ids)).toBe(0)
+    vi.advanceTimersByTime(5_000)
+    await expect.poll(() => written(ids)).toBe(707)
+    for (const id of ids) count(id)
+    vi.advanceTimersByTime(35_000)
+    expect(await written(ids)).toBe(707)
+    await usage.flush()
+  })
+
+  test('that of very many is written before they are more than may wait', async () => {
+    const ids = await createKeys(302_000, 150)
+    const { count } = openOnClock({ maxWaiting: 300 })
+    for (const id of ids) count(id)
+    vi.advanceTimersByTime(5_000)
+    await expect.poll(() => written(ids)).toBe(150)
+  })
+})
+
+describe('when a key was last used', () => {
+  const lastUsedAt = async (id: number) =>
+    (await database.prisma.apiKey.findUniqueOrThrow({ where: { id } })).lastUsedAt?.getTime()
+  const set = (id: number, ago: string) =>
+    database.prisma.$executeRaw`UPDATE "ApiKey" SET "lastUsedAt" = now() - ${ago}::interval WHERE id = ${id}`
+
+  test('is written with its usage, and not for other keys', async () => {
+    const [used, unused] = [await gateway.createKey(), await gateway.createKey()]
+    const { usage, count } = open()
+    count(used.row.id)
+    await usage.flush()
+    expect(Math.abs(Number(await lastUsedAt(used.row.id)) - Date.now())).toBeLessThan(60_000)
+    expect(await lastUsedAt(unused.row.id)).toBeUndefined()
+  })
+
+  test('is the moment of its last request, however much later that is written', async () => {
+    const { row } = await gateway.createKey()
+    const { usage, count } = open()
+    count(row.id)
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 3_600_000 })
+    onTestFinished(() => void vi.useRealTimers())
+    await usage.flush()
+    vi.useRealTimers()
+    expect(Math.abs(Number(await lastUsedAt(row.id)) + 3_600_000 - Date.now())).toBeLessThan(60_000)
+  })
+
+  test.each([
+    ['10 seconds ago, it is left', '10 seconds', false],
+    ['20 seconds ago, it is written', '20 seconds', true],
+    ['in the future, it is written', '-1 day', true],
+  ])('was %s', async (_, ago, isWritten) => {
+    const { row } = await gateway.createKey()
+    await set(row.id, ago)
+    const before = await lastUsedAt(row.id)
+    const { usage, count } = open()
+    count(row.id)
+    await usage.flush()
+    expect((await lastUsedAt(row.id)) !== before).toBe(isWritten)
+  })
+
+  test('is written later, and its usage at the same time as ever, while somebody else changes the key', async () => {
+    const { row } = await gateway.createKey()
+    const { usage, count } = open()
+    const flushed = async () => {
+      count(row.id)
+      await usage.flush()
+    }
+    await database.prisma.$transaction(async (transaction) => {
+      await transaction.apiKey.update({ where: { id: row.id }, data: { name: 'changing' } })
+      // The embedded database has one connection, so nothing happens beside a transaction.
+      if (!database.embedded) await flushed()
+    })
+    expect(await lastUsedAt(row.id)).toBeUndefined()
+    await flushed()
+    expect(await lastUsedAt(row.id)).toBeDefined()
+    expect(await usageOf(row.id)).toEqual([[today(), database.embedded ? 1 : 2, 0, database.embedded ? 1 : 2]])
   })
 })
 

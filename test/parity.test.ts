@@ -79,7 +79,7 @@ describe.each(operations)('$name', (operation) => {
     await resetStore(gateway.prisma)
     const graphql = await throughGraphql(operation, args)
 
-    // These may differ: the whole quota is too large to be free in GraphQL, and usage is written every five seconds.
+    // These may differ: the whole quota is too large to be free in GraphQL, and usage is written some seconds later.
     const changing = ['remaining', 'requests', 'refused', 'cost']
     const shown = (answer: object) =>
       JSON.stringify(answer, (key, value) => (changing.includes(key) ? typeof value : value))

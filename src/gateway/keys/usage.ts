@@ -1,5 +1,6 @@
 import { Prisma, type PrismaClient } from '../../../prisma/generated/client/client.js'
 import type { UsageOfDay } from '../../../schema/kit/context.js'
+import { getOrCreate } from '../../../schema/kit/get-or-create.js'
 import { MAX_INT } from '../../../schema/kit/input/rules.js'
 import type { Logger } from '../../engines/observe/index.js'
 import type { Query } from '../../engines/postgres/index.js'
@@ -11,20 +12,33 @@ export const USAGE_DAYS = 400
 
 const DAY_MS = 86_400_000
 const PURGE_MS = 3_600_000
-/** How often usage is written, in milliseconds. `kill -9` loses no more than this. */
+/** How often usage is written, in milliseconds, if few keys are in use. `kill -9` loses what was counted since. */
 const FLUSH_MS = 5_000
+const FEW_KEYS = 100
+/** How long that of more keys is gathered, so that the database updates a row once for many requests. */
+const GATHER_MS = 40_000
+/** A `lastUsedAt` that is this close to the last use is left as it is. All together, it is at most a minute old. */
+const CLOSE_MS = 15_000
 /** The most rows of one statement. */
 const BATCH = 1_000
-/** The most rows that wait for the database. While it is away, further ones are dropped: about 20 MB. */
-const MAX_WAITING = 100_000
-/** Above all ids. A row's number is its day times this, plus the id of the key. */
-const IDS = 2 ** 31
+/** The most rows that wait for the database. While it is away, further ones are dropped: about 30 MB. */
+const MAX_WAITING = 200_000
 
 export interface Figures {
   requests: number
   refusals: number
   cost: number
 }
+
+interface Use extends Figures {
+  /** When the key was last used, in milliseconds since 1970. */
+  usedAt: number
+}
+
+/** The use of each key on each day (a number of days since 1970). */
+type Days = Map<number, Map<number, Use>>
+
+const rowsOf = (days: Days) => [...days.values()].reduce((sum, { size }) => sum + size, 0)
 
 export interface KeyUsageOptions {
   prisma: PrismaClient
@@ -33,36 +47,47 @@ export interface KeyUsageOptions {
   purgeMs?: number
 }
 
-/** What each key uses on each day. A request costs an addition in a map; all of it is written every five seconds. */
+/** What each key uses on each day. A request costs an addition in a map, which is written regularly. */
 export class KeyUsage {
-  #waiting = new Map<number, Figures>()
+  #waiting: Days = new Map()
   #dropping = false
   #writing = Promise.resolve()
-  readonly #timer = setInterval(() => this.flush(), FLUSH_MS).unref()
+  #writtenAt = performance.now()
+  readonly #maxWaiting: number
+  readonly #timer = setInterval(() => this.#isDue() && this.flush(), FLUSH_MS).unref()
   readonly #stopPurging: () => void
 
   constructor(private readonly options: KeyUsageOptions) {
-    const { prisma, log, purgeMs = PURGE_MS } = options
+    const { prisma, log, maxWaiting = MAX_WAITING, purgeMs = PURGE_MS } = options
+    this.#maxWaiting = maxWaiting
     const condition = Prisma.sql`day <= (now() AT TIME ZONE 'UTC')::date - ${USAGE_DAYS}::int`
     this.#stopPurging = purgeRegularly({ prisma, log, table: 'ApiKeyUsage', condition, everyMs: purgeMs })
   }
 
   count({ key }: Pick<Caller, 'key'>, cost: number, isRefused: boolean): void {
-    this.#add(Math.floor(Date.now() / DAY_MS) * IDS + key.id, 1, isRefused ? 1 : 0, cost)
+    const usedAt = Date.now()
+    this.#add(Math.floor(usedAt / DAY_MS), key.id, { requests: 1, refusals: isRefused ? 1 : 0, cost, usedAt })
   }
 
-  #add(row: number, requests: number, refusals: number, cost: number): void {
-    const figures = this.#waiting.get(row)
+  #add(day: number, keyId: number, { requests, refusals, cost, usedAt }: Use): void {
+    const keys = getOrCreate(this.#waiting, day, () => new Map<number, Use>())
+    const figures = keys.get(keyId)
     if (figures) {
       figures.requests += requests
       figures.refusals += refusals
       figures.cost += cost
-    } else if (this.#waiting.size < (this.options.maxWaiting ?? MAX_WAITING)) {
-      this.#waiting.set(row, { requests, refusals, cost })
+      figures.usedAt = usedAt
+    } else if (rowsOf(this.#waiting) < this.#maxWaiting) {
+      keys.set(keyId, { requests, refusals, cost, usedAt })
     } else if (!this.#dropping) {
       this.#dropping = true
       this.options.log.warn('the usage of further keys is not counted until the database answers')
     }
+  }
+
+  #isDue(): boolean {
+    const rows = rowsOf(this.#waiting)
+    return rows <= FEW_KEYS || rows >= this.#maxWaiting / 2 || performance.now() - this.#writtenAt >= GATHER_MS
   }
 
   /**
@@ -75,34 +100,50 @@ export class KeyUsage {
   }
 
   async #write(): Promise<void> {
-    // In the same order on every gateway, so that no two wait for each other.
-    const rows = [...this.#waiting].sort(([a], [b]) => a - b)
+    const unwritten = this.#waiting
     this.#waiting = new Map()
-    let written = 0
     try {
-      for (; written < rows.length; written += BATCH) await this.#insert(rows.slice(written, written + BATCH))
+      for (const [day, keys] of unwritten) {
+        const rows = [...keys]
+        for (let written = 0; written < rows.length; written += BATCH) {
+          const batch = rows.slice(written, written + BATCH)
+          await this.#insert(day, batch)
+          for (const [keyId] of batch) keys.delete(keyId)
+        }
+      }
       this.#dropping = false
+      this.#writtenAt = performance.now()
     } catch (error) {
-      for (const [row, { requests, refusals, cost }] of rows.slice(written)) this.#add(row, requests, refusals, cost)
+      const counted = this.#waiting
+      this.#waiting = unwritten
+      for (const [day, keys] of counted) for (const [keyId, figures] of keys) this.#add(day, keyId, figures)
       this.options.log.debug({ err: error }, 'failed to write the usage of keys')
     }
   }
 
-  /** Adds to what other gateways have written. Keys that are deleted are left out. */
-  async #insert(rows: [number, Figures][]): Promise<void> {
-    const batch = rows.map(([row, figures]) => {
-      const day = dateOf(Math.floor(row / IDS))
-      return { keyId: row % IDS, day, ...figures }
-    })
+  /**
+   * Adds to what other gateways have written. Keys that are deleted are left out. No two gateways wait for each other: rows
+   * of usage are written in one order, and a key whose row is locked gets its time of use later. (Were the batch not
+   * materialized, PostgreSQL would read all keys in the order of their index: the pool plans without sorts.)
+   */
+  async #insert(day: number, batch: [number, Use][]): Promise<void> {
+    const now = Date.now()
+    const rows = batch.map(([keyId, { usedAt, ...figures }]) => ({ keyId, ...figures, ago: Math.max(0, now - usedAt) }))
     await this.options.prisma.$executeRaw`
-      WITH batch AS (
-        SELECT * FROM json_to_recordset(${JSON.stringify(batch)}::json)
-          AS batch("keyId" integer, day date, requests bigint, refusals bigint, cost bigint)
+      WITH batch AS MATERIALIZED (
+        SELECT id, name, "lastUsedAt", requests, refusals, cost, now() - ago * interval '1 millisecond' AS "usedAt"
+          FROM json_to_recordset(${JSON.stringify(rows)}::json)
+            AS batch("keyId" integer, requests bigint, refusals bigint, cost bigint, ago bigint)
+          JOIN "public"."ApiKey" ON id = "keyId"
       ), used AS (
-        UPDATE "public"."ApiKey" SET "lastUsedAt" = now() WHERE id IN (SELECT "keyId" FROM batch) RETURNING id, name
+        SELECT key.id, "usedAt" FROM batch JOIN "public"."ApiKey" AS key ON key.id = batch.id
+          WHERE coalesce(batch."lastUsedAt" NOT BETWEEN "usedAt" - ${CLOSE_MS} * interval '1 millisecond' AND now(), true)
+          FOR NO KEY UPDATE OF key SKIP LOCKED
+      ), updated AS (
+        UPDATE "public"."ApiKey" AS key SET "lastUsedAt" = "usedAt" FROM used WHERE key.id = used.id
       )
       INSERT INTO "public"."ApiKeyUsage" AS old ("keyId", name, day, requests, refusals, cost)
-        SELECT "keyId", name, day, requests, refusals, cost FROM batch JOIN used ON used.id = "keyId" ORDER BY "keyId", day
+        SELECT id, name, ${dateOf(day)}::date, requests, refusals, cost FROM batch ORDER BY id
       ON CONFLICT ("keyId", day) DO UPDATE SET name = excluded.name, requests = old.requests + excluded.requests,
         refusals = old.refusals + excluded.refusals, cost = old.cost + excluded.cost`
   }
