@@ -36,14 +36,15 @@ describe.runIf(redisBinary)('an unreachable Redis', () => {
 
   it.concurrent('that hangs fails no request, gets no new commands, and is used again when it responds', async () => {
     const server = await serve()
-    const { limits, lines, become, send } = await watched(server)
-    const subject = key(60)
     const redis = new Redis(server.port)
+    // Before others send commands: ioredis takes those that arrive together with the reply to MONITOR for replies.
     const monitor = await redis.monitor()
     let decisions = 0
     monitor.on('monitor', (_time, [command, ...args]: string[]) => {
       if (command === 'evalsha' && !args.some((arg) => arg.includes(':probe:'))) decisions++
     })
+    const { limits, lines, become, send } = await watched(server)
+    const subject = key(60)
     expect(admitted(await send(subject, 40))).toBe(40)
     server.signal('SIGSTOP')
     // It stays stopped until all of these have returned, however slow the machine is.
