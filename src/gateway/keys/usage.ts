@@ -21,7 +21,7 @@ const GATHER_MS = 40_000
 const CLOSE_MS = 15_000
 /** The most rows of one statement. */
 const BATCH = 1_000
-/** The most rows that wait for the database. While it is away, further ones are dropped: about 30 MB. */
+/** The most rows that wait for the database. While it is away, further ones are dropped: about 22 MB. */
 const MAX_WAITING = 200_000
 
 export interface Figures {
