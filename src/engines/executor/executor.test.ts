@@ -546,8 +546,13 @@ describe('a prepared operation', () => {
   })
 
   it('returns the introspection result of graphql-js', () => {
-    const { operation, theirs } = prepared('type Query { a: Int }', {}, getIntrospectionQuery())
-    expect(JSON.stringify(operation({}))).toBe(JSON.stringify(theirs()))
+    const nested = `{ __schema { types { name fields { ...F args { type { ...T fields { ...F } } } } } } }
+      fragment F on __Field { name description type { ...T ofType { ...T inputFields { type { name } } } } }
+      fragment T on __Type { kind name enumValues { name } }`
+    for (const query of [getIntrospectionQuery(), nested]) {
+      const { operation, theirs } = prepared('type Query { a(b: Int, c: Int!): Int! d: [Query!] }', {}, query)
+      expect(JSON.stringify(operation({}))).toBe(JSON.stringify(theirs()))
+    }
   })
 
   it('uses variables unchanged', () => {
@@ -642,6 +647,14 @@ describe('a result that becomes too long', () => {
     const { operation } = prepared(sdl, resolvers, query)
     expect(operation({ rootValue: { items }, maxLength: 2_000 })).toHaveProperty('data')
     expect(() => operation({ rootValue: { items }, maxLength: 1_000 })).toThrow('longer than 1000 characters')
+  })
+
+  it('ends the execution, each use of a type by a field counted', () => {
+    const fields = Array.from({ length: 10 }, (_, i) => `f${i}: Int`).join(' ')
+    const query = `{ __type(name: "Query") { fields { type { ${key}: name } } } }`
+    const { operation } = prepared(`type Query { ${fields} }`, {}, query)
+    expect(operation({ maxLength: 2_000 })).toHaveProperty('data')
+    expect(() => operation({ maxLength: 1_000 })).toThrow('longer than 1000 characters')
   })
 
   it('leaves nothing unhandled of what it has begun', async () => {

@@ -8,6 +8,7 @@ import {
   type GraphQLOutputType,
   getNullableType,
   isAbstractType,
+  isIntrospectionType,
   isLeafType,
   isListType,
   isNonNullType,
@@ -143,9 +144,32 @@ function listOf(starts: readonly number[], item: number): number {
 }
 
 function objectsWriter(type: GraphQLObjectType, field: Field): Write {
+  if (isIntrospectionType(type)) return introspectionWriter(type, field)
   // Many objects can name the same row.
   const mayRepeat = !isListType(getNullableType(field.type))
   return (execution, values, places) => writeSelection(execution, type, field, values, places, mayRepeat)
+}
+
+/** Writes each part of the schema once: fields and arguments share a few types. The worst query takes a third less. */
+function introspectionWriter(type: GraphQLObjectType, field: Field): Write {
+  return (execution, values, places) => {
+    const [first, positions]: [number[], Map<unknown, number>] = [[], new Map()]
+    for (const [i, value] of values.entries()) if (!positions.has(value)) positions.set(value, first.push(i) - 1)
+    const written = writeSelection(execution, type, field, [...positions.keys()], places.only(first), false)
+    return andThen(written, ({ texts, failed }) => {
+      const column = createColumn(values.length)
+      let length = 0
+      for (const [i, value] of values.entries()) {
+        const position = positions.get(value) as number
+        const text = texts[position] as string
+        column.texts[i] = text
+        if (first[position] !== i) length += text.length
+        if (failed?.has(position)) fail(column, i, failed.get(position))
+      }
+      countLength(execution, length)
+      return column
+    })
+  }
 }
 
 /** Writes the values of each type together. */
