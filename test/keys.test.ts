@@ -180,9 +180,9 @@ describe('a change in the row takes effect within the TTL of the cache', () => {
 describe('database reads', () => {
   /** A cache with a TTL of a minute, and the statements that it sends. */
   const open = () => {
-    const { database, prisma } = gateway
+    const { database } = gateway
     return new ApiKeyCache({
-      prisma,
+      ...database,
       reads: createReads(database.tables)(database.query),
       log: createLog('silent'),
       ttlMs: 60_000,

@@ -79,7 +79,7 @@ export function createApp(dependencies: Dependencies) {
   const state = { draining: false }
   const { reads, createContext, createTransact } = createAccess(database)
 
-  const apiKeys = new ApiKeyCache({ prisma: database.prisma, reads, log, ttlMs: keyTtlMs })
+  const apiKeys = new ApiKeyCache({ ...database, reads, log, ttlMs: keyTtlMs })
   const usage = new KeyUsage({ prisma: database.prisma, log })
   const admissions = new Admissions(limits)
   const uploads = new MemoryBudget(dependencies.uploadBudget ?? Math.max(UPLOAD_BUDGET, 16 * maxBodyBytes))

@@ -192,7 +192,7 @@ test('a client that exceeds the limit with 50 concurrent requests and then waits
 test('a key that is read while its ban is written stays in the cache', async () => {
   const { key, row } = await gateway.createKey()
   const ring = new ApiKeyCache({
-    prisma: database.prisma,
+    ...database,
     reads: createReads(database.tables)(database.query),
     log: createLog('silent'),
     ttlMs: 1,

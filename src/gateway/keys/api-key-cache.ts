@@ -4,15 +4,19 @@ import type { ApiKey, PrismaClient } from '../../../prisma/generated/client/clie
 import type { Reads } from '../../../schema/kit/context.js'
 import { getOrCreate } from '../../../schema/kit/get-or-create.js'
 import type { Logger } from '../../engines/observe/index.js'
-import { Unreadable } from '../../engines/postgres/index.js'
+import { type Query, Unreadable } from '../../engines/postgres/index.js'
 import { isOver, isSecret, storedSecret, writeKeys } from './api-key.js'
+import { KeyChanges, REMEMBERED_MS } from './key-changes.js'
 
 export interface ApiKeyCacheOptions {
   prisma: PrismaClient
+  query: Query
   reads: Pick<Reads, 'row'>
   log: Logger
   /** How long a row is trusted, in milliseconds. A change in the database takes effect on every gateway after this. */
   ttlMs?: number
+  /** How long a row is not read again while no change of it is seen, in milliseconds. */
+  renewMs?: number
 }
 
 /** How long a row is trusted while it cannot be read, in milliseconds. */
@@ -20,15 +24,17 @@ const STALE_MS = 300_000
 /** How long a request waits for a row to be read again, and how often that is tried while it fails, in milliseconds. */
 const PATIENCE_MS = 250
 const RETRY_MS = 1_000
-/** How long after its last valid use a key is looked up without delay, in milliseconds. */
-const KNOWN_MS = 3_600_000
+/** How long a row that does not seem to change is not read again, in milliseconds: a change that no trigger saw. */
+const RENEW_MS = 900_000
 
-const MAX_ROWS = 10_000
+/** A row takes about a kilobyte. */
+const MAX_ROWS = 200_000
+const MAX_UNKNOWN = 10_000
 
 export type Found = ApiKey | undefined
 interface Known {
   row: ApiKey
-  /** When the read began. */
+  /** When the read began, by `performance.now()`. */
   readAt: number
 }
 
@@ -41,36 +47,47 @@ const unlessUnreadable = (row: ApiKey) => (error: unknown) => {
   return row
 }
 
-/** The keys that this gateway has seen recently, by their secrets: at most one database read per key in `ttlMs`. */
+/**
+ * The keys that this gateway has seen recently, by their secrets. A row is read once, and again when it has changed. While
+ * the changes cannot be read, it is read as soon as it has been trusted for `ttlMs`.
+ */
 export class ApiKeyCache {
   readonly #ttlMs: number
+  readonly #renewMs: number
   readonly #rows = new LRUCache<string, Known>({ max: MAX_ROWS })
   // A separate cache, so that a flood of invented keys cannot evict the real ones.
   readonly #unknown: LRUCache<string, true>
+  readonly #changes: KeyChanges
   readonly #reading = new Map<string, Promise<Found>>()
   /** While rows cannot be read: when to try again. */
   #retryAt: number | undefined
 
   constructor(private readonly options: ApiKeyCacheOptions) {
-    this.#ttlMs = options.ttlMs ?? 4_000
-    this.#unknown = new LRUCache({ max: MAX_ROWS, ttl: this.#ttlMs })
+    const { query, log, ttlMs = 4_000, renewMs = RENEW_MS } = options
+    this.#ttlMs = ttlMs
+    this.#renewMs = renewMs
+    this.#unknown = new LRUCache({ max: MAX_UNKNOWN, ttl: ttlMs })
+    this.#changes = new KeyChanges({ query, log, everyMs: ttlMs / 2 })
   }
 
   /**
    * The row of a secret that may be used now; undefined for one that is unknown, revoked or expired. A promise only if
    * the row has to be read.
    *
-   * @param lookUp may delay or refuse the first read of a secret, and that of one that was not valid within the last hour
+   * @param lookUp may delay or refuse the first read of a secret, and that of one that was not read and valid within the last hour
    */
   find(secret: string, lookUp = (read: () => Promise<Found>) => read()): Found | Promise<Found> {
     const known = this.#rows.get(secret)
     if (!known && (!isSecret(secret) || this.#unknown.has(secret))) return undefined
-    const now = Date.now()
-    const age = known ? now - known.readAt : Number.POSITIVE_INFINITY
-    const row = usable(known?.row)
-    if (age <= this.#ttlMs) return row
+    const now = performance.now()
+    this.#changes.look(now)
     const read = () => this.#read(secret).then(usable)
-    if (!row || age > KNOWN_MS) return lookUp(read)
+    if (!known) return lookUp(read)
+    const row = usable(known.row)
+    const sinceRead = now - known.readAt
+    const age = now - this.#changes.unchangedUntil(known.row.id, known.readAt)
+    if (age <= this.#ttlMs && sinceRead < this.#renewMs) return row
+    if (!row || sinceRead > REMEMBERED_MS) return lookUp(read)
     if (age > STALE_MS) return read()
     if (this.#retryAt === undefined)
       return Promise.race([read().catch(unlessUnreadable(row)), sleep(PATIENCE_MS, row, { ref: false })])
@@ -87,18 +104,17 @@ export class ApiKeyCache {
   }
 
   async #query(secret: string): Promise<Found> {
-    const readAt = Date.now()
+    const readAt = performance.now()
     const overdue = setTimeout(() => this.#unreadable(), PATIENCE_MS).unref()
     try {
       const row = await this.options.reads.row('ApiKey', 'hash', storedSecret(secret).hash)
       this.#retryAt = undefined
-      // A ban may have been written since the read began.
-      if (row && (this.#rows.peek(secret)?.readAt ?? 0) <= readAt) this.#rows.set(secret, { row, readAt })
-      if (!row) {
+      if (row) this.#rows.set(secret, { row, readAt })
+      else {
         this.#rows.delete(secret)
         this.#unknown.set(secret, true)
       }
-      return this.#rows.peek(secret)?.row
+      return row ?? undefined
     } catch (error) {
       // The row is there, and may say that the key is over.
       if (error instanceof Unreadable) this.#rows.delete(secret)
@@ -110,7 +126,7 @@ export class ApiKeyCache {
   }
 
   #unreadable(): void {
-    this.#retryAt ??= Date.now() + RETRY_MS
+    this.#retryAt ??= performance.now() + RETRY_MS
   }
 
   /** Writes a ban into the key's row, from which other gateways and admins read it. */
@@ -120,8 +136,8 @@ export class ApiKeyCache {
       const row = await writeKeys(prisma, 'gateway', ({ apiKey }) =>
         apiKey.update({ where: { id: key.id }, data: { bannedUntil: new Date(until) } }),
       )
-      const known = this.#rows.find(({ row }) => row.id === key.id)
-      if (known) Object.assign(known, { row, readAt: Date.now() })
+      // As soon as the row is read again, it says so too.
+      Object.assign(key, row)
       log.warn({ key: key.prefix, until: row.bannedUntil }, 'key banned')
     } catch (error) {
       log.error({ err: error, key: key.prefix }, 'failed to write a ban')
