@@ -39,13 +39,16 @@ export interface Loader {
 export async function chooseLoader(): Promise<Loader> {
   const folder = mkdtempSync(join(tmpdir(), 'petstore-bench-'))
   atEnd(() => rmSync(folder, { recursive: true, force: true }))
-  const file = join(folder, 'load')
+  let loads = 0
+  // Several may run at the same time.
+  const nextFile = () => join(folder, `load${++loads}`)
   // wrk prints its version and fails.
   const version = await runCommand('wrk', ['-v']).catch((error) => /^wrk (?=\S+ \[)\S+/m.exec(error.message)?.[0])
   if (version)
     return {
       name: version,
       async run(load) {
+        const file = nextFile()
         writeFileSync(file, `return ${toLua({ keys: load.keys, templates: load.templates, maxima: load.maxima })}`)
         const { url, connections, seconds, seed } = load
         const options = [
@@ -63,6 +66,7 @@ export async function chooseLoader(): Promise<Loader> {
   return {
     name: 'autocannon',
     async run(load) {
+      const file = nextFile()
       writeFileSync(file, JSON.stringify(load))
       return parseResult(await runCommand(process.execPath, [compiledFile('autocannon'), file]))
     },

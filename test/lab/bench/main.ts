@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { measureGrowth, measureMemory } from './growth.js'
+import { measureKeys } from './keys.js'
 import { isStopping, Refusal, runProgram } from './lifecycle.js'
 import { chooseLoader } from './load.js'
 import { describeMachine, readCommit, requireProc } from './machine.js'
@@ -112,6 +113,9 @@ async function measure(options: Options) {
       )
     const stocked = await createDatabase(bench, { pets: largePets, data: 'stocked' })
     results.questions = await measureQuestions(bench, [await large(), stocked], largePets)
+  })
+  await section('keys', async () => {
+    results.inUse = await measureKeys(bench)
   })
   await section('memory', async () => {
     results.memory = await measureMemory(bench)

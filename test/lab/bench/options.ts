@@ -18,6 +18,11 @@ export interface Options {
   memoryMarks: [few: number, many: number]
   /** Time for the larger number. */
   memorySeconds: number
+  /** Rounds, and the seconds of each, in which keys are compared. */
+  keyRounds: number
+  keySeconds: number
+  /** Days of usage of 10,000 keys that the tables have. */
+  usageDays: number
   isSelected(section: string): boolean
   hasServer(id: ServerId): boolean
   hasLevel(connections: number): boolean
@@ -48,6 +53,9 @@ export function readOptions(): Options {
     largePets: quick ? 300_000 : 1_000_000,
     memoryMarks: quick ? [10_000, 50_000] : [100_000, 1_000_000],
     memorySeconds: quick ? 10 : 150,
+    keyRounds: quick ? 1 : 2,
+    keySeconds: 45,
+    usageDays: quick ? 30 : 365,
     isSelected: (section) => only.length === 0 || only.includes(section),
     hasServer: (id) => id.startsWith('gateway') || (peer.length === 0 ? !quick || id !== 'naive' : peer.includes(id)),
     hasLevel: (connections) => !quick || QUICK_LEVELS.includes(connections),

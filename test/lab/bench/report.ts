@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { drawCharts } from './charts.js'
 import { table, whole } from './markdown.js'
 import { overOurs, overPeer, type Ratio, type Results, type ServerResult, type WorkloadResult } from './results.js'
-import { describeScaling } from './scaling.js'
+import { describeScaling, keysTable } from './scaling.js'
 import { type ServerId, serverTitles } from './servers.js'
 import { compareWithTargets, type TargetRow } from './targets.js'
 
@@ -99,6 +99,7 @@ ${image('latency', 'Latency')}
 ${image('memory', 'Resident memory')}
 
 ${growth(results)}
+${keysInUse(results)}
 ${questions(results)}
 ${method}`
 }
@@ -168,6 +169,19 @@ second, 32 connections.
 ${table(['', 'from', 'requests/s', 'to', 'requests/s', 'time'], rows, 2)}
 
 ${remembered}
+`
+}
+
+function keysInUse({ inUse }: Results) {
+  if (!inUse) return ''
+  return `## Keys in use
+
+GET one, 32 connections in all, each request with one of the keys at random; in parentheses, over ten keys on as many
+gateways. Usage is gathered for up to 45 seconds and then written, so this is the mean of 45 seconds.
+
+${keysTable(inUse)}
+
+Of many keys, few requests share a decision in Redis. The memory of a gateway includes what the collector has not freed yet.
 `
 }
 

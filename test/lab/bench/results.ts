@@ -63,6 +63,21 @@ export interface QuestionResults {
   inStock?: QuestionResult
 }
 
+/** What a request costs in microseconds of processor time, and what a gateway keeps. */
+export interface KeysSample {
+  cpu: number
+  redisCpu: number
+  postgresCpu: number
+  memoryMB: number
+}
+
+export interface KeysResult {
+  title: string
+  keys: number
+  gateways: number
+  rounds: KeysSample[]
+}
+
 export interface MemoryPoint {
   requests: number
   memoryMB: number
@@ -83,6 +98,8 @@ export interface Results {
   workloads: WorkloadResult[]
   growth: GrowthResult[]
   questions?: QuestionResults
+  /** Reports before 2026-11-28 have none. */
+  inUse?: KeysResult[]
   /** Resident memory under load after few and after many requests. */
   memory?: { few: MemoryPoint; many: MemoryPoint }
   /** Sections without figures. */
@@ -123,6 +140,13 @@ export function overPeer({ servers }: WorkloadResult, peer: ServerId, field: key
   const of = (id: ServerId) => servers[id]?.rounds.map((round) => round[field] as number)
   const [own, other] = [of('gateway'), of(peer)]
   return own && other && ratio(own, other)
+}
+
+/** A figure over that of the first result, which has few keys, with as many gateways. */
+export function overFewKeys(inUse: KeysResult[], { gateways, rounds }: KeysResult, field: keyof KeysSample): Ratio {
+  const few = inUse.find((other) => other.gateways === gateways)
+  const of = (rounds: KeysSample[]) => rounds.map((round) => round[field])
+  return ratio(of(rounds), of(few?.rounds ?? []))
 }
 
 /** The peer's figure over the gateway's. */

@@ -1,6 +1,6 @@
 import { assumptions, type Constants, carriedBy, constantsOf, type Sizing, sizeFor, type Work } from './capacity.js'
 import { table, whole } from './markdown.js'
-import type { Results } from './results.js'
+import { type KeysResult, type KeysSample, median, overFewKeys, type Results } from './results.js'
 
 // docs/scaling.md, computed from what `npm run bench` has measured.
 
@@ -79,7 +79,7 @@ Redis and PostgreSQL follow in the order above.
 One API key always lives on one shard of a Redis Cluster, because all its counters must change together. So one key
 cannot use more than one Redis server carries: about ${whole(order.find(({ name }) => name.includes('Redis'))?.rate ?? 0)} decisions/s.
 
-## What three loads need
+${keysInUse(results)}## What three loads need
 
 The mix: ${percent(1 - writeShare)} reads, ${percent(writeShare)} writes, as in the workload “mix 90/10”.
 
@@ -93,6 +93,29 @@ ${assumptionList()}
 
 The script is \`test/lab/bench/scaling.ts\`; the assumptions are constants in \`test/lab/bench/capacity.ts\`. Change them, and run
 \`npm run bench -- --report\`, which measures nothing.
+`
+}
+
+/** What a request costs with many keys in use. */
+export function keysTable(inUse: KeysResult[]): string {
+  const rows = inUse.map((result) => {
+    const of = (field: keyof KeysSample) => median(result.rounds.map((round) => round[field]))
+    const cell = (field: keyof KeysSample) =>
+      `${of(field).toFixed(1)} (${overFewKeys(inUse, result, field).median.toFixed(2)} ×)`
+    return [result.title, cell('cpu'), cell('redisCpu'), cell('postgresCpu'), whole(of('memoryMB'))]
+  })
+  return table(['', 'gateway µs', 'Redis µs', 'PostgreSQL µs', 'MB of a gateway'], rows)
+}
+
+function keysInUse({ inUse }: Results) {
+  if (!inUse) return ''
+  return `## Keys in use
+
+What a request costs hardly depends on how many keys are in use: a key's row is read when it has changed, and its usage
+is gathered. GET one, with the keys at random; in parentheses, over ten keys on as many gateways:
+
+${keysTable(inUse)}
+
 `
 }
 

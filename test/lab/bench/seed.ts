@@ -29,6 +29,34 @@ export async function createKey(client: Client, { plan, limit }: KeyOptions) {
   return secret
 }
 
+/** Writes many keys without limits, and returns their secrets. */
+export async function createKeys(client: Client, count: number): Promise<string[]> {
+  const byPrefix = new Map<string, ReturnType<typeof createSecret>>()
+  while (byPrefix.size < count) {
+    const secret = createSecret()
+    byPrefix.set(secret.prefix, secret)
+  }
+  const secrets = [...byPrefix.values()]
+  await client.query(
+    `INSERT INTO "ApiKey" (name, plan, prefix, hash, "minuteLimit", "dayLimit")
+      SELECT 'bench', 'Enterprise', prefix, hash, $3, $3 FROM unnest($1::text[], $2::text[]) AS key (prefix, hash)`,
+    [secrets.map(({ prefix }) => prefix), secrets.map(({ hash }) => hash), UNLIMITED],
+  )
+  return secrets.map(({ secret }) => secret)
+}
+
+/** All keys have been used today, and some of them every day before. */
+export async function seedUsage(client: Client, { keys, days }: { keys: number; days: number }) {
+  const ids = `SELECT id FROM "ApiKey" ORDER BY id DESC`
+  const values = `INSERT INTO "ApiKeyUsage" ("keyId", name, day, requests, cost)
+    SELECT id, 'bench', (now() AT TIME ZONE 'UTC')::date - ago, 1000, 1000 FROM`
+  await client.query(`${values} (${ids}) AS key, generate_series(0, 0) AS ago ON CONFLICT DO NOTHING`)
+  await client.query(`${values} (${ids} LIMIT ${keys}) AS key, generate_series(1, ${days - 1}) AS ago ORDER BY ago, id`)
+  await client.query('UPDATE "ApiKey" SET "lastUsedAt" = now()')
+  await client.query('VACUUM ANALYZE "ApiKey", "ApiKeyEvent", "ApiKeyUsage"')
+  await client.query('CHECKPOINT')
+}
+
 /** Pets as in a shop that is open: most of them for sale, with up to four orders each. */
 const shop = (pets: number) => [
   stockTriggers('DISABLE'),

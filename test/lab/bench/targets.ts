@@ -1,4 +1,4 @@
-import { find, overOurs, overPeer, type Ratio, type Results, type WorkloadResult } from './results.js'
+import { find, overFewKeys, overOurs, overPeer, type Ratio, type Results, type WorkloadResult } from './results.js'
 import { type ServerId, serverTitles } from './servers.js'
 import { BATCH, getInThree } from './templates.js'
 import { mainPeer, workloads } from './workloads.js'
@@ -26,6 +26,9 @@ const BATCH_SHARE = 0.15
 const TAKING = 1.5
 const EXPANDING = 1.6
 const INSTEAD_OF_THREE = 0.5
+const MANY_KEYS = 1.15
+/** PostgreSQL writes the usage of each. */
+const VERY_MANY_KEYS = 1.5
 const QUESTION_MS = 100
 const MAIN_QUESTION_MS = 5
 
@@ -78,6 +81,7 @@ export function compareWithTargets(results: Results): TargetRow[] {
     ...results.growth.map(({ title, from, to, slowdown, target }) =>
       atMost(`time, ${title}, ${to.name}`, from.name, target, slowdown),
     ),
+    ...keysInUseRows(results),
     ...questionRows(results),
   ]
 }
@@ -171,6 +175,23 @@ function stockRows(results: Results): TargetRow[] {
     if (!inverse || Number.isNaN(inverse.median)) return []
     const where = field === 'cpu' ? '' : ' of PostgreSQL'
     return [atMost(`POST order with takeStock: processor time${where}`, 'POST order', TAKING, inverse)]
+  })
+}
+
+/** With many keys in use, over ten keys with as many gateways. */
+function keysInUseRows({ inUse = [] }: Results): TargetRow[] {
+  return inUse.flatMap((result) => {
+    const compared = [
+      ['of the gateway', 'cpu'],
+      ['of Redis', 'redisCpu'],
+      ['of PostgreSQL', 'postgresCpu'],
+    ] as const
+    return compared.flatMap(([whose, field]) => {
+      const target = result.keys <= 10_000 ? MANY_KEYS : field === 'postgresCpu' ? VERY_MANY_KEYS : undefined
+      const measured = overFewKeys(inUse, result, field)
+      if (!target || result.keys <= 10 || Number.isNaN(measured.median)) return []
+      return atMost(`GET one, ${result.title}: processor time ${whose}`, 'ten keys', target, measured)
+    })
   })
 }
 
