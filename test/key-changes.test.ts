@@ -27,46 +27,52 @@ async function useSteadily(...keys: string[]) {
   }
 }
 
-describe('while keys do not change', () => {
-  /** A cache, and how many rows it reads in some seconds, in which all keys are used each second. */
-  function open() {
-    vi.useFakeTimers({ toFake: ['performance'] })
-    onTestFinished(() => void vi.useRealTimers())
-    let looking: Promise<unknown> = Promise.resolve()
-    const query: typeof database.query = (...statement) => {
-      const rows = database.query(...statement)
-      looking = rows
-      return rows
-    }
-    const { row } = createReads(database.tables)(database.query)
-    const slow = { until: Promise.resolve(), answers: 0 }
-    const reads = {
-      row: (async (...asked) => {
-        const answer = await row(...asked)
-        slow.answers++
-        await slow.until
-        return answer
-      }) as typeof row,
-    }
-    const cache = new ApiKeyCache({ prisma, query, reads, log: createLog('silent') })
-    const use = async (keys: string[], seconds = 1) => {
-      const before = statements.length
-      for (let i = 0; i < seconds; i++) {
-        // A little more than a second: the clock adds fractions, which are not exact.
-        vi.advanceTimersByTime(1_001)
-        for (const key of keys) await cache.find(key)
-        for (let seen: unknown; seen !== looking; await sleep(1)) {
-          seen = looking
-          await looking
-        }
-      }
-      const sent = statements.slice(before)
-      const count = (table: string) => sent.filter((sql) => sql.includes(`FROM "public"."${table}"`)).length
-      return { rows: count('ApiKey'), looks: count('ApiKeyEvent') }
-    }
-    return { cache, use, slow }
+/** A cache, a clock that goes only when it is used, and a database that can be away. */
+function open() {
+  vi.useFakeTimers({ toFake: ['performance'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const { row } = createReads(database.tables)(database.query)
+  const state = { isAway: false, slowUntil: Promise.resolve(), answers: 0 }
+  let looking: Promise<unknown> = Promise.resolve()
+  const assertThere = () => {
+    if (state.isAway) throw new Error('The database is away')
   }
+  const query: typeof database.query = async (...statement) => {
+    assertThere()
+    const rows = database.query(...statement)
+    looking = rows
+    return rows
+  }
+  const reads = {
+    row: (async (...asked) => {
+      assertThere()
+      const answer = await row(...asked)
+      state.answers++
+      await state.slowUntil
+      return answer
+    }) as typeof row,
+  }
+  const cache = new ApiKeyCache({ prisma, query, reads, log: createLog('silent') })
+  /** What is read in some seconds in which all keys are used each second. */
+  const use = async (keys: string[], seconds = 1) => {
+    const before = statements.length
+    for (let i = 0; i < seconds; i++) {
+      // A little more than a second: the clock adds fractions, which are not exact.
+      vi.advanceTimersByTime(1_001)
+      for (const key of keys) await cache.find(key)
+      for (let seen: unknown; seen !== looking; await sleep(1)) {
+        seen = looking
+        await looking
+      }
+    }
+    const sent = statements.slice(before)
+    const count = (table: string) => sent.filter((sql) => sql.includes(`FROM "public"."${table}"`)).length
+    return { rows: count('ApiKey'), looks: count('ApiKeyEvent') }
+  }
+  return { cache, use, state }
+}
 
+describe('while keys do not change', () => {
   test('their rows are not read again, however many are in use: one statement every two seconds sees the changes', async () => {
     const keys = (await Promise.all(times(20, () => gateway.createKey()))).map(({ key }) => key)
     const { use } = open()
@@ -76,13 +82,13 @@ describe('while keys do not change', () => {
 
   test('a row that changes while it is read is read again', async () => {
     const [{ key: other }, { key, row }] = [await create(), await create()]
-    const { cache, use, slow } = open()
+    const { cache, use, state } = open()
     await use([other], 10)
     let goOn = () => {}
-    slow.until = new Promise<void>((resolve) => (goOn = resolve))
-    const { answers } = slow
+    state.slowUntil = new Promise<void>((resolve) => (goOn = resolve))
+    const { answers } = state
     const reading = cache.find(key)
-    await expect.poll(() => slow.answers).toBe(answers + 1)
+    await expect.poll(() => state.answers).toBe(answers + 1)
     await prisma.apiKey.update({ where: { id: row.id }, data: { plan: 'Pro' } })
     await use([other], 2)
     goOn()
@@ -108,6 +114,38 @@ describe('while keys do not change', () => {
     expect(await cache.find(key)).toMatchObject({ plan: 'Free' })
     expect(await use([key], 20)).toMatchObject({ rows: 1 })
     expect(await cache.find(key)).toMatchObject({ plan: 'Pro' })
+  })
+})
+
+describe('while the database is away', () => {
+  test('a key whose change was seen is used for five seconds as it was, then not at all', async () => {
+    const [{ key, row }, { key: other }] = [await create(), await create()]
+    const { cache, use, state } = open()
+    await use([key, other], 10)
+    await prisma.apiKey.update({ where: { id: row.id }, data: { plan: 'Pro' } })
+    await use([other], 2)
+    state.isAway = true
+    // It was seen in the last second.
+    vi.advanceTimersByTime(3_900)
+    expect(await cache.find(key)).toMatchObject({ plan: 'Business' })
+    vi.advanceTimersByTime(1_200)
+    await expect(cache.find(key)).rejects.toThrow('The database is away')
+    expect(await cache.find(other)).toMatchObject({ plan: 'Business' })
+    state.isAway = false
+    expect(await cache.find(key)).toMatchObject({ plan: 'Pro' })
+  })
+
+  test('one failure does not let a key be used that is revoked later, while nobody asks', async () => {
+    const [{ key, row }, { key: other }, { key: fresh }] = [await create(), await create(), await create()]
+    const { cache, use, state } = open()
+    await use([key, other], 10)
+    state.isAway = true
+    await expect(cache.find(fresh)).rejects.toThrow('The database is away')
+    state.isAway = false
+    await use([key, other], 60)
+    await prisma.apiKey.update({ where: { id: row.id }, data: { revokedAt: new Date() } })
+    vi.advanceTimersByTime(240_000)
+    expect(await cache.find(key)).toBeUndefined()
   })
 })
 
@@ -177,15 +215,31 @@ describe('a change takes effect on a key that is in use', () => {
     await expectSoon(() => status(kept.key), 401)
   })
 
-  test('thousands of others change with it', async () => {
+  test('thousands of others change with it, in a transaction that ends after a later change has been seen', async () => {
     await run(`INSERT INTO "ApiKey" (name, prefix, hash)
       SELECT 'many', 'petstore_' || lpad(i::text, 8, '0'), encode(sha256(i::text::bytea), 'hex') FROM generate_series(1, 11000) AS i`)
     const { key, row } = await gateway.createKey({ plan: 'Business', name: 'many' })
-    const { key: kept } = await create()
-    await useSteadily(key, kept)
-    await run(`UPDATE "ApiKey" SET "revokedAt" = now() WHERE name = 'many'`)
+    const [kept, other] = [await create(), await create()]
+    await useSteadily(key, kept.key, other.key)
+    const revoke = (what: string) => `UPDATE "ApiKey" SET "revokedAt" = now() ${what}`
+    let beside = gateway
+    await prisma.$transaction(
+      async (transaction) => {
+        await transaction.$executeRawUnsafe(revoke(where(row)))
+        await transaction.$executeRawUnsafe(revoke(`WHERE name = 'many' AND "revokedAt" IS NULL`))
+        // The embedded database performs one transaction at a time.
+        if (database.embedded) return
+        await run(revoke(where(other.row)))
+        await expectSoon(() => status(other.key), 401)
+        beside = await gateway.openBeside({ keyTtlMs: 500 })
+        for (let i = 0; i < 8; i++, await sleep(100))
+          for (const each of [gateway, beside]) expect((await each.get('/categories', { key })).status).toBe(200)
+      },
+      { timeout: 30_000 },
+    )
     await expectSoon(() => status(key), 401)
-    expect(await status(kept)).toBe(200)
+    await expectSoon(async () => (await beside.get('/categories', { key })).status, 401)
+    expect(await status(kept.key)).toBe(200)
     await run(`UPDATE "ApiKey" SET "revokedAt" = NULL ${where(row)}`)
     await expectSoon(() => status(key), 200)
   })
@@ -193,6 +247,7 @@ describe('a change takes effect on a key that is in use', () => {
   test.each([
     ['emptied', 'TRUNCATE "ApiKeyEvent" RESTART IDENTITY'],
     ['shortened', 'DELETE FROM "ApiKeyEvent" WHERE id > (SELECT max(id) FROM "ApiKeyEvent") - 3'],
+    ['given far higher ids', `SELECT setval('"ApiKeyEvent_id_seq"', (SELECT max(id) + 1000000000 FROM "ApiKeyEvent"))`],
     ['that of another time', 'UPDATE "ApiKeyEvent" SET at = at - interval \'1 day\''],
   ])('the history was %s', async (_, sql) => {
     const [one, two] = [await create(), await create()]
@@ -224,4 +279,14 @@ describe('a change takes effect on a key that is in use', () => {
     await run(`UPDATE "ApiKey" SET "revokedAt" = now() ${where(two.row)}`)
     await expectSoon(() => status(two.key), 401)
   })
+})
+
+test('the trigger that writes the history is called for each column of a key but `lastUsedAt`', async () => {
+  const names = (sql: string) =>
+    prisma.$queryRawUnsafe<{ name: string }[]>(sql).then((rows) => rows.map(({ name }) => name))
+  const watched = await names(`SELECT event_object_column AS name FROM information_schema.triggered_update_columns
+    WHERE trigger_name = 'ApiKey_history'`)
+  const columns = await names(`SELECT column_name AS name FROM information_schema.columns
+    WHERE table_name = 'ApiKey' AND table_schema = current_schema()`)
+  expect([...watched, 'lastUsedAt'].sort()).toEqual(columns.sort())
 })

@@ -7,6 +7,7 @@ export {
   inTrace,
   LinkedSpans,
   openTrace,
+  outsideTraces,
   readTrace,
   spanMethod,
   type Trace,

@@ -63,6 +63,9 @@ export function openTrace(method: string | undefined, headers: IncomingHttpHeade
 export const inTrace = <T>(opened: Trace | undefined, run: () => T): T =>
   opened?.span ? context.with(trace.setSpan(ROOT_CONTEXT, opened.span), run) : run()
 
+/** Runs what no request waits for. It has no spans, whichever request it began in. */
+export const outsideTraces = <T>(run: () => T): T => context.with(ROOT_CONTEXT, run)
+
 export const traceparent = ({ traceId, spanId, flags }: Trace) => `00-${traceId}-${spanId}-${flags}`
 
 /** What a span says when it begins. */

@@ -13,10 +13,8 @@ export interface ApiKeyCacheOptions {
   query: Query
   reads: Pick<Reads, 'row'>
   log: Logger
-  /** How long a row is trusted, in milliseconds. A change in the database takes effect on every gateway after this. */
+  /** How long a row is trusted after it was read, or after its key was last seen not to have changed, in milliseconds. */
   ttlMs?: number
-  /** How long a row is not read again while no change of it is seen, in milliseconds. */
-  renewMs?: number
 }
 
 /** How long a row is trusted while it cannot be read, in milliseconds. */
@@ -24,10 +22,12 @@ const STALE_MS = 300_000
 /** How long a request waits for a row to be read again, and how often that is tried while it fails, in milliseconds. */
 const PATIENCE_MS = 250
 const RETRY_MS = 1_000
-/** How long a row that does not seem to change is not read again, in milliseconds: a change that no trigger saw. */
+/** How long a changed row is used that cannot be read, in milliseconds. */
+const CHANGED_MS = 5_000
+/** How long a row is trusted at most, though no change of it is seen, in milliseconds: one may have passed the trigger by. */
 const RENEW_MS = 900_000
 
-/** A row takes about a kilobyte. */
+/** Whatever a gateway keeps of a key takes 1.2 KB. */
 const MAX_ROWS = 200_000
 const MAX_UNKNOWN = 10_000
 
@@ -53,7 +53,6 @@ const unlessUnreadable = (row: ApiKey) => (error: unknown) => {
  */
 export class ApiKeyCache {
   readonly #ttlMs: number
-  readonly #renewMs: number
   readonly #rows = new LRUCache<string, Known>({ max: MAX_ROWS })
   // A separate cache, so that a flood of invented keys cannot evict the real ones.
   readonly #unknown: LRUCache<string, true>
@@ -63,9 +62,8 @@ export class ApiKeyCache {
   #retryAt: number | undefined
 
   constructor(private readonly options: ApiKeyCacheOptions) {
-    const { query, log, ttlMs = 4_000, renewMs = RENEW_MS } = options
+    const { query, log, ttlMs = 4_000 } = options
     this.#ttlMs = ttlMs
-    this.#renewMs = renewMs
     this.#unknown = new LRUCache({ max: MAX_UNKNOWN, ttl: ttlMs })
     this.#changes = new KeyChanges({ query, log, everyMs: ttlMs / 2 })
   }
@@ -74,7 +72,7 @@ export class ApiKeyCache {
    * The row of a secret that may be used now; undefined for one that is unknown, revoked or expired. A promise only if
    * the row has to be read.
    *
-   * @param lookUp may delay or refuse the first read of a secret, and that of one that was not read and valid within the last hour
+   * @param lookUp may delay or refuse the first read of a secret, and that of one that was not read, and valid, within an hour
    */
   find(secret: string, lookUp = (read: () => Promise<Found>) => read()): Found | Promise<Found> {
     const known = this.#rows.get(secret)
@@ -85,10 +83,13 @@ export class ApiKeyCache {
     if (!known) return lookUp(read)
     const row = usable(known.row)
     const sinceRead = now - known.readAt
-    const age = now - this.#changes.unchangedUntil(known.row.id, known.readAt)
-    if (age <= this.#ttlMs && sinceRead < this.#renewMs) return row
+    const changedAt = this.#changes.changedAt(known.row.id, known.readAt)
+    const age = now - (changedAt ?? this.#changes.knownUntil(known.readAt))
+    if (changedAt === undefined && age <= this.#ttlMs && sinceRead < RENEW_MS) return row
     if (!row || sinceRead > REMEMBERED_MS) return lookUp(read)
-    if (age > STALE_MS) return read()
+    if (age > (changedAt === undefined ? STALE_MS : CHANGED_MS)) return read()
+    // While rows cannot be read, that is tried all the time.
+    if (this.#retryAt !== undefined && now - this.#retryAt > this.#ttlMs) this.#retryAt = undefined
     if (this.#retryAt === undefined)
       return Promise.race([read().catch(unlessUnreadable(row)), sleep(PATIENCE_MS, row, { ref: false })])
     if (now >= this.#retryAt) {

@@ -1,18 +1,23 @@
-import type { Logger } from '../../engines/observe/index.js'
+import { type Logger, outsideTraces } from '../../engines/observe/index.js'
 import type { Query } from '../../engines/postgres/index.js'
 
 /** How long a change is remembered, and an event awaited whose transaction is still open, in milliseconds. */
 export const REMEMBERED_MS = 3_600_000
-/** How many events before the first look may belong to transactions that are still open. */
-const MAY_BE_OPEN = 1_000
 /** The most changes, and the most missing events, that are remembered. Beyond that, all begins anew. */
 const MAX_REMEMBERED = 10_000
+/** How long after a failure the next look begins, in milliseconds. */
+const PAUSE_MS = 30_000
 
-const BEGINNING = `SELECT greatest(coalesce(max(id), 0) - ${MAY_BE_OPEN}, 0) AS id FROM "public"."ApiKeyEvent"`
+/** The last event, and whether a transaction is open that has written some: their ids can be lower. */
+const BEGINNING = `SELECT id, at, EXISTS (
+    SELECT FROM pg_locks WHERE relation = '"public"."ApiKeyEvent"'::regclass AND mode = 'RowExclusiveLock'
+      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+  ) AS "isWritten" FROM (SELECT) AS once
+  LEFT JOIN (SELECT id, at FROM "public"."ApiKeyEvent" ORDER BY id DESC LIMIT 1) AS event ON true`
 
 /** A change of a key's id names the one before it; so does a deletion, after which `keyId` is empty. */
 const EVENTS = `SELECT id, at, coalesce((changes->'id'->>0)::integer, "keyId") AS "keyId" FROM (
-    (SELECT * FROM "public"."ApiKeyEvent" WHERE id >= $1 ORDER BY id LIMIT ${MAX_REMEMBERED + 1})
+    (SELECT * FROM "public"."ApiKeyEvent" WHERE id >= $1 ORDER BY id LIMIT ${MAX_REMEMBERED + 2})
     UNION ALL SELECT * FROM "public"."ApiKeyEvent" WHERE id = ANY($2)
   ) AS event`
 
@@ -23,19 +28,19 @@ interface Event {
   keyId: number | null
 }
 
-/** Where a look begins: with the last event that was seen, or without one. */
-type Beginning = Pick<Event, 'id'> & Partial<Event>
+/** The last event that was seen. It has no time if there was none. */
+type Last = Pick<Event, 'id'> & { at?: number }
 
 export interface KeyChangesOptions {
   query: Query
   log: Logger
-  /** How long after a look the next one may begin, in milliseconds. */
+  /** How long after a look began the next one may begin, in milliseconds. */
   everyMs: number
 }
 
 /**
  * Which keys have changed, from their history: a trigger writes it, whoever makes the change. One look at it every few
- * seconds replaces a look at the row of each key in use.
+ * seconds replaces a look at the row of each key in use (docs/decisions/0026-changes-of-keys.md).
  */
 export class KeyChanges {
   /** When each key was seen to have changed; all moments are those of `performance.now()`. */
@@ -44,100 +49,95 @@ export class KeyChanges {
   #since = Number.POSITIVE_INFINITY
   /** When the last look began that succeeded. */
   #lookedAt = Number.NEGATIVE_INFINITY
-  #triedAt = Number.NEGATIVE_INFINITY
+  #nextAt = Number.NEGATIVE_INFINITY
   #isLooking = false
   #isFailing = false
-  /** The last event that was seen. */
-  #last: Beginning | undefined
-  /** Ids before it that were not there, and since when. An event gets its id before its transaction ends. */
+  #last: Last | undefined
+  /** Ids before the last one that were not there, and since when. An event gets its id before its transaction ends. */
   readonly #missing = new Map<number, number>()
 
   constructor(private readonly options: KeyChangesOptions) {}
 
   /** Begins a look, if it is time for one. While no request calls this, nothing is read. */
   look(now: number): void {
-    if (this.#isLooking || now - this.#triedAt < this.options.everyMs) return
+    if (this.#isLooking || now < this.#nextAt) return
     this.#isLooking = true
-    this.#triedAt = now
-    void this.#tryToRead(now)
+    void outsideTraces(() => this.#look(now))
   }
 
-  /**
-   * Until when a key has stayed as it was read, as far as is known; `-Infinity` if it has changed.
-   *
-   * @param readAt when the read began
-   */
-  unchangedUntil(keyId: number, readAt: number): number {
+  /** When a key that was read at some moment was seen to have changed since; undefined if it was not. */
+  changedAt(keyId: number, readAt: number): number | undefined {
     const changedAt = this.#changed.get(keyId)
-    if (changedAt !== undefined && readAt <= changedAt) return Number.NEGATIVE_INFINITY
+    return changedAt !== undefined && readAt <= changedAt ? changedAt : undefined
+  }
+
+  /** Until when all changes are known of a key that was read at some moment, and not seen to have changed. */
+  knownUntil(readAt: number): number {
     return readAt > this.#since ? Math.max(readAt, this.#lookedAt) : readAt
   }
 
-  async #tryToRead(beganAt: number): Promise<void> {
+  async #look(beganAt: number): Promise<void> {
+    const { log, everyMs } = this.options
+    this.#nextAt = beganAt + everyMs
     try {
-      await this.#read(beganAt)
+      await (this.#last ? this.#read(this.#last, beganAt) : this.#begin())
+      if (this.#isFailing) log.info('the history of keys can be read again')
       this.#isFailing = false
     } catch (error) {
-      if (!this.#isFailing) this.options.log.warn({ err: error }, 'failed to read the history of keys')
+      if (!this.#isFailing) log.warn({ err: error }, 'failed to read the history of keys')
       this.#isFailing = true
-    } finally {
-      this.#isLooking = false
+      this.#nextAt = beganAt + PAUSE_MS
     }
+    this.#isLooking = false
   }
 
-  async #read(beganAt: number): Promise<void> {
-    const beginning = this.#last ?? (await this.#beginning())
-    const events = await this.#eventsFrom(beginning)
-    const isThere =
-      beginning.at === undefined || events.some(({ id, at }) => id === beginning.id && at === beginning.at)
-    // The history has been restored or emptied, or is that of a server that had fallen behind; or too much has changed.
-    if (!isThere || !this.#note(beginning, events)) {
-      this.#forget()
-      return this.#read(beganAt)
-    }
-    if (this.#since === Number.POSITIVE_INFINITY) this.#since = performance.now()
-    this.#lookedAt = beganAt
-  }
-
-  async #beginning(): Promise<Beginning> {
+  async #begin(): Promise<void> {
     const [row] = await this.options.query(BEGINNING, [])
-    return { id: Number(row?.id) }
+    if (row?.isWritten) return
+    this.#last = { id: Number(row?.id ?? 0), at: (row?.at as Date | null)?.getTime() }
+    this.#since = performance.now()
   }
 
-  async #eventsFrom({ id }: Beginning): Promise<Event[]> {
-    const rows = await this.options.query(EVENTS, [id, [...this.#missing.keys()]])
+  async #read(last: Last, beganAt: number): Promise<void> {
+    const rows = await this.options.query(EVENTS, [last.id, [...this.#missing.keys()]])
     const events = rows.map(
       ({ id, at, keyId }): Event => ({ id: Number(id), at: (at as Date).getTime(), keyId: keyId as number | null }),
     )
-    return events.sort((a, b) => a.id - b.id)
+    // Otherwise the history has been restored or emptied, or is that of a server that had fallen behind.
+    const isSame = last.at === undefined || events.some(({ id, at }) => id === last.id && at === last.at)
+    if (isSame && this.#note(last, events)) this.#lookedAt = beganAt
+    else this.#forget()
   }
 
-  /** Returns false if that is more than can be remembered. */
-  #note(beginning: Beginning, events: readonly Event[]): boolean {
+  /** Returns false if that is more than can be remembered, or an event has been missing for too long. */
+  #note(last: Last, events: Event[]): boolean {
     const now = performance.now()
-    for (const moments of [this.#changed, this.#missing])
-      for (const [id, moment] of moments) if (now - moment > REMEMBERED_MS) moments.delete(id)
-    this.#last = beginning
-    for (const event of events) {
+    this.#last = last
+    for (const event of events.sort((a, b) => a.id - b.id)) {
       const { id, at, keyId } = event
-      if (id === beginning.id && at === beginning.at) continue
+      if (id === last.id && at === last.at) continue
+      if (keyId !== null) this.#changed.set(keyId, now)
       this.#missing.delete(id)
-      // Rows that were read before the first look are not taken for unchanged, nor for changed.
-      if (keyId !== null && this.#since < now) this.#changed.set(keyId, now)
       if (id <= this.#last.id) continue
-      if (id - this.#last.id > MAX_REMEMBERED) return false
-      for (let missing = this.#last.id + 1; missing < id; missing++) this.#missing.set(missing, now)
+      const step = id - this.#last.id
+      if (step > MAX_REMEMBERED) return false
+      for (let i = 1; i < step; i++) this.#missing.set(this.#last.id + i, now)
       this.#last = event
     }
-    return (
-      events.length <= MAX_REMEMBERED && this.#missing.size <= MAX_REMEMBERED && this.#changed.size <= MAX_REMEMBERED
-    )
+    for (const [keyId, changedAt] of this.#changed) if (now - changedAt > REMEMBERED_MS) this.#changed.delete(keyId)
+    if (this.#changed.size > MAX_REMEMBERED) {
+      this.#changed.clear()
+      return false
+    }
+    const [missingSince = now] = this.#missing.values()
+    if (now - missingSince > REMEMBERED_MS) return false
+    return this.#missing.size <= MAX_REMEMBERED && events.length <= MAX_REMEMBERED + 1
   }
 
+  /** The next look begins anew. Until then, nothing is known of what has changed since rows were read. */
   #forget(): void {
     this.#last = undefined
     this.#since = Number.POSITIVE_INFINITY
     this.#missing.clear()
-    this.#changed.clear()
   }
 }
