@@ -38,7 +38,7 @@ const statementsOf = async (query: string) => {
   await ask(query)
   statements.length = 0
   const { data } = await ask(query)
-  return { data, count: statements.filter((statement) => !statement.includes('"ApiKey"')).length }
+  return { data, count: statements.filter((statement) => !statement.includes('"ApiKey')).length }
 }
 
 describe('a connection', () => {

@@ -16,7 +16,7 @@ beforeEach(async () => {
 async function counted(work: () => Promise<unknown>) {
   statements.length = 0
   await work()
-  return statements.filter((statement) => !statement.includes('"ApiKey"')).length
+  return statements.filter((statement) => !statement.includes('"ApiKey')).length
 }
 
 const petIds = [1, 2, 3, 2, 1, 3, 3]
@@ -211,7 +211,7 @@ describe('a stock change', () => {
     statements.length = 0
     const { status, body } = await gateway.patch('/inventory/2', { quantity: 5 })
     expect([status, body]).toEqual([200, { petId: 2, quantity: 5, status: 'sold' }])
-    expect(statements.filter((statement) => !statement.includes('"ApiKey"'))).toEqual([
+    expect(statements.filter((statement) => !statement.includes('"ApiKey'))).toEqual([
       expect.stringMatching(/^(\/\*.*?\*\/)?\s*UPDATE "public"."InventoryItem"/),
     ])
   })
