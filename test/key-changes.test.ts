@@ -96,7 +96,7 @@ describe('while keys do not change', () => {
     expect(await cache.find(key)).toMatchObject({ plan: 'Pro' })
   })
 
-  test('nothing is read for keys that nobody uses', async () => {
+  test('nothing is read for keys that are not used', async () => {
     const { key } = await gateway.createKey()
     const { use } = open()
     await use([key], 10)
@@ -135,7 +135,7 @@ describe('while the database is away', () => {
     expect(await cache.find(key)).toMatchObject({ plan: 'Pro' })
   })
 
-  test('one failure does not let a key be used that is revoked later, while nobody asks', async () => {
+  test('one failure does not let a key be used that is revoked later, while no request asks', async () => {
     const [{ key, row }, { key: other }, { key: fresh }] = [await create(), await create(), await create()]
     const { cache, use, state } = open()
     await use([key, other], 10)

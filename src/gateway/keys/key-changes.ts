@@ -3,7 +3,7 @@ import type { Query } from '../../engines/postgres/index.js'
 
 /** How long a change is remembered, and an event awaited whose transaction is still open, in milliseconds. */
 export const REMEMBERED_MS = 3_600_000
-/** The most changes, and the most missing events, that are remembered. Beyond that, all begins anew. */
+/** The most changes, and the most missing events, that are remembered. Beyond that, it starts over. */
 const MAX_REMEMBERED = 10_000
 /** How long after a failure the next look begins, in milliseconds. */
 const PAUSE_MS = 30_000
@@ -39,7 +39,7 @@ export interface KeyChangesOptions {
 }
 
 /**
- * Which keys have changed, from their history: a trigger writes it, whoever makes the change. One look at it every few
+ * Which keys have changed, from their history: a trigger writes it for every change. One look at it every few
  * seconds replaces a look at the row of each key in use (docs/decisions/0026-changes-of-keys.md).
  */
 export class KeyChanges {
@@ -134,7 +134,7 @@ export class KeyChanges {
     return this.#missing.size <= MAX_REMEMBERED && events.length <= MAX_REMEMBERED + 1
   }
 
-  /** The next look begins anew. Until then, nothing is known of what has changed since rows were read. */
+  /** The next look starts over. Until then, nothing is known of what has changed since rows were read. */
   #forget(): void {
     this.#last = undefined
     this.#since = Number.POSITIVE_INFINITY
