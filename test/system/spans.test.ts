@@ -236,6 +236,15 @@ describe.each(stores)('spans with %s', (_, store) => {
     })
   })
 
+  test('what a gateway reads for no request in particular, the history of keys, has none', async () => {
+    const names: string[] = []
+    // A look takes place every two seconds.
+    for (const end = Date.now() + 2_500; Date.now() < end; )
+      names.push(...(await gateway.spansOf(await gateway.ask('GET', '/pets'))).map(({ name }) => name))
+    expect(names).toContain('SELECT Pet')
+    expect(gateway.collector.spans().map(({ name }) => name)).not.toContain('SELECT ApiKeyEvent')
+  })
+
   test('a statement that several requests share has a span in each of them, and these name each other', async () => {
     const ids = [(await gateway.createPet()).id, (await gateway.createPet('Tom')).id]
     const isShared = ({ name, links }: CollectedSpan) => name === 'SELECT Pet' && links.length > 0

@@ -88,7 +88,7 @@ export class ApiKeyCache {
     if (changedAt === undefined && age <= this.#ttlMs && sinceRead < RENEW_MS) return row
     if (!row || sinceRead > REMEMBERED_MS) return lookUp(read)
     if (age > (changedAt === undefined ? STALE_MS : CHANGED_MS)) return read()
-    // While rows cannot be read, that is tried all the time.
+    // Rows that cannot be read are tried every second. So this failure is an old one.
     if (this.#retryAt !== undefined && now - this.#retryAt > this.#ttlMs) this.#retryAt = undefined
     if (this.#retryAt === undefined)
       return Promise.race([read().catch(unlessUnreadable(row)), sleep(PATIENCE_MS, row, { ref: false })])
@@ -137,7 +137,7 @@ export class ApiKeyCache {
       const row = await writeKeys(prisma, 'gateway', ({ apiKey }) =>
         apiKey.update({ where: { id: key.id }, data: { bannedUntil: new Date(until) } }),
       )
-      // As soon as the row is read again, it says so too.
+      // The cache keeps this very object, so the ban is known before the row is read again.
       Object.assign(key, row)
       log.warn({ key: key.prefix, until: row.bannedUntil }, 'key banned')
     } catch (error) {

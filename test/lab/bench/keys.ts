@@ -1,10 +1,9 @@
 import { whole } from './markdown.js'
-import type { Bench } from './measure.js'
+import { type Bench, spend } from './measure.js'
 import type { RunningServer } from './processes.js'
-import { type KeysResult, type KeysSample, median } from './results.js'
+import type { KeysResult, KeysSample } from './results.js'
 import { createKeys, seedUsage } from './seed.js'
 import { startById } from './servers.js'
-import { postgresCpu, postgresSeconds, redisCpuSeconds } from './stores.js'
 import { getOne } from './templates.js'
 import { watched } from './watch.js'
 
@@ -69,32 +68,20 @@ async function measureCase(
     for (let i = 0; i < gateways; i++) servers.push(await startById('gateway', env))
     const inUse = all.slice(0, keys)
     const load = { templates: [getOne], keys: isSkewed ? skewed(inUse) : inUse, maxima: database.maxima }
-    const run = async (seconds: number, seed: number) => {
-      const results = await Promise.all(
-        servers.map(({ url }, i) =>
-          bench.loader.run({ ...load, url, seconds, seed: seed + i, connections: CONNECTIONS / gateways }),
-        ),
-      )
-      return results.reduce((sum, { requests, failed }) => sum + requests - failed, 0)
+    const run = (seconds: number, seed: number) => {
+      const connections = CONNECTIONS / gateways
+      const loads = servers.map(({ url }, i) => ({ ...load, url, seconds, seed: seed + i, connections }))
+      return spend(bench, title, servers, loads)
     }
-    const sample = await watched(redis, servers, async () => {
+    const { spent } = await watched(redis, servers, async () => {
       await run(options.warmUpSeconds + Math.ceil((keys * gateways) / MET_PER_SECOND), 1)
-      const cpu = () => servers.reduce((sum, server) => sum + server.cpuSeconds(), 0)
-      const before = { cpu: cpu(), redis: await redisCpuSeconds(redis), postgres: await postgresCpu(database.client) }
-      const requests = await run(options.keySeconds, 1_000)
-      const each = (seconds: number) => (seconds * 1e6) / requests
-      return {
-        cpu: each(cpu() - before.cpu),
-        redisCpu: each((await redisCpuSeconds(redis)) - before.redis),
-        postgresCpu: each(postgresSeconds(before.postgres, await postgresCpu(database.client)) ?? Number.NaN),
-        memoryMB: median(servers.map((server) => server.memoryMB())),
-      }
+      return run(options.keySeconds, 1_000)
     })
     console.log(
-      `  ${title.padEnd(44)} CPU ${whole(sample.cpu)} µs   Redis ${sample.redisCpu.toFixed(1)} µs   ` +
-        `PostgreSQL ${sample.postgresCpu.toFixed(1)} µs   ${whole(sample.memoryMB)} MB`,
+      `  ${title.padEnd(44)} CPU ${whole(spent.cpu)} µs   Redis ${spent.redisCpu.toFixed(1)} µs   ` +
+        `PostgreSQL ${spent.postgresCpu?.toFixed(1)} µs   ${whole(spent.memoryMB)} MB`,
     )
-    return sample
+    return spent
   } finally {
     await Promise.all(servers.map((server) => server.stop()))
   }

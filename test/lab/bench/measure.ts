@@ -1,11 +1,19 @@
 import type { Redis } from 'ioredis'
 import type { Client } from 'pg'
 import { Refusal } from './lifecycle.js'
-import type { Loader } from './load.js'
+import type { Load, Loader, LoadResult } from './load.js'
 import type { Options } from './options.js'
 import type { RunningServer } from './processes.js'
 import type { Maxima } from './requests.js'
-import { medianSample, overOurs, overPeer, type Sample, type ServerResult, type WorkloadResult } from './results.js'
+import {
+  median,
+  medianSample,
+  overOurs,
+  overPeer,
+  type Sample,
+  type ServerResult,
+  type WorkloadResult,
+} from './results.js'
 import { type ServerId, serverTitles, startById } from './servers.js'
 import { postgresCpu, postgresSeconds, redisCpuSeconds } from './stores.js'
 import type { Template } from './templates.js'
@@ -39,36 +47,47 @@ export interface Target {
   connections: number
 }
 
+/** What servers and stores spend for each request while all of these loads run. */
+export async function spend(bench: Bench, name: string, servers: RunningServer[], loads: Load[]) {
+  const { client } = bench.database
+  const read = async () => ({
+    cpu: servers.reduce((sum, server) => sum + server.cpuSeconds(), 0),
+    redis: await redisCpuSeconds(bench.redis),
+    postgres: await postgresCpu(client),
+  })
+  const before = await read()
+  const results = await Promise.all(loads.map((load) => bench.loader.run(load)))
+  const after = await read()
+  const sum = (field: 'requests' | 'failed') => results.reduce((sum, result) => sum + result[field], 0)
+  const requests = sum('requests')
+  if (sum('failed')) {
+    const warnings = servers.flatMap(({ warnings }) => warnings.slice(-5)).join('\n')
+    throw new Refusal(`${name}: ${sum('failed')} of ${requests} requests failed.\n${warnings}`)
+  }
+  if (requests === 0)
+    throw new Refusal(
+      `${name}: no request was answered in ${loads[0]?.seconds} s. Is the machine busy with other work?`,
+    )
+  const each = (total: number) => (total * 1e6) / requests
+  const postgres = postgresSeconds(before.postgres, after.postgres)
+  const spent = {
+    cpu: each(after.cpu - before.cpu),
+    redisCpu: each(after.redis - before.redis),
+    ...(postgres === undefined ? {} : { postgresCpu: each(postgres) }),
+    memoryMB: median(servers.map((server) => server.memoryMB())),
+  }
+  return { requests, results, spent }
+}
+
 /** Loads one server for some seconds, and measures what it and the stores spent in that time. */
 export async function sample(bench: Bench, target: Target, seconds: number, seed: number) {
   const { name, server, database, templates, connections } = target
-  const { keys, maxima, client } = database
-  const before = {
-    cpu: server.cpuSeconds(),
-    redis: await redisCpuSeconds(bench.redis),
-    postgres: await postgresCpu(client),
-  }
+  const { keys, maxima } = database
   const load = { url: server.url, connections, seconds, seed, templates, keys, maxima }
-  const result = await bench.loader.run(load)
-  const cpu = server.cpuSeconds() - before.cpu
-  const redis = (await redisCpuSeconds(bench.redis)) - before.redis
-  const postgres = postgresSeconds(before.postgres, await postgresCpu(client))
-  const { requests, failed } = result
-  if (failed)
-    throw new Refusal(`${name}: ${failed} of ${requests} requests failed.\n${server.warnings.slice(-5).join('\n')}`)
-  if (requests === 0)
-    throw new Refusal(`${name}: no request was answered in ${seconds} s. Is the machine busy with other work?`)
-  const each = (total: number) => (total * 1e6) / requests
-  const round: Sample = {
-    perSecond: requests / result.seconds,
-    p50: result.p50,
-    p99: result.p99,
-    cpu: each(cpu),
-    redisCpu: each(redis),
-    ...(postgres === undefined ? {} : { postgresCpu: each(postgres) }),
-    bytes: result.bytes / requests,
-    memoryMB: server.memoryMB(),
-  }
+  const { requests, results, spent } = await spend({ ...bench, database }, name, [server], [load])
+  const [result] = results as [LoadResult]
+  const { p50, p99 } = result
+  const round: Sample = { ...spent, perSecond: requests / result.seconds, p50, p99, bytes: result.bytes / requests }
   return { requests, round }
 }
 

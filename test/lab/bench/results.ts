@@ -64,12 +64,7 @@ export interface QuestionResults {
 }
 
 /** What a request costs in microseconds of processor time, and what a gateway keeps. */
-export interface KeysSample {
-  cpu: number
-  redisCpu: number
-  postgresCpu: number
-  memoryMB: number
-}
+export type KeysSample = Pick<Sample, 'cpu' | 'redisCpu' | 'postgresCpu' | 'memoryMB'>
 
 export interface KeysResult {
   title: string
@@ -145,7 +140,7 @@ export function overPeer({ servers }: WorkloadResult, peer: ServerId, field: key
 /** A figure over that of the first result, which has few keys, with as many gateways. */
 export function overFewKeys(inUse: KeysResult[], { gateways, rounds }: KeysResult, field: keyof KeysSample): Ratio {
   const few = inUse.find((other) => other.gateways === gateways)
-  const of = (rounds: KeysSample[]) => rounds.map((round) => round[field])
+  const of = (rounds: KeysSample[]) => rounds.map((round) => round[field] ?? Number.NaN)
   return ratio(of(rounds), of(few?.rounds ?? []))
 }
 

@@ -99,9 +99,11 @@ The script is \`test/lab/bench/scaling.ts\`; the assumptions are constants in \`
 /** What a request costs with many keys in use. */
 export function keysTable(inUse: KeysResult[]): string {
   const rows = inUse.map((result) => {
-    const of = (field: keyof KeysSample) => median(result.rounds.map((round) => round[field]))
+    const of = (field: keyof KeysSample) => median(result.rounds.map((round) => round[field] ?? Number.NaN))
     const cell = (field: keyof KeysSample) =>
-      `${of(field).toFixed(1)} (${overFewKeys(inUse, result, field).median.toFixed(2)} ×)`
+      Number.isNaN(of(field))
+        ? '–'
+        : `${of(field).toFixed(1)} (${overFewKeys(inUse, result, field).median.toFixed(2)} ×)`
     return [result.title, cell('cpu'), cell('redisCpu'), cell('postgresCpu'), whole(of('memoryMB'))]
   })
   return table(['', 'gateway µs', 'Redis µs', 'PostgreSQL µs', 'MB of a gateway'], rows)

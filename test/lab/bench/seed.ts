@@ -47,7 +47,7 @@ export async function createKeys(client: Client, count: number): Promise<string[
 
 /** All keys have been used today, and some of them every day before. */
 export async function seedUsage(client: Client, { keys, days }: { keys: number; days: number }) {
-  const ids = `SELECT id FROM "ApiKey" ORDER BY id DESC`
+  const ids = 'SELECT id FROM "ApiKey" ORDER BY id'
   const values = `INSERT INTO "ApiKeyUsage" ("keyId", name, day, requests, cost)
     SELECT id, 'bench', (now() AT TIME ZONE 'UTC')::date - ago, 1000, 1000 FROM`
   await client.query(`${values} (${ids}) AS key, generate_series(0, 0) AS ago ON CONFLICT DO NOTHING`)

@@ -128,7 +128,7 @@ export const templatesFor = ({ templates, inOtherWords }: Workload, server: Serv
   inOtherWords?.[server] ?? templates
 
 /** What is measured beside the workloads. */
-export const sections = ['growth', 'questions', 'keys', 'memory']
+export const sections = ['growth', 'questions', 'memory', 'keys']
 
 /** The peer with the same duties. */
 export const mainPeer = ({ servers }: Workload): ServerId => (servers.mercurius ? 'mercurius' : 'fastify-prisma')
