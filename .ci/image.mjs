@@ -79,6 +79,7 @@ for await (const text of service.stdout) {
   if (/^curl .*\n/m.test(output)) break
 }
 console.log(output)
+if (output.includes('"level":40')) throw new Error('The start warns')
 execSync(`${/^curl .*/m.exec(output)} --silent --show-error --fail`, { stdio: 'inherit' })
 const health = spawnSync(commands.health[0], commands.health.slice(1), { env })
 service.kill('SIGTERM')

@@ -52,8 +52,8 @@ export function start(): (reason: string) => void {
     let demo = undefined as DemoKeys | undefined
     const database = await openDatabase(settings, {
       log,
-      async prepare(prisma) {
-        demo = await demoKeys(prisma, settings.DATA_DIR)
+      async prepare(opened) {
+        demo = await demoKeys(opened, settings.DATA_DIR)
       },
       onNotice: (message) => log.warn(message),
       onLost: (error) => {

@@ -26,7 +26,9 @@ import { seed } from '../../prisma/seed.js'
 import { demoKeys } from '../../src/admin/demo-keys.js'
 import { acquireLock, type Lock } from '../../src/engines/embedded/lock.js'
 import { openEmbedded } from '../../src/engines/embedded/open.js'
+import { migrate, readMigrations, withSession } from '../../src/engines/postgres/index.js'
 import { type Database, type DatabaseOptions, openDatabase } from '../../src/gateway/database/index.js'
+import { newDatabase } from '../../src/gateway/database/new-database.js'
 import { storedSecret } from '../../src/gateway/keys/index.js'
 import { refusal } from '../support/database.js'
 
@@ -386,11 +388,28 @@ describe('a start with an unreachable DATABASE_URL', () => {
 
 describe('the first data', () => {
   const folder = dataFolder()
+  let database: Database
   let prisma: Database['prisma']
   beforeAll(async () => {
-    const database = await openDatabase({ DATA_DIR: folder, EMBEDDED_DB_PORT: 0 }, patient)
+    database = await openDatabase({ DATA_DIR: folder, EMBEDDED_DB_PORT: 0 }, patient)
     prisma = database.prisma
     return database.close
+  })
+
+  test('what the build packs has all migrations and not one row, so that installations share no key and no id', async () => {
+    const packed = newDatabase()
+    const { url, close } = await openEmbedded({ dataDir: emptyFolder(), port: 0, packed, onNotice: expect.fail })
+    onTestFinished(close)
+    await withSession({ connectionString: url }, async (client) => {
+      expect(await migrate(url, { isEmbedded: true })).toEqual([])
+      const tables = await client.query(`SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public'`)
+      const counts = tables.rows.map(({ name }) => `SELECT '${name}' AS name, count(*)::int FROM "${name}"`)
+      expect(counts.length).toBeGreaterThan(8)
+      const filled = await client.query(`SELECT * FROM (${counts.join(' UNION ALL ')}) AS counts WHERE count > 0`)
+      expect(filled.rows).toEqual([{ name: '_prisma_migrations', count: readMigrations().length }])
+      const { rows: used } = await client.query('SELECT FROM pg_sequences WHERE last_value IS NOT NULL')
+      expect(used).toEqual([])
+    })
   })
 
   test('the sample data is inserted once, with ids starting at 1', async () => {
@@ -405,23 +424,23 @@ describe('the first data', () => {
   })
 
   test('the demo keys are made once, also if the start that makes them is interrupted', async () => {
-    const keys = await demoKeys(prisma, folder)
-    expect(await demoKeys(prisma, folder)).toEqual(keys)
+    const keys = await demoKeys(database, folder)
+    expect(await demoKeys(database, folder)).toEqual(keys)
     // Interrupted after the rows were written, before their file got its name.
     renameSync(join(folder, 'demo-keys.json'), join(folder, 'demo-keys.json.new'))
-    expect(await demoKeys(prisma, folder)).toEqual(keys)
+    expect(await demoKeys(database, folder)).toEqual(keys)
     expect(await prisma.apiKey.count()).toBe(4)
     // Interrupted while the file was written.
     await prisma.apiKey.deleteMany()
     renameSync(join(folder, 'demo-keys.json'), join(folder, 'demo-keys.json.new'))
     truncateSync(join(folder, 'demo-keys.json.new'), 10)
-    const others = await demoKeys(prisma, folder)
+    const others = await demoKeys(database, folder)
     expect(await prisma.apiKey.count({ where: { hash: storedSecret(others.Free).hash } })).toBe(1)
   })
 
   test('a file of demo keys that is not valid is refused, and not overwritten', async () => {
     writeFileSync(join(folder, 'demo-keys.json'), 'garbage')
-    expect(await refusal(demoKeys(prisma, folder))).toContain('demo-keys.json is not a valid file of demo keys')
+    expect(await refusal(demoKeys(database, folder))).toContain('demo-keys.json is not a valid file of demo keys')
     expect(readFileSync(join(folder, 'demo-keys.json'), 'utf8')).toBe('garbage')
   })
 })

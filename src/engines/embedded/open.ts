@@ -18,6 +18,7 @@ import { Worker } from 'node:worker_threads'
 import { projectPath } from '../../project.js'
 import { StartupError } from '../../startup-error.js'
 import { acquireLock, type Lock } from './lock.js'
+import { type PackedDatabase, unpackDatabase } from './packed.js'
 
 /**
  * V8 would optimize WebAssembly that runs for a few milliseconds, which took a third of a start. What runs longer is still
@@ -36,6 +37,10 @@ export interface EmbeddedOptions {
   join?: boolean
   /** Fills a new database. Until it has, the folder holds none; it must be empty, and is as it was if this fails. */
   fill?: (url: string) => Promise<void>
+  /** What a new database on disk begins with. If it cannot be used, PostgreSQL makes an empty one, and `onNotice` is called. */
+  packed?: PackedDatabase
+  /** Called with what an operator should know. */
+  onNotice?: (message: string) => void
   /** Called if the database ends without `close`. */
   onLost?: (error: Error) => void
 }
@@ -97,7 +102,7 @@ function makeFolder(folder: string): string | undefined {
 
 async function openLocked(folder: string, lock: Lock, options: EmbeddedOptions): Promise<Embedded> {
   try {
-    const finish = await unlessUnusable(folder, () => prepare(folder, options.fill !== undefined))
+    const finish = await unlessUnusable(folder, () => prepare(folder, options))
     const database = await fillNew(folder, options)
     finish()
     if (!options.join) lock.owner.port = database.port
@@ -128,13 +133,13 @@ async function fillNew(folder: string, options: EmbeddedOptions): Promise<Embedd
  * Creates the folder of the database, and a marker file that the returned function deletes when the database is complete.
  * If the marker exists, the first start was killed before it acknowledged any write, so the folder is created again.
  */
-function prepare(folder: string, mustBeEmpty: boolean): () => void {
+function prepare(folder: string, { fill, packed, onNotice = () => {} }: EmbeddedOptions): () => void {
   const directory = join(folder, 'db')
   assertNotOfAnother(folder, join(directory, 'PG_VERSION'))
   const marker = join(folder, 'db.incomplete')
   if (existsSync(marker)) for (const name of RESTORED) rmSync(join(folder, name), { recursive: true, force: true })
   const names = readdirSync(folder).filter((name) => !name.startsWith('lock-'))
-  if (mustBeEmpty && names.length > 0)
+  if (fill && names.length > 0)
     throw new StartupError(
       `DATA_DIR ${folder} is not empty: it has ${names.join(', ')}; set DATA_DIR to an empty folder`,
     )
@@ -146,6 +151,7 @@ function prepare(folder: string, mustBeEmpty: boolean): () => void {
   } else {
     writeFileSync(marker, '')
     mkdirSync(directory, { recursive: true })
+    if (packed) unpackDatabase(packed, directory, onNotice)
   }
   chmodSync(directory, 0o700)
   return () => rmSync(marker, { force: true })

@@ -23,6 +23,7 @@ import {
 } from '../../engines/postgres/index.js'
 import type { Settings } from '../../settings.js'
 import { StartupError } from '../../startup-error.js'
+import { newDatabase } from './new-database.js'
 
 export { backUp, restore, STREAM, type Summary } from './backup.js'
 export { installationId } from './installation.js'
@@ -36,7 +37,7 @@ export interface DatabaseOptions {
   /** How long a statement or a transaction may take, in milliseconds; default: 2,200. Slow test machines need longer. */
   timeoutMs?: number
   /** Puts the first data into an embedded database, however long that takes. */
-  prepare?: (prisma: PrismaClient) => Promise<unknown>
+  prepare?: (database: Pick<Database, 'prisma' | 'query'>) => Promise<unknown>
   /** For commands: if a process owns DATA_DIR, use its embedded database. */
   join?: boolean
   /** For commands: refuse a database that no gateway has used, because the settings may name the wrong one. */
@@ -67,14 +68,15 @@ export async function openDatabase(config: DatabaseSettings, options: DatabaseOp
     )
   // A command that opens the database itself must not fail because a gateway uses the port.
   const port = options.join ? 0 : EMBEDDED_DB_PORT
-  const embedded = await openEmbedded({ dataDir, port, join: options.join, onLost })
+  const embedded = await openEmbedded({ dataDir, port, join: options.join, packed: newDatabase(), onNotice, onLost })
   try {
     await migrate(embedded.url, { isEmbedded: true, onNotice })
     const name = `embedded, in ${resolve(dataDir)}`
     const target: Target = { connectionString: embedded.url, name, schema: 'public', embedded }
     if (options.prepare) {
-      const { prisma } = connect(target, { timeoutMs: PATIENT_MS })
-      await options.prepare(prisma).finally(() => prisma.$disconnect())
+      const stays = { ...embedded, close: async () => {} }
+      const patient = connect({ ...target, embedded: stays }, { timeoutMs: PATIENT_MS })
+      await options.prepare(patient).finally(() => patient.close())
     }
     return connect(target, options)
   } catch (error) {
