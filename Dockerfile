@@ -18,8 +18,8 @@ COPY src src
 ARG COMMIT
 RUN npm run build
 
-# Without the compiler and Prisma's command line. The Prisma client names both as optional peers, so that npm keeps them
-# unless optional dependencies are omitted too; the gateway needs none of these.
+# Without Prisma's command line. The Prisma client names it as an optional peer, so that npm keeps it unless optional
+# dependencies are omitted too; the gateway needs none of these.
 FROM build AS production
 RUN npm prune --omit=dev --omit=optional
 

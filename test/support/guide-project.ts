@@ -61,7 +61,7 @@ export class GuideProject {
 
   /** What the compiler says. */
   async compile(): Promise<string> {
-    const compiler = 'node_modules/typescript/bin/tsc'
+    const compiler = 'test/lab/check/node_modules/typescript/bin/tsc'
     const { stdout } = await run(process.execPath, [compiler, '-p', `${this.folder}/tsconfig.json`]).catch(
       (error: { stdout: string }) => error,
     )

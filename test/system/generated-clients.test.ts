@@ -36,7 +36,7 @@ afterAll(() => gateway.close())
 
 test.concurrent('generated clients and programs that use them compile with strict', async () => {
   const { stdout } = await run(process.execPath, [
-    'node_modules/typescript/bin/tsc',
+    'test/lab/check/node_modules/typescript/bin/tsc',
     '-p',
     'test/lab/generators',
   ]).catch((error: { stdout: string }) => error)

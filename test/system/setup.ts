@@ -36,7 +36,7 @@ export default async function setup(project: TestProject) {
   const missing = needs.filter(([, isThere]) => !isThere)
   for (const [name, , skipped] of missing) console.error(`Not installed: ${name}. Skipped: ${skipped}`)
   if (missing.length > 0 && process.env.CI) refuse('With CI set, nothing may be skipped.')
-  const installed = ['test/system', 'test/lab/generators', 'test/lab/panels']
+  const installed = ['test/system', 'test/lab/check', 'test/lab/generators', 'test/lab/panels']
   execFileSync(process.execPath, ['test/lab/tools/install.mjs', ...installed], { stdio: 'inherit' })
   if (process.env.TEST_DATABASE_URL || !isInstalled()) return setupProcesses(project)
   await requireServers()

@@ -50,7 +50,8 @@ const install = (folder: string) => runCommand(process.execPath, ['test/lab/tool
 
 export async function compilePeers() {
   await install('test/lab/bench')
-  await runCommand(process.execPath, ['node_modules/typescript/bin/tsc', '-p', 'test/lab/bench'])
+  await install('test/lab/check')
+  await runCommand(process.execPath, ['test/lab/check/node_modules/typescript/bin/tsc', '-p', 'test/lab/bench'])
 }
 
 export const compiledFile = (name: string) => join(compiled, `${name}.js`)
