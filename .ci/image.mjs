@@ -63,9 +63,9 @@ for (const [number, line] of lines.entries()) {
   steps[instruction](words.join(' '), number)
 }
 
-// Prisma's command line, with what only it needs: its engines and Prisma Studio.
-const unwanted = ['prisma', '@prisma/engines', '@prisma/studio-core', '.bin/prisma'].filter((name) =>
-  existsSync(join(folder, 'node_modules', name)),
+// The compiler, and Prisma's command line with what only it needs: its engines and Prisma Studio.
+const unwanted = ['typescript', 'prisma', '@prisma/engines', '@prisma/studio-core', '.bin/tsc', '.bin/prisma'].filter(
+  (name) => existsSync(join(folder, 'node_modules', name)),
 )
 if (unwanted.length > 0) throw new Error(`The image holds ${unwanted.join(', ')}`)
 

@@ -142,6 +142,10 @@ const startAsNobody = (DATA_DIR: string) =>
   }).stderr
 const mayRead = isRoot && spawnSync('ls', [join(process.cwd(), 'dist/src')], { uid: NOBODY }).status === 0
 
+const mount = (folder: string) => spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=64m', 'none', folder])
+const trial = mkdtempSync(join(scratch, 'mount-'))
+const canMount = isRoot && mount(trial).status === 0 && spawnSync('umount', [trial]).status === 0
+
 describe('a data directory that cannot be opened is refused with one line that names the reason', () => {
   /** A data directory that others may look into. */
   async function givenAway() {
@@ -153,6 +157,24 @@ describe('a data directory that cannot be opened is refused with one line that n
     for (const file of files()) chownSync(file, NOBODY, NOBODY)
     return { folder, files }
   }
+
+  test.runIf(canMount)('a full disk, on which it opens again as it was once there is room', async () => {
+    const disk = mkdtempSync(join(scratch, 'disk-'))
+    mount(disk)
+    onTestFinished(() => void spawnSync('umount', ['--lazy', disk]))
+    const folder = join(disk, 'data')
+    cpSync(inject('folder'), folder, { recursive: true })
+    const filling = join(disk, 'filling')
+    // Until no byte is left.
+    spawnSync('dd', ['if=/dev/zero', `of=${filling}`, 'bs=4k'])
+    expect(await refusal(open(folder))).toBe(
+      `DATA_DIR: the database in ${join(folder, 'db')} cannot be opened: the disk is full; free some of it`,
+    )
+    rmSync(filling)
+    const database = await open(folder)
+    expect(await database.prisma.pet.count()).toBe(0)
+    await database.close()
+  })
 
   test.runIf(isRoot)('root, for files of another user, before root has written any as another user', async () => {
     const { folder, files } = await givenAway()

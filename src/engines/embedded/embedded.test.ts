@@ -3,6 +3,8 @@ import type { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { serialize } from 'node:v8'
+import { gzipSync } from 'node:zlib'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { openEmbedded, packDatabase, readPacked } from './index.js'
@@ -106,6 +108,11 @@ describe('a new database', () => {
 
   test('is not made from what another version packed', () => {
     expect(() => readPacked({ ...packed, contents: 'two tables' })).toThrow('it is of another version')
+    const file = join(scratch, 'other.gz')
+    for (const other of [null, 1, 'text', {}, { ...packed, version: '0' }]) {
+      writeFileSync(file, gzipSync(serialize(other)))
+      expect(() => readPacked({ ...packed, file })).toThrow('it is of another version')
+    }
     expect(readPacked(packed).get('PG_VERSION')).toEqual(Buffer.from('18\n'))
   })
 

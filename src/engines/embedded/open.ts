@@ -1,16 +1,5 @@
 import { once } from 'node:events'
-import {
-  accessSync,
-  chmodSync,
-  constants,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
@@ -19,6 +8,7 @@ import { projectPath } from '../../project.js'
 import { StartupError } from '../../startup-error.js'
 import { acquireLock, type Lock } from './lock.js'
 import { type PackedDatabase, unpackDatabase } from './packed.js'
+import { errorOf, whyUnopenable } from './unopenable.js'
 
 /**
  * V8 would optimize WebAssembly that runs for a few milliseconds, which took a third of a start. What runs longer is still
@@ -37,7 +27,7 @@ export interface EmbeddedOptions {
   join?: boolean
   /** Fills a new database. Until it has, the folder holds none; it must be empty, and is as it was if this fails. */
   fill?: (url: string) => Promise<void>
-  /** What a new database on disk begins with. If it cannot be used, PostgreSQL makes an empty one, and `onNotice` is called. */
+  /** What a new database on disk begins with, which `fill` has not. If it cannot be used, PostgreSQL makes an empty one, and `onNotice` is called. */
   packed?: PackedDatabase
   /** Called with what an operator should know. */
   onNotice?: (message: string) => void
@@ -166,31 +156,6 @@ function assertNotOfAnother(folder: string, file: string): void {
   )
 }
 
-/** The major version of PostgreSQL that PGlite is. */
-const POSTGRES = '18'
-const START_EMPTY = 'restore a backup, or move the folder to start with an empty database'
-
-/** Why PGlite, which does not say, cannot open a database, and what to do. */
-function whyUnopenable(directory: string, reason: string): string {
-  let path = join(directory, 'PG_VERSION')
-  try {
-    const version = readFileSync(path, 'utf8').trim()
-    if (version !== POSTGRES)
-      return `it is of PostgreSQL ${version}, and this version of the service has ${POSTGRES}; make a backup with the version that wrote it, and restore that`
-    for (const name of readdirSync(directory, { recursive: true }) as string[]) {
-      path = join(directory, name)
-      accessSync(path, constants.R_OK | constants.W_OK)
-    }
-    return `${reason}; ${START_EMPTY}`
-  } catch (error) {
-    const { code, path: failed = path } = error as NodeJS.ErrnoException
-    const owner = statSync(failed, { throwIfNoEntry: false })?.uid
-    return code === 'EACCES' || code === 'EPERM'
-      ? `${failed} belongs to the user with the id ${owner}, and this runs as ${process.getuid?.()}; give all of it to one user: sudo chown -R ${process.getuid?.()} ${directory}`
-      : `${failed}: ${code}; ${START_EMPTY}`
-  }
-}
-
 async function unlessUnusable<T>(folder: string, action: () => T | Promise<T>): Promise<T> {
   try {
     return await action()
@@ -216,7 +181,7 @@ async function start(directory: string, { port, onLost }: EmbeddedOptions): Prom
     stderr = (stderr + data).slice(-2000)
   })
   const ended = new Promise<Error>((done) => {
-    worker.once('error', done).once('exit', (code) => done(new Error(`exit code ${code}`)))
+    worker.once('error', (error) => done(errorOf(error))).once('exit', (code) => done(new Error(`exit code ${code}`)))
   })
   const started = await Promise.race([once(worker, 'message').then(([actual]) => actual as number), ended])
   if (started instanceof Error) {

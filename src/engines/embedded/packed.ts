@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join, relative } from 'node:path'
 import { deserialize, serialize } from 'node:v8'
@@ -36,14 +36,17 @@ export function packDatabase(dataDir: string, { file, contents }: PackedDatabase
     const path = join(entry.parentPath, entry.name)
     entries.set(relative(directory, path), entry.isDirectory() ? 'folder' : readFileSync(path))
   }
-  writeFileSync(file, gzipSync(serialize({ version: versionOfPGlite(), contents, entries } satisfies Packed)))
+  const packed: Packed = { version: versionOfPGlite(), contents, entries }
+  writeFileSync(`${file}.new`, gzipSync(serialize(packed)))
+  renameSync(`${file}.new`, file)
 }
 
 /** Reads a packed database. @throws Error if it is not there, damaged, or of another version */
 export function readPacked({ file, contents }: PackedDatabase): Packed['entries'] {
   // gzip has a checksum of all that it holds.
-  const packed: Packed = deserialize(gunzipSync(readFileSync(file)))
-  if (packed.version !== versionOfPGlite() || packed.contents !== contents) throw new Error('it is of another version')
+  const packed: Partial<Packed> = deserialize(gunzipSync(readFileSync(file)))
+  const isOfThis = packed?.version === versionOfPGlite() && packed.contents === contents
+  if (!isOfThis || !(packed.entries instanceof Map)) throw new Error('it is of another version')
   return packed.entries
 }
 
