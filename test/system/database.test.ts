@@ -419,8 +419,8 @@ describe('the first data', () => {
   })
 
   test('what the build packs has all migrations and not one row, so that installations share no key and no id', async () => {
-    const packed = newDatabase()
-    const { url, close } = await openEmbedded({ dataDir: emptyFolder(), port: 0, packed, onNotice: expect.fail })
+    const options = { dataDir: emptyFolder(), port: 0, packed: newDatabase, onNotice: expect.fail }
+    const { url, close } = await openEmbedded(options)
     onTestFinished(close)
     await withSession({ connectionString: url }, async (client) => {
       expect(await migrate(url, { isEmbedded: true })).toEqual([])

@@ -57,7 +57,7 @@ describe('a new database', () => {
     const database = await openEmbedded({
       dataDir: join(scratch, name),
       port: 0,
-      packed: file ? { ...packed, file } : undefined,
+      packed: file ? () => ({ ...packed, file }) : undefined,
       onNotice: (message) => notices.push(message),
     })
     const client = new pg.Client({ connectionString: database.url })
@@ -98,7 +98,7 @@ describe('a new database', () => {
     ['lost its end', () => bytes().subarray(0, -1), /unexpected end of file/],
     ['is empty', () => Buffer.alloc(0), /unexpected end of file/],
     ['is something else', () => Buffer.from('precious'), /incorrect header check/],
-    ['has a changed byte in its middle', () => flipped(bytes().length >> 1), /^/],
+    ['has a changed byte in its middle', () => flipped(bytes().length >> 1), /incorrect|invalid/],
     ['has a changed byte in its checksum', () => flipped(bytes().length - 6), /incorrect data check/],
   ])('is not made from a file that %s', (_, damaged, reason) => {
     const file = join(scratch, 'damaged.gz')

@@ -27,8 +27,11 @@ export interface EmbeddedOptions {
   join?: boolean
   /** Fills a new database. Until it has, the folder holds none; it must be empty, and is as it was if this fails. */
   fill?: (url: string) => Promise<void>
-  /** What a new database on disk begins with, which `fill` has not. If it cannot be used, PostgreSQL makes an empty one, and `onNotice` is called. */
-  packed?: PackedDatabase
+  /**
+   * Returns what a new database on disk begins with; not together with `fill`. If that cannot be used, PostgreSQL makes an empty
+   * database, and `onNotice` is called.
+   */
+  packed?: () => PackedDatabase
   /** Called with what an operator should know. */
   onNotice?: (message: string) => void
   /** Called if the database ends without `close`. */
@@ -141,7 +144,7 @@ function prepare(folder: string, { fill, packed, onNotice = () => {} }: Embedded
   } else {
     writeFileSync(marker, '')
     mkdirSync(directory, { recursive: true })
-    if (packed) unpackDatabase(packed, directory, onNotice)
+    if (packed) unpackDatabase(packed(), directory, onNotice)
   }
   chmodSync(directory, 0o700)
   return () => rmSync(marker, { force: true })

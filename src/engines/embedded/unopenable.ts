@@ -31,6 +31,6 @@ export function whyUnopenable(directory: string, reason: string): string {
   }
 }
 
-/** What ends the worker. What its file system cannot do, PGlite throws as an object that is no error. */
+/** What has ended the worker, as an error. PGlite throws failures of its file system as plain objects. */
 export const errorOf = (thrown: unknown): Error =>
   thrown instanceof Error ? thrown : new Error(JSON.stringify(thrown))

@@ -68,14 +68,15 @@ export async function openDatabase(config: DatabaseSettings, options: DatabaseOp
     )
   // A command that opens the database itself must not fail because a gateway uses the port.
   const port = options.join ? 0 : EMBEDDED_DB_PORT
-  const embedded = await openEmbedded({ dataDir, port, join: options.join, packed: newDatabase(), onNotice, onLost })
+  const embedded = await openEmbedded({ dataDir, port, join: options.join, packed: newDatabase, onNotice, onLost })
   try {
     await migrate(embedded.url, { isEmbedded: true, onNotice })
     const name = `embedded, in ${resolve(dataDir)}`
     const target: Target = { connectionString: embedded.url, name, schema: 'public', embedded }
     if (options.prepare) {
-      const stays = { ...embedded, close: async () => {} }
-      const patient = connect({ ...target, embedded: stays }, { timeoutMs: PATIENT_MS })
+      // Its end is not that of the database.
+      const staysOpen = { ...embedded, close: async () => {} }
+      const patient = connect({ ...target, embedded: staysOpen }, { timeoutMs: PATIENT_MS })
       await options.prepare(patient).finally(() => patient.close())
     }
     return connect(target, options)
