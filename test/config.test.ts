@@ -33,6 +33,23 @@ describe('settings', () => {
       ])
   })
 
+  test('GATEWAYS accepts only whole numbers from 1 to 64, and more than 1 only with DATABASE_URL and REDIS_URL', () => {
+    const servers = { DATABASE_URL: 'postgresql://h/d', REDIS_URL: 'redis://h' }
+    expect(readSettings({}).GATEWAYS).toBe(1)
+    expect(readSettings({ GATEWAYS: '1' }).GATEWAYS).toBe(1)
+    for (const value of [1, 2, 64]) expect(readSettings({ ...servers, GATEWAYS: String(value) }).GATEWAYS).toBe(value)
+    const must = 'it must be a whole number from 1 to 64, and more than 1 needs DATABASE_URL and REDIS_URL'
+    for (const value of [0, -1, 1.5, 65, 'x', '2 '])
+      expect(refused({ ...servers, GATEWAYS: String(value) })).toEqual([`GATEWAYS is "${value}"; ${must}`])
+    const { DATABASE_URL, REDIS_URL } = servers
+    for (const without of [
+      refused({ GATEWAYS: '2' }),
+      refused({ DATABASE_URL, GATEWAYS: '2' }),
+      refused({ REDIS_URL, GATEWAYS: '2' }),
+    ])
+      expect(without).toEqual([`GATEWAYS is "2"; ${must}`])
+  })
+
   test.each([
     [
       'BASE_URL',

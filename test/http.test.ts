@@ -1,8 +1,9 @@
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { connect } from 'node:net'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { countedAddress } from '../src/gateway/http/request.js'
+import { listen } from '../src/gateway/http/server.js'
 import { createOpenApi } from '../src/gateway/openapi/index.js'
 import { openPaths, times } from './support/calls.js'
 import { databaseAt } from './support/database.js'
@@ -337,6 +338,23 @@ describe('methods', () => {
 })
 
 describe('connections', () => {
+  test('as many as allowed are served; one more closes, and makes idle ones close, so that the next is served', async () => {
+    const server = await listen(gateway.app, { port: 0, host: '127.0.0.1', maxConnections: 3 })
+    onTestFinished(() => server.close())
+    const open = async () => {
+      const socket = connect(server.port, '127.0.0.1').on('error', () => {})
+      socket.write('GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n')
+      const answered = once(socket, 'data').then(([data]) => String(data).split('\r\n')[0])
+      const closed = once(socket, 'close').then(() => 'closed')
+      return { closed, first: await Promise.race([answered, closed]) }
+    }
+    const served = [await open(), await open(), await open()]
+    expect(served.map(({ first }) => first)).toEqual(Array(3).fill('HTTP/1.1 200 OK'))
+    expect((await open()).first).toBe('closed')
+    await Promise.all(served.map(({ closed }) => closed))
+    expect((await open()).first).toBe('HTTP/1.1 200 OK')
+  })
+
   const body = '{"name":"Dogs"}'
   const post = (headers: string) =>
     `POST /categories HTTP/1.1\r\nHost: localhost\r\nX-API-Key: ${gateway.key}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n${headers}\r\n`

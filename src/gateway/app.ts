@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { schema } from '../../schema/index.js'
 import { ApiError } from '../../schema/kit/errors.js'
+import { Alone, type Member } from '../engines/cluster/index.js'
 import { inSpan, inTrace, type Logger } from '../engines/observe/index.js'
 import type { RateLimiter } from '../engines/rate-limit/index.js'
 import type { Settings } from '../settings.js'
@@ -55,6 +56,8 @@ export interface Dependencies {
   >
   rateLimiter: RateLimiter
   log: Logger
+  /** What this process is among those that share its port; default: alone. */
+  member?: Member
   /** How long a key's row is trusted (see ApiKeyCache). */
   keyTtlMs?: number
   /** How many requests may be at work. */
@@ -72,7 +75,7 @@ export interface Dependencies {
 /** The gateway. It neither listens nor reads the environment. */
 export function createApp(dependencies: Dependencies) {
   const { settings, database, rateLimiter, log, keyTtlMs, deadlineMs } = dependencies
-  const { limits = ADMISSION_LIMITS, seconds = windowSeconds } = dependencies
+  const { member = new Alone(), limits = ADMISSION_LIMITS, seconds = windowSeconds } = dependencies
   const { BASE_URL: baseUrl, PET_BY_ID_SUNSET: sunset, MAX_BODY_BYTES: maxBodyBytes } = settings
   const basePath = new URL(baseUrl).pathname.replace(/\/$/, '')
   const headerOptions = { baseUrl, sunset, origins: settings.CORS_ORIGINS }
@@ -85,7 +88,7 @@ export function createApp(dependencies: Dependencies) {
   const uploads = new MemoryBudget(dependencies.uploadBudget ?? Math.max(UPLOAD_BUDGET, 16 * maxBodyBytes))
   const unread = new MemoryBudget(MAX_UNREAD)
   const metrics = createMetrics({ rateLimiter, database, admissions, uploads, unread })
-  const health = createHealth(database, rateLimiter, metrics, state)
+  const health = createHealth(database, rateLimiter, metrics, member, state)
   const observe = createRequestObserver(log, metrics)
   const docs = createDocs(settings, schema)
   const authenticate = createAuthentication(apiKeys, rateLimiter, database.requestTimeoutMs, seconds)

@@ -1,3 +1,4 @@
+import cluster from 'node:cluster'
 import { type DestinationStream, type Logger, pino } from 'pino'
 import { readable } from './stack.js'
 
@@ -5,7 +6,8 @@ export type { Logger } from 'pino'
 
 /** How long a line may wait for others, in milliseconds, and how many bytes of lines are written together. */
 const GATHER_MS = 100
-const GATHER_BYTES = 65_536
+/** Processes that share a pipe write no more than it takes in one piece (PIPE_BUF): their lines would mix. */
+const GATHER_BYTES = cluster.isWorker ? 4_096 : 65_536
 /** How many bytes may wait if nothing reads standard error. Later lines are lost, to save memory and requests. */
 const MAX_WAITING = 16_777_216
 
@@ -73,6 +75,6 @@ function err(error: Error) {
   return fields
 }
 
-/** Structured logs: JSON, one object per line; on a terminal, text. */
+/** Structured logs: JSON, one object per line; on a terminal, text. Of several processes, each line names its own. */
 export const createLog = (level: string, to = destination(level)): Logger =>
-  pino({ level, base: null, timestamp, serializers: { err } }, to)
+  pino({ level, base: cluster.worker ? { gateway: cluster.worker.id } : null, timestamp, serializers: { err } }, to)

@@ -14,7 +14,7 @@ import { BasicTracerProvider, BatchSpanProcessor, type SpanExporter } from '@ope
 import { version } from '../../project.js'
 import type { Logger } from './log.js'
 
-// The SDK of OpenTelemetry. It reads the variables OTEL_* itself; only start.ts loads it, if they ask for spans.
+// The SDK of OpenTelemetry. It reads the variables OTEL_* itself; only serve.ts loads it, if they ask for spans.
 
 const REPEAT_MS = 60_000
 

@@ -92,9 +92,18 @@ async function refuseMalformed(app: Handlers, socket: Socket, refusal: ApiError)
   endSlowly(socket, `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`)
 }
 
+export interface ListenOptions {
+  port: number
+  host: string
+  /** What sets the port, for messages. */
+  setting?: 'PORT' | 'ADMIN_PORT'
+  /** Only tests set it. */
+  maxConnections?: number
+}
+
 export async function listen(
   app: Handlers,
-  { port, host, setting = 'PORT' }: { port: number; host: string; setting?: 'PORT' | 'ADMIN_PORT' },
+  { port, host, setting = 'PORT', maxConnections = MAX_CONNECTIONS }: ListenOptions,
 ) {
   const server = createServer(
     // A missing Host is refused here instead, with the headers that every response carries.
@@ -119,16 +128,22 @@ export async function listen(
       else pipeline(req.socket, res, answer)
     },
   )
+  let connections = 0
   server.on('connection', (socket: Socket) => {
+    // Node's own limit would pass a connection on to the other processes of a cluster, in a circle if all are full.
+    if (connections >= maxConnections) {
+      server.closeIdleConnections()
+      return void socket.destroy()
+    }
+    connections++
+    socket.once('close', () => connections--)
     app.connected()
     socket.once('end', () => probe(socket))
   })
-  server.maxConnections = MAX_CONNECTIONS
   // Otherwise a client that half-closes (RFC 9112, section 9.6) would get no response. Node's types lack the name.
   Object.assign(server, { httpAllowHalfOpen: true })
   // Node would drop those above a number, without a word. The size of a head bounds them.
   server.maxHeadersCount = 0
-  server.on('drop', () => server.closeIdleConnections())
   const refuse = (socket: Socket, refusal: ApiError) =>
     void refuseMalformed(app, socket, refusal).catch(() => socket.destroy())
   server.on('clientError', (error, socket: Socket) => {

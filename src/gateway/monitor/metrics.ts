@@ -1,4 +1,4 @@
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { type Aggregator, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { ERROR_KINDS, errorKind } from '../../engines/postgres/index.js'
 import type { RateLimiter } from '../../engines/rate-limit/index.js'
 import { commit, version } from '../../project.js'
@@ -26,11 +26,17 @@ export function createMetrics({ rateLimiter, database, admissions, uploads, unre
   const registry = new Registry()
   const registers = [registry]
   /** A figure that is read when metrics are asked for. */
-  const gauge = (name: string, help: string, read: (gauge: Gauge) => void, labelNames: string[] = []) =>
+  const gauge = (
+    name: string,
+    help: string,
+    read: (gauge: Gauge) => void,
+    { labelNames = [], aggregator = 'sum' }: { labelNames?: string[]; aggregator?: Aggregator } = {},
+  ) =>
     new Gauge({
       name,
       help,
       labelNames,
+      aggregator,
       registers,
       collect() {
         read(this)
@@ -38,9 +44,15 @@ export function createMetrics({ rateLimiter, database, admissions, uploads, unre
     })
   collectDefaultMetrics({ register: registry })
   const build = { version, commit, node: process.versions.node }
-  gauge('petstore_build_info', 'Always 1: what runs.', (figure) => figure.set(build, 1), Object.keys(build))
+  gauge('petstore_build_info', 'Always 1: what runs.', (figure) => figure.set(build, 1), {
+    labelNames: Object.keys(build),
+    aggregator: 'max',
+  })
+  gauge('petstore_processes', 'Processes that answer requests here.', (figure) => figure.set(1))
   const degraded = '1 while Redis is unreachable and this gateway counts alone, otherwise 0.'
-  gauge('petstore_limits_degraded', degraded, (figure) => figure.set(rateLimiter.state === 'degraded' ? 1 : 0))
+  gauge('petstore_limits_degraded', degraded, (figure) => figure.set(rateLimiter.state === 'degraded' ? 1 : 0), {
+    aggregator: 'max',
+  })
   const redis = new Histogram({
     name: 'petstore_redis_duration_seconds',
     help: 'Time until Redis answered a command, or had failed to.',
@@ -76,7 +88,9 @@ export function createMetrics({ rateLimiter, database, admissions, uploads, unre
     figure.set({ state: 'in_use' }, inUse)
     figure.set({ state: 'idle' }, idle)
   }
-  gauge('petstore_database_connections', 'Connections of the pool, in use and idle.', connections, ['state'])
+  gauge('petstore_database_connections', 'Connections of the pool, in use and idle.', connections, {
+    labelNames: ['state'],
+  })
   const waiting = 'What waits for a connection of the pool.'
   gauge('petstore_database_waiting', waiting, (figure) => figure.set(database.pool().waiting))
 
@@ -95,7 +109,7 @@ export function createMetrics({ rateLimiter, database, admissions, uploads, unre
     figure.set({ state: 'working' }, work.figures.inside)
   }
   const states = 'Requests of keys, by state: uploading (their body), waiting (for admission), working.'
-  gauge('petstore_requests', states, requests, ['state'])
+  gauge('petstore_requests', states, requests, { labelNames: ['state'] })
   const unreadBytes = 'Bytes of answers that clients have not read yet.'
   gauge('petstore_unread_bytes', unreadBytes, (figure) => figure.set(unread.figures.bytes))
 

@@ -85,8 +85,10 @@ export function constantsOf(results: Results): Constants | undefined {
     })
   const [reads, writes, alone] = [weigh('read'), weigh('write'), own('get-one', 1)]
   if (reads.length + writes.length < 5 || !alone) return
-  const inCompany = results.workloads.filter(({ connections }) => connections === 32)
-  const memories = results.workloads.map(({ servers }) => servers.gateway?.median.memoryMB ?? 0)
+  // The others are in two processes.
+  const ofOne = results.workloads.filter(({ id }) => !id.endsWith('-two'))
+  const inCompany = ofOne.filter(({ connections }) => connections === 32)
+  const memories = ofOne.map(({ servers }) => servers.gateway?.median.memoryMB ?? 0)
   return {
     measured: inCompany.flatMap(({ id, title }) => {
       const work = own(id)

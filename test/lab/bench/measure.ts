@@ -99,7 +99,10 @@ export async function measureWorkload(bench: Bench, workload: Workload): Promise
   const servers = new Map<ServerId, RunningServer>()
   try {
     for (const id of (Object.keys(workload.servers) as ServerId[]).filter(bench.options.hasServer))
-      servers.set(id, await startById(id, { DATABASE_URL: bench.database.url, REDIS_URL: bench.redisUrl }))
+      servers.set(
+        id,
+        await startById(id, { DATABASE_URL: bench.database.url, REDIS_URL: bench.redisUrl }, workload.processes),
+      )
     return await measureServers(bench, workload, servers)
   } finally {
     await Promise.all([...servers.values()].map((server) => server.stop()))

@@ -74,8 +74,9 @@ export async function startServer(args: string[], env: Record<string, string>, n
     child,
     /** Log lines of level warn and above. */
     warnings,
-    cpuSeconds: () => cpuSeconds(pid),
-    memoryMB: () => memoryMB(pid, 'VmRSS'),
+    /** Of all its processes. */
+    cpuSeconds: () => sum(withChildren(pid).map(cpuSeconds)),
+    memoryMB: () => sum(withChildren(pid).map((each) => memoryMB(each, 'VmRSS'))),
     peakMemoryMB: () => memoryMB(pid, 'VmHWM'),
     async stop() {
       if (hasEnded(child)) throw new Error(`${args.join(' ')} ended during the run:\n${log}`)
@@ -87,6 +88,13 @@ export async function startServer(args: string[], env: Record<string, string>, n
     },
   }
 }
+
+const sum = (values: number[]) => values.reduce((sum, value) => sum + value, 0)
+
+const withChildren = (pid: number) => [
+  pid,
+  ...readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number),
+]
 
 /** User and system time of all threads so far. The kernel counts in hundredths of a second. */
 function cpuSeconds(pid: number) {

@@ -58,9 +58,11 @@ export const compiledFile = (name: string) => join(compiled, `${name}.js`)
 
 const POSTGRAPHILE = 'test/lab/bench/peers/postgraphile'
 
-export async function startById(id: ServerId, env: Record<string, string>) {
-  if (id.startsWith('gateway')) return startServer(gatewayCommand, env)
-  if (id !== 'postgraphile') return startServer([compiledFile(`peers/${id}`)], env)
+export async function startById(id: ServerId, env: Record<string, string>, processes = 1) {
+  if (id.startsWith('gateway')) return startServer(gatewayCommand, { ...env, GATEWAYS: String(processes) })
+  const peer = compiledFile(`peers/${id}`)
+  if (processes > 1) return startServer([compiledFile('peers/cluster'), peer, String(processes)], env)
+  if (id !== 'postgraphile') return startServer([peer], env)
   // It is not compiled, has packages of its own, and needs Node 22.
   await install(POSTGRAPHILE)
   const node = `${POSTGRAPHILE}/node_modules/node-linux-${process.arch}/bin/node`

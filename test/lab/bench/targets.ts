@@ -12,6 +12,10 @@ const ratios: Record<string, Partial<Record<ServerId, ByConnections>>> = {
   'get-one': { 'fastify-prisma': { 1: 1.3, 4: 1.25, 8: 1.3, 32: 1.7 }, 'fastify-pg': { 32: 0.9 } },
   'get-20': { 'fastify-prisma': { 1: 1.1, 4: 1.1, 8: 1.3, 32: 1.7 }, 'fastify-pg': { 32: 0.7 } },
   mix: { 'fastify-prisma': { 1: 1.1, 4: 1.05, 8: 1.1, 32: 1.25 } },
+  // Two processes are no worse than one.
+  'get-one-two': { 'fastify-prisma': { 32: 1.7 } },
+  'get-20-two': { 'fastify-prisma': { 32: 1.7 } },
+  'mix-two': { 'fastify-prisma': { 32: 1.25 } },
   'graphql-one': { mercurius: { 1: 1.25, 4: 1.1, 8: 1.15, 32: 1.3 } },
   'graphql-three-levels': { mercurius: { 32: 1.4 } },
   'nested-shop-same': nested,

@@ -13,6 +13,8 @@ export interface Workload {
   writes?: true
   /** A statement that makes the tables fit for it. */
   setUp?: string
+  /** How many processes each of its servers has; default: 1. */
+  processes?: number
   /** Its servers are not asked for the same. */
   isMixed?: true
 }
@@ -38,6 +40,18 @@ const nested = (name: string, own: Pages, inTables: Pages): Workload[] =>
     templates: [own[pages]],
     inOtherWords: { postgraphile: [inTables[pages]] },
   }))
+
+const inTwo: Workload[] = [
+  { id: 'get-one', title: 'GET one', templates: [ask.getOne] },
+  { id: 'get-20', title: 'GET 20', templates: [ask.getTwenty] },
+  { id: 'mix', title: 'mix 90/10', templates: ask.mixed, writes: true as const },
+].map((workload) => ({
+  ...workload,
+  id: `${workload.id}-two`,
+  title: `${workload.title}, two processes`,
+  servers: { gateway: company, 'fastify-prisma': company },
+  processes: 2,
+}))
 
 export const workloads: Workload[] = [
   { id: 'get-one', title: 'GET one', servers: withBare, templates: [ask.getOne] },
@@ -122,6 +136,7 @@ export const workloads: Workload[] = [
     templates: [ask.graphqlTotal],
     inOtherWords: { postgraphile: [ask.postgraphile.total] },
   },
+  ...inTwo,
 ]
 
 export const templatesFor = ({ templates, inOtherWords }: Workload, server: ServerId) =>
