@@ -47,15 +47,14 @@ export function start(): (reason: string) => void {
     return serve(settings, { log, member, closers, onServing, onLost: () => void end(1) })
   }
 
-  open().then(
-    (text) => member.ready(text),
-    async (error) => {
+  open()
+    .then((text) => member.ready(text))
+    .catch(async (error) => {
       // A stop closes what this start uses, so the start fails.
       if (ending) return
       await member.failed(reasonOf(error))
       return end(1)
-    },
-  )
+    })
   return (reason) => {
     if (!ending) log.info({ reason }, 'stopping')
     void end(0)

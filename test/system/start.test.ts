@@ -171,7 +171,7 @@ describe('a failed start prints one line per problem, without a stack trace, and
     const { code, stderr } = await runCommand(['main'], { DATA_DIR: await dataFolder(), NODE_OPTIONS })
     expect(code).toBe(1)
     expect(stderr).toMatch(/^Error: lost\n/)
-    expect(stderr).toContain(`(${resolve('src/start.ts')}:`)
+    expect(stderr).toContain(`(${resolve('src/engines/cluster/member.ts')}:`)
   })
 
   test('if the database is unreachable, without the password in DATABASE_URL', async () => {
