@@ -44,9 +44,7 @@ const isHost = (value: string) =>
 export const settings = z.object({
   PORT: number(1, 65535, 3000),
   ADMIN_PORT: wholeNumber(1, 65535).optional().describe('a whole number from 1 to 65535 other than PORT'),
-  GATEWAYS: wholeNumber(1, 64)
-    .default(1)
-    .describe('a whole number from 1 to 64, and more than 1 needs DATABASE_URL and REDIS_URL'),
+  GATEWAYS: number(1, 64, 1),
   HOST: z
     .string()
     .refine(isHost)
@@ -126,8 +124,11 @@ export const settings = z.object({
 
 const consistent = settings
   .refine(({ PORT, ADMIN_PORT }) => ADMIN_PORT !== PORT, { path: ['ADMIN_PORT'] })
-  .refine(({ GATEWAYS, DATABASE_URL, REDIS_URL }) => GATEWAYS === 1 || (DATABASE_URL && REDIS_URL), {
-    path: ['GATEWAYS'],
+  .superRefine(({ GATEWAYS, DATABASE_URL, REDIS_URL }, context) => {
+    const missing = Object.entries({ DATABASE_URL, REDIS_URL }).flatMap(([name, value]) => (value ? [] : name))
+    if (GATEWAYS === 1 || missing.length === 0) return
+    const must = `be 1 without ${missing.join(' and ')}`
+    context.addIssue({ code: 'custom', path: ['GATEWAYS'], params: { must } })
   })
   .refine(({ DATABASE_URL, DIRECT_URL }) => DATABASE_URL || !DIRECT_URL, { path: ['DIRECT_URL'] })
 

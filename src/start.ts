@@ -5,6 +5,8 @@ import { misspeltSettings, readSettings } from './settings.js'
 
 /** How long closing may take once no request is in flight, which takes 10 seconds at most (see gateway/http/server.ts). */
 const CLOSE_MS = 1_700
+/** How long a process may take to stop after it has drained. */
+const STOP_MS = 13_000
 
 /**
  * Starts the gateway: in this process, or in as many as GATEWAYS says. The process ends with 1 if that fails. The function
@@ -37,8 +39,9 @@ export function start(): (reason: string) => void {
     const onServing = (stop: () => Promise<void>) => {
       stopServing = stop
     }
-    if (cluster.isPrimary && settings.GATEWAYS > 1) {
-      const primary = new Primary({ count: settings.GATEWAYS, log })
+    const count = settings.GATEWAYS
+    if (cluster.isPrimary && count > 1) {
+      const primary = new Primary({ count, log, stopMs: settings.DRAIN_SECONDS * 1000 + STOP_MS })
       onServing(() => primary.stop())
       return primary.start()
     }

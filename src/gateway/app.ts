@@ -49,7 +49,7 @@ import {
 import { createRest } from './rest/index.js'
 
 export interface Dependencies {
-  settings: DocsSettings & Pick<Settings, 'TRUST_PROXY' | 'CORS_ORIGINS' | 'MAX_BODY_BYTES'>
+  settings: DocsSettings & Pick<Settings, 'TRUST_PROXY' | 'CORS_ORIGINS' | 'MAX_BODY_BYTES' | 'GATEWAYS'>
   database: Pick<
     Database,
     'prisma' | 'tables' | 'query' | 'transaction' | 'ping' | 'pool' | 'observeStatements' | 'requestTimeoutMs'
@@ -87,7 +87,7 @@ export function createApp(dependencies: Dependencies) {
   const admissions = new Admissions(limits)
   const uploads = new MemoryBudget(dependencies.uploadBudget ?? Math.max(UPLOAD_BUDGET, 16 * maxBodyBytes))
   const unread = new MemoryBudget(MAX_UNREAD)
-  const metrics = createMetrics({ rateLimiter, database, admissions, uploads, unread })
+  const metrics = createMetrics({ rateLimiter, database, admissions, uploads, unread, processes: settings.GATEWAYS })
   const health = createHealth(database, rateLimiter, metrics, member, state)
   const observe = createRequestObserver(log, metrics)
   const docs = createDocs(settings, schema)

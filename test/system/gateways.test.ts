@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { Agent, request } from 'node:http'
-import { createServer } from 'node:net'
+import { connect, createServer } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { testRedisUrl } from '../support/gateway.js'
 import { freePort } from '../support/ports.js'
@@ -66,11 +66,10 @@ async function metric(url: string, name: string): Promise<number> {
 
 describe('GATEWAYS=2 is refused in one line', () => {
   test('with the embedded database, and without Redis', async () => {
-    const line =
-      'GATEWAYS is "2"; it must be a whole number from 1 to 64, and more than 1 needs DATABASE_URL and REDIS_URL\n'
-    expect(await refusedStart({ GATEWAYS: '2' })).toBe(line)
-    expect(await refusedStart({ GATEWAYS: '2', DATABASE_URL: 'postgresql://localhost/none' })).toBe(line)
-    expect(await refusedStart({ GATEWAYS: '2', REDIS_URL: 'redis://localhost' })).toBe(line)
+    const line = (without: string) => `GATEWAYS is "2"; it must be 1 without ${without}\n`
+    expect(await refusedStart({ GATEWAYS: '2' })).toBe(line('DATABASE_URL and REDIS_URL'))
+    const DATABASE_URL = 'postgresql://localhost/none'
+    expect(await refusedStart({ GATEWAYS: '2', DATABASE_URL })).toBe(line('REDIS_URL'))
   })
 })
 
@@ -136,7 +135,7 @@ describe.runIf(testDatabaseUrl && testRedisUrl)('several processes on one port',
     expect(lines()).toMatchObject([
       {
         level: 50,
-        gateway: expect.any(Number),
+        pid: first,
         signal: 'SIGKILL',
         waitMs: 1000,
         msg: expect.stringContaining('ended'),
@@ -167,12 +166,11 @@ describe.runIf(testDatabaseUrl && testRedisUrl)('several processes on one port',
     await expect.poll(() => metric(url, 'petstore_processes')).toBe(2)
   })
 
-  test('/healthz and /readyz are those of all: one that hangs is 503', async () => {
-    const { url, processes } = await startGateways(2)
+  test('/healthz and /readyz are those of all: one that hangs is 503, until it is killed and replaced', async () => {
+    const { url, lines, processes } = await startGateways(2)
     const [hanging] = processes() as [number]
     process.kill(hanging, 'SIGSTOP')
-    onTestFinished(() => void (isAlive(hanging) && process.kill(hanging, 'SIGKILL')))
-    // Those that the hanging process gets are not answered.
+    // A connection that the hanging process gets is not answered.
     const ask = async (path: string) => {
       const response = await fetch(url + path, { headers: { connection: 'close' }, signal: AbortSignal.timeout(6_000) })
       return [response.status, await response.json()]
@@ -182,9 +180,45 @@ describe.runIf(testDatabaseUrl && testRedisUrl)('several processes on one port',
     await expect
       .poll(() => answer('/readyz'))
       .toEqual([503, { status: 'unavailable', database: 'ok', limits: 'redis' }])
-    process.kill(hanging, 'SIGCONT')
-    await expect.poll(() => answer('/healthz')).toEqual([200, { status: 'ok' }])
+    expect(await metric(url, 'petstore_processes')).toBe(1)
+    expect(await metric(url, 'petstore_processes_wanted')).toBe(2)
+    await expect.poll(() => isAlive(hanging)).toBe(false)
     await expect.poll(() => answer('/readyz')).toEqual([200, { status: 'ok', database: 'ok', limits: 'redis' }])
+    await expect.poll(() => metric(url, 'petstore_processes')).toBe(2)
+    expect(lines()).toMatchObject([
+      { level: 50, pid: hanging, msg: 'a process does not answer' },
+      { level: 50, pid: hanging, signal: 'SIGKILL', waitMs: 1_000 },
+    ])
+  })
+
+  test('SIGTERM ends all with 0 although one hangs, and the log says which', async () => {
+    const { processes, lines, stop } = await startGateways(2)
+    const [hanging, other] = processes() as [number, number]
+    process.kill(hanging, 'SIGSTOP')
+    expect(await stop()).toBe(0)
+    expect([hanging, other].filter(isAlive)).toEqual([])
+    expect(lines().at(-1)).toMatchObject({ level: 50, pid: hanging, signal: 'SIGKILL' })
+  })
+
+  test('ADMIN_PORT is shared, too; a connection that a process dies with is closed, on either port', async () => {
+    const ADMIN_PORT = String(await freePort())
+    const { url, processes } = await startGateways(2, { ADMIN_PORT })
+    expect(await get(`${url}/healthz`)).toBe(401)
+    expect(await metric(`http://127.0.0.1:${ADMIN_PORT}`, 'petstore_processes')).toBe(2)
+    const pids = processes()
+    for (const pid of pids) process.kill(pid, 'SIGSTOP')
+    const closed = [new URL(url).port, ADMIN_PORT].flatMap((port) =>
+      [1, 2].map(() =>
+        once(
+          connect(Number(port), '127.0.0.1').on('error', () => {}),
+          'close',
+        ),
+      ),
+    )
+    await new Promise((resolve) => setTimeout(resolve, 500))
+    for (const pid of pids) process.kill(pid, 'SIGKILL')
+    // Otherwise the test would end with its time.
+    await Promise.all(closed)
   })
 
   test('SIGTERM finishes what each of them has in flight, and ends all with 0', async () => {
@@ -227,13 +261,6 @@ describe.runIf(testDatabaseUrl && testRedisUrl)('several processes on one port',
     const next = await startGateway({ ...settings, PORT, GATEWAYS: '2' })
     expect(await next.stop()).toBe(0)
   })
-
-  test('ADMIN_PORT is shared, too', async () => {
-    const ADMIN_PORT = String(await freePort())
-    const { url } = await startGateways(2, { ADMIN_PORT })
-    expect(await get(`${url}/healthz`)).toBe(401)
-    expect(await metric(`http://127.0.0.1:${ADMIN_PORT}`, 'petstore_processes')).toBe(2)
-  })
 })
 
 describe.runIf(testDatabaseUrl && testRedisUrl)('a start of several processes', () => {
@@ -247,6 +274,16 @@ describe.runIf(testDatabaseUrl && testRedisUrl)('a start of several processes', 
     expect(await refusedStart({ ...(await env()), PORT })).toBe(
       `Cannot listen on 0.0.0.0:${PORT}: port ${PORT} is already in use; set PORT to another\n`,
     )
+  })
+
+  test('is ready when all serve, not before', async () => {
+    const PORT = String(await freePort())
+    spawnGateway({ ...(await env()), PORT })
+    const url = `http://127.0.0.1:${PORT}`
+    const asked: (number | undefined)[] = []
+    while (asked.at(-1) !== 200) asked.push(await get(`${url}/readyz`))
+    expect(await metric(url, 'petstore_processes')).toBe(3)
+    expect(asked.filter((status) => status !== undefined && status !== 200 && status !== 503)).toEqual([])
   })
 
   test('says once what is misspelt', async () => {

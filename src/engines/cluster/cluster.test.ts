@@ -3,12 +3,12 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { freePort } from '../../../test/support/ports.js'
 import { joinCluster, totals } from './index.js'
 
-/** Starts the program of test/fixtures: two processes that share a port. Its log arrives two seconds late. */
-async function startBoth() {
+/** Starts the program of test/fixtures: two processes that share a port. Its log is read a second late. */
+async function startBoth(flag = '') {
   const port = await freePort()
-  const program = `node --import tsx test/fixtures/cluster.ts ${port}`
+  const program = `node --import tsx test/fixtures/cluster.ts ${port} ${flag}`
   // A pipe of the shell: those that Node makes are sockets, which mix nothing.
-  const child = spawn('bash', ['-c', `echo $$; ${program} 2> >(sleep 2; dd bs=5000 status=none >&2)`], {
+  const child = spawn('bash', ['-c', `echo $$; ${program} 2> >(sleep 1; dd bs=5000 status=none >&2)`], {
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   })
@@ -44,13 +44,20 @@ describe('two processes on one port', () => {
 
 test('a connection that a process dies with is closed, so no client waits forever', async () => {
   const { ask } = await startBoth()
-  for (let kill = 0; kill < 5; kill++) {
+  for (let kill = 0; kill < 2; kill++) {
     const { pid } = await ask('/')
     const sent = Array.from({ length: 30 }, () => ask('/').catch(() => 'broken'))
     process.kill(pid, 'SIGKILL')
     await Promise.all(sent)
     await expect.poll(() => ask('/').then(({ pids }) => pids.length)).toBe(2)
   }
+})
+
+test('a process that the system cannot start now is started later, and the log says why', async () => {
+  const { ask, log } = await startBoth('deny-third')
+  process.kill((await ask('/')).pid, 'SIGKILL')
+  await expect.poll(log).toMatch(/"reason":"spawn ENOMEM","waitMs":2000,"msg":"a process has ended/)
+  await expect.poll(() => ask('/').then(({ pids }) => pids.length)).toBe(2)
 })
 
 test('does what its README shows', async () => {

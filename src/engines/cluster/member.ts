@@ -1,6 +1,7 @@
 import cluster, { type Worker } from 'node:cluster'
+import { inTime } from '../../deadline.js'
 import { fresh } from './fresh.js'
-import type { ToMember, ToPrimary } from './messages.js'
+import { ANSWER_MS, late, type ToMember, type ToPrimary } from './messages.js'
 
 /** A process among those that share a port, or a process alone. */
 export interface Member {
@@ -46,10 +47,11 @@ class Forked extends Alone {
 
   constructor(private readonly worker: Worker) {
     super()
+    // The primary is gone, and with it the port.
+    worker.on('error', () => process.exit(1))
     worker.on('message', (message: ToMember) => {
       if (message.type === 'question') return void this.#reply(message.id, message.topic)
       this.#waiting.get(message.id)?.(message.answers.map((answer) => (answer ? JSON.parse(answer) : undefined)))
-      this.#waiting.delete(message.id)
     })
   }
 
@@ -62,23 +64,23 @@ class Forked extends Alone {
     return this.#send({ type: 'failed', reason })
   }
 
-  override ask(topic: string): Promise<unknown[]> {
-    // Until it serves, nobody asks it: its own answer would not be among them.
-    if (!this.#serves) return super.ask(topic)
-    return this.#askAll(topic)
+  override async ask(topic: string): Promise<unknown[]> {
+    // Until it serves, nobody asks it, and the whole is not there.
+    return this.#serves ? this.#askAll(topic) : [...(await super.ask(topic)), undefined]
   }
 
-  readonly #askAll = fresh(
-    (topic) =>
-      new Promise<unknown[]>((resolve) => {
-        const id = this.#asked++
-        this.#waiting.set(id, resolve)
-        void this.#send({ type: 'ask', id, topic })
-      }),
-  )
+  readonly #askAll = fresh(async (topic): Promise<unknown[]> => {
+    const id = this.#asked++
+    const answers = new Promise<unknown[]>((resolve) => this.#waiting.set(id, resolve))
+    void this.#send({ type: 'ask', id, topic })
+    // The primary waits for others; if it hangs, nobody is asked.
+    return inTime(answers, ANSWER_MS + 1_000, late)
+      .catch(() => [undefined])
+      .finally(() => this.#waiting.delete(id))
+  })
 
   async #reply(id: number, topic: string): Promise<void> {
-    await this.#send({ type: 'answer', id, answer: JSON.stringify(await this.given.get(topic)?.()) })
+    await this.#send({ type: 'answer', id, answer: JSON.stringify((await this.given.get(topic)?.()) ?? null) })
   }
 
   /** Resolves when the message is sent. Without a primary, Node ends this process. */

@@ -1,3 +1,7 @@
+/** How long a process may take to answer, in milliseconds. */
+export const ANSWER_MS = 3_000
+export const late = () => new Error('no answer in time')
+
 /** What a member sends to the primary. Answers are JSON, which the primary passes on unread. */
 export type ToPrimary =
   | { type: 'ready'; text: string }

@@ -1,19 +1,22 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from '../observe/index.js'
-import { Child } from './child.js'
+import { Child, METRICS } from './child.js'
 import { fresh } from './fresh.js'
 import { countsOf } from './totals.js'
 
-/** A topic of which the last answers count on. */
-const METRICS = 'metrics'
 /** A process that has served this long is replaced immediately. */
 const STEADY_MS = 60_000
 /** How long the next start waits after an end that came earlier: twice as long each time. */
 const FIRST_WAIT_MS = 1_000
 const MAX_WAIT_MS = 30_000
+/** How often each process is asked whether it answers, and after how long without an answer it is killed. */
+const WATCH_MS = 10_000
+const HANGING_MS = 30_000
 
 export interface PrimaryOptions {
   count: number
+  /** How long a process may take to stop, in milliseconds. */
+  stopMs: number
   log: Logger
 }
 
@@ -25,6 +28,7 @@ export class Primary {
   /** What processes had counted that have ended. */
   #counts: unknown[] = []
   readonly #stopping = new AbortController()
+  #hasStarted = false
 
   constructor(options: PrimaryOptions) {
     this.#options = options
@@ -42,16 +46,22 @@ export class Primary {
     this.#stopping.signal.throwIfAborted()
     const others = Array.from({ length: this.#options.count - 1 }, () => this.#fork())
     await Promise.all(others.map(({ ready }) => ready))
+    this.#hasStarted = true
+    setInterval(() => this.#ask('health'), WATCH_MS).unref()
     for (const child of [first, ...others]) void this.#replace(child)
     return text
   }
 
-  /** Sends SIGTERM to all, and resolves when all have ended. */
+  /** Sends SIGTERM to all, and resolves when all have ended. One that takes too long is killed. */
   async stop(): Promise<void> {
     this.#stopping.abort()
     const children = [...this.#children]
-    for (const child of children) child.end()
+    for (const child of children) child.end('SIGTERM')
+    const late = setTimeout(() => {
+      for (const child of this.#children) child.end('SIGKILL')
+    }, this.#options.stopMs)
     await Promise.all(children.map(({ ended }) => ended))
+    clearTimeout(late)
   }
 
   #fork(): Child {
@@ -59,8 +69,8 @@ export class Primary {
     this.#children.add(child)
     void child.ended.then(() => {
       this.#children.delete(child)
-      const metrics = child.last.get(METRICS)
-      if (metrics) this.#counts = [countsOf([...this.#counts, JSON.parse(metrics)])]
+      const counts = child.counts()
+      if (counts) this.#counts = [countsOf([...this.#counts, JSON.parse(counts)])]
     })
     return child
   }
@@ -68,14 +78,24 @@ export class Primary {
   /** Replaces a process that ends, then the one in its place, and so on. */
   async #replace(child: Child): Promise<void> {
     const { signal: stopping } = this.#stopping
+    const { log } = this.#options
     let waitMs = 0
     for (let current = child; ; current = this.#fork()) {
+      current.ready.then(
+        () => current !== child && log.info(current.name, 'a process serves'),
+        () => {},
+      )
       const end = await current.ended
-      if (stopping.aborted) return
+      // One that somebody has stopped ends with 0, or with SIGTERM during its start.
+      const isPlanned = end.code === 0 || end.signal === 'SIGTERM'
+      if (stopping.aborted) {
+        if (!isPlanned) log.error({ ...current.name, ...end }, 'a process has ended before its requests')
+        return
+      }
       const servedMs = current.servesSince === undefined ? 0 : performance.now() - current.servesSince
       waitMs = servedMs > STEADY_MS ? 0 : Math.min(waitMs * 2 || FIRST_WAIT_MS, MAX_WAIT_MS)
-      const { log } = this.#options
-      log.error({ gateway: current.id, ...end, waitMs }, 'a process has ended; another one takes its place')
+      const level = isPlanned ? 'warn' : 'error'
+      log[level]({ ...current.name, ...end, waitMs }, 'a process has ended; another one takes its place')
       await delay(waitMs, undefined, { signal: stopping }).catch(() => {})
       if (stopping.aborted) return
     }
@@ -83,13 +103,30 @@ export class Primary {
 
   async #gather(topic: string): Promise<(string | null)[]> {
     const serving = [...this.#children].filter(({ servesSince }) => servesSince !== undefined)
-    const answers = await Promise.all(
-      serving.map(
-        async (child) => (await child.ask(topic)) ?? (topic === METRICS ? child.last.get(topic) : null) ?? null,
-      ),
-    )
-    // One that has ended since is no longer asked, and what it had counted is kept.
-    const present = answers.filter((_, index) => !serving[index]?.hasEnded)
-    return topic === METRICS ? [...present, ...this.#counts.map((counts) => JSON.stringify(counts))] : present
+    const answers = await Promise.all(serving.map((child) => child.ask(topic)))
+    const present = serving.flatMap((child, index) => {
+      // It is no longer asked, and what it had counted is kept.
+      if (child.hasEnded) return []
+      const answer = answers[index] ?? null
+      this.#note(child, answer !== null)
+      return answer ?? (topic === METRICS ? child.counts() : null)
+    })
+    // Until all have started, those that serve are not the whole.
+    const awaited = this.#hasStarted ? [] : new Array<null>(this.#options.count - serving.length).fill(null)
+    const counts = topic === METRICS ? this.#counts.map((counts) => JSON.stringify(counts)) : []
+    return [...present, ...awaited, ...counts]
+  }
+
+  /** Says that a process hangs, and that it no longer does. One that hangs for too long is killed, and so replaced. */
+  #note(child: Child, answers: boolean): void {
+    const { log } = this.#options
+    const now = performance.now()
+    if (answers) {
+      if (child.silentSince !== undefined) log.info(child.name, 'a process answers again')
+      child.silentSince = undefined
+    } else if (child.silentSince === undefined) {
+      log.error(child.name, 'a process does not answer')
+      child.silentSince = now
+    } else if (now - child.silentSince > HANGING_MS && !this.#stopping.signal.aborted) child.end('SIGKILL')
   }
 }

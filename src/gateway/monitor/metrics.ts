@@ -12,6 +12,8 @@ export interface MetricsOptions {
   admissions: Admissions
   uploads: MemoryBudget
   unread: MemoryBudget
+  /** How many processes share the port. */
+  processes: number
 }
 
 /** Errors of statements to which PostgreSQL has said nothing; all others are answers. */
@@ -21,7 +23,7 @@ const UNANSWERED = new Set<string>(['unreachable', 'full', 'timeout'])
  * Metrics for Prometheus. Each value of a label is a time series, so every label has a fixed set of values, which
  * clients cannot extend.
  */
-export function createMetrics({ rateLimiter, database, admissions, uploads, unread }: MetricsOptions) {
+export function createMetrics({ rateLimiter, database, admissions, uploads, unread, processes }: MetricsOptions) {
   const { work } = admissions
   const registry = new Registry()
   const registers = [registry]
@@ -49,6 +51,9 @@ export function createMetrics({ rateLimiter, database, admissions, uploads, unre
     aggregator: 'max',
   })
   gauge('petstore_processes', 'Processes that answer requests here.', (figure) => figure.set(1))
+  gauge('petstore_processes_wanted', 'As many as the settings say.', (figure) => figure.set(processes), {
+    aggregator: 'max',
+  })
   const degraded = '1 while Redis is unreachable and this gateway counts alone, otherwise 0.'
   gauge('petstore_limits_degraded', degraded, (figure) => figure.set(rateLimiter.state === 'degraded' ? 1 : 0), {
     aggregator: 'max',
