@@ -144,20 +144,24 @@ describe('a change in the row takes effect within the TTL of the cache', () => {
       [{ minuteLimit: 9 }, ['Enterprise', 9, 70]],
     ] as const) {
       await set(row.id, data)
-      await sleep(TTL + 50)
-      expect(await limits(key)).toEqual(expected)
+      await sleep(TTL)
+      // A request waits a quarter of a second for the row, then uses the one that is known.
+      await expect.poll(() => limits(key)).toEqual(expected)
     }
   })
 
   test('to revokedAt and expiresAt', async () => {
     const { key, row } = await gateway.createKey()
-    const seen = [await status(key)]
-    for (const data of [{ revokedAt: past }, { revokedAt: null }, { expiresAt: past }]) {
+    expect(await status(key)).toBe(200)
+    for (const [data, expected] of [
+      [{ revokedAt: past }, 401],
+      [{ revokedAt: null }, 200],
+      [{ expiresAt: past }, 401],
+    ] as const) {
       await set(row.id, data)
-      await sleep(TTL + 50)
-      seen.push(await status(key))
+      await sleep(TTL)
+      await expect.poll(() => status(key)).toBe(expected)
     }
-    expect(seen).toEqual([200, 401, 200, 401])
   })
 
   test('that adds an unknown key', async () => {
@@ -172,8 +176,8 @@ describe('a change in the row takes effect within the TTL of the cache', () => {
     const { key, row } = await gateway.createKey()
     expect(await status(key)).toBe(200)
     await gateway.prisma.apiKey.delete({ where: { id: row.id } })
-    await sleep(TTL + 50)
-    expect(await status(key)).toBe(401)
+    await sleep(TTL)
+    await expect.poll(() => status(key)).toBe(401)
   })
 })
 
@@ -191,7 +195,8 @@ describe('database reads', () => {
   const counted = async (work: () => Promise<unknown>) => {
     const before = statements.length
     await work()
-    return statements.slice(before).filter((sql) => /"ApiKey"/.test(sql)).length
+    // The other gateways of this file write usage.
+    return statements.slice(before).filter((sql) => /^SELECT .*"ApiKey"/s.test(sql)).length
   }
 
   test('a key is read once, however many requests arrive at the same time', async () => {

@@ -2,15 +2,22 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import { connect, createServer } from 'node:net'
-import { describe, expect, onTestFinished, test } from 'vitest'
-import { testRedisUrl } from '../support/gateway.js'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { freePort } from '../support/ports.js'
 import { scratchDatabase, testDatabaseUrl } from '../support/postgres.js'
 import { refusedStart, spawnGateway, startGateway } from '../support/process.js'
 import { TcpProxy } from '../support/proxy.js'
+import { RedisServer, redisBinary } from '../support/redis.js'
 import { createKey, keys, readiness } from '../support/remote.js'
 
 // GATEWAYS: several processes on one port, as clients and operators see them.
+
+let redis: RedisServer
+beforeAll(async () => {
+  redis = await RedisServer.reserve()
+  if (redisBinary) await redis.start()
+})
+afterAll(() => redis.kill())
 
 const isAlive = (pid: number) => {
   try {
@@ -25,7 +32,7 @@ const childrenOf = (pid: number) =>
 
 /** Starts a gateway of several processes. */
 async function startGateways(count: number, env: Record<string, string> = {}) {
-  const settings = { DATABASE_URL: await scratchDatabase(), REDIS_URL: testRedisUrl as string, ...env }
+  const settings = { DATABASE_URL: await scratchDatabase(), REDIS_URL: redis.url, ...env }
   const started = await startGateway({ ...settings, GATEWAYS: String(count) })
   const pid = started.child.pid as number
   const lines = () =>
@@ -73,7 +80,7 @@ describe('GATEWAYS=2 is refused in one line', () => {
   })
 })
 
-describe.runIf(testDatabaseUrl && testRedisUrl)('several processes on one port', () => {
+describe.runIf(testDatabaseUrl && redisBinary)('several processes on one port', () => {
   test('start with the lines of one, share requests, and log and count as one', async () => {
     const { url, output, lines, settings, processes } = await startGateways(2, { LOG_LEVEL: 'info' })
     expect(output.match(/Pet Store/g)).toHaveLength(1)
@@ -263,8 +270,8 @@ describe.runIf(testDatabaseUrl && testRedisUrl)('several processes on one port',
   })
 })
 
-describe.runIf(testDatabaseUrl && testRedisUrl)('a start of several processes', () => {
-  const env = async () => ({ DATABASE_URL: await scratchDatabase(), REDIS_URL: testRedisUrl as string, GATEWAYS: '3' })
+describe.runIf(testDatabaseUrl && redisBinary)('a start of several processes', () => {
+  const env = async () => ({ DATABASE_URL: await scratchDatabase(), REDIS_URL: redis.url, GATEWAYS: '3' })
 
   test('that fails says once why, and leaves no process', async () => {
     const blocker = createServer().listen(0)
