@@ -300,9 +300,12 @@ describe.runIf(testDatabaseUrl && redisBinary)('a start of several processes', (
   })
 
   test('ends with 0 at SIGTERM, whenever it comes', async () => {
-    const settings = { ...(await env()), PORT: String(await freePort()) }
-    for (const waitMs of [150, 600, 1_200, 2_000]) {
-      const { child, ended } = spawnGateway(settings)
+    // Says when the program begins to listen to signals: until then, they end any Node process.
+    const NODE_OPTIONS = `--import=data:text/javascript,process.on('newListener',(name)=>name=='SIGTERM'&&console.log(name))`
+    const settings = { ...(await env()), PORT: String(await freePort()), NODE_OPTIONS }
+    for (const waitMs of [0, 500, 1_000, 2_000]) {
+      const { child, ended, output } = spawnGateway(settings)
+      await expect.poll(() => output.stdout, { interval: 2 }).toContain('SIGTERM')
       await new Promise((resolve) => setTimeout(resolve, waitMs))
       child.kill('SIGTERM')
       expect(await ended).toBe(0)
