@@ -6,17 +6,21 @@ import { toApiError } from '../src/gateway/http/errors.js'
 import { createSecret } from '../src/gateway/keys/index.js'
 import { times } from './support/calls.js'
 import { openProxiedDatabase, openTestDatabase } from './support/database.js'
-import { type Answer, type Gateway, openGateway } from './support/gateway.js'
+import { type Answer, type Gateway, type GatewayOptions, openGateway } from './support/gateway.js'
 import { testDatabaseUrl, useClient, waitingForLocks } from './support/postgres.js'
 import type { TcpProxy } from './support/proxy.js'
 import { watched } from './support/statements.js'
 
+interface UseOptions extends Pick<GatewayOptions, 'keyTtlMs' | 'limits'> {
+  timeoutMs?: number
+}
+
 /** A gateway whose database is behind a proxy, and a connection of an administrator. */
-async function useGateway({ keyTtlMs, timeoutMs }: { keyTtlMs?: number; timeoutMs?: number } = {}) {
+async function useGateway({ keyTtlMs, timeoutMs, limits }: UseOptions = {}) {
   const states: { msg: string; statements?: string }[] = []
   const log = createLog('info', { write: (line) => void states.push(JSON.parse(line)) })
   const { database, proxy, behind } = await openProxiedDatabase({ log, timeoutMs })
-  const gateway = await openGateway({ database: behind, keyTtlMs })
+  const gateway = await openGateway({ database: behind, keyTtlMs, limits })
   onTestFinished(async () => {
     proxy.resume()
     await gateway.close()
@@ -50,6 +54,24 @@ function many(request: () => Promise<Answer>) {
   })
   return { stuck: Promise.all(statuses), ended: () => isOver }
 }
+
+test('while a database hangs, what does not need it is served, also by a process that looks busy', async () => {
+  const limits = { concurrent: 4, share: 4, waiting: 100 }
+  const { gateway, proxy } = await useGateway({ timeoutMs: 30_000, limits })
+  const [{ key: known }, { key: other }] = [await gateway.createKey(), await gateway.createKey()]
+  for (const key of [known, other]) await gateway.get('/quota', { key })
+  proxy.hang()
+  const stuck = Promise.all(times(4, () => gateway.get('/pets', { key: other })))
+  // As where other programs take the cores: what waits for a core looks like work.
+  const busy = setInterval(() => {
+    for (const end = performance.now() + 90; performance.now() < end; );
+  }, 100)
+  const { status } = await gateway.get('/quota', { key: known })
+  clearInterval(busy)
+  proxy.resume()
+  expect(status).toBe(200)
+  await stuck
+})
 
 test.each<[string, (proxy: TcpProxy) => unknown, (proxy: TcpProxy) => unknown]>([
   ['hangs', (proxy) => proxy.hang(), (proxy) => proxy.resume()],

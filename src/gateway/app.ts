@@ -50,10 +50,7 @@ import { createRest } from './rest/index.js'
 
 export interface Dependencies {
   settings: DocsSettings & Pick<Settings, 'TRUST_PROXY' | 'CORS_ORIGINS' | 'MAX_BODY_BYTES' | 'GATEWAYS'>
-  database: Pick<
-    Database,
-    'prisma' | 'tables' | 'query' | 'transaction' | 'ping' | 'pool' | 'observeStatements' | 'requestTimeoutMs'
-  >
+  database: Omit<Database, 'close' | 'name' | 'url' | 'embedded'>
   rateLimiter: RateLimiter
   log: Logger
   /** What this process is among those that share its port; default: alone. */
@@ -84,7 +81,7 @@ export function createApp(dependencies: Dependencies) {
 
   const apiKeys = new ApiKeyCache({ ...database, reads, log, ttlMs: keyTtlMs })
   const usage = new KeyUsage({ prisma: database.prisma, log })
-  const admissions = new Admissions(limits)
+  const admissions = new Admissions(limits, database.answersSince)
   const uploads = new MemoryBudget(dependencies.uploadBudget ?? Math.max(UPLOAD_BUDGET, 16 * maxBodyBytes))
   const unread = new MemoryBudget(MAX_UNREAD)
   const metrics = createMetrics({ rateLimiter, database, admissions, uploads, unread, processes: settings.GATEWAYS })

@@ -23,8 +23,10 @@ export class Admissions {
   #hasAccepted = false
   #acceptingTurns = 0
 
-  constructor(limits = ADMISSION_LIMITS) {
-    this.work = new FairQueue(limits, () => (this.#hasBacklog ? LIMIT_WITH_BACKLOG : limits.concurrent))
+  /** @param answersSince as in FairQueue */
+  constructor(limits = ADMISSION_LIMITS, answersSince: (moment: number) => boolean) {
+    const limitNow = () => (this.#hasBacklog ? LIMIT_WITH_BACKLOG : limits.concurrent)
+    this.work = new FairQueue(limits, limitNow, answersSince)
   }
 
   /** Node accepts one connection in each turn of the event loop, so turns have to be short while connections wait. */

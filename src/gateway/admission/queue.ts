@@ -73,12 +73,19 @@ export class FairQueue {
   #rejected = 0
   #tick = 0
   #utilization = performance.eventLoopUtilization()
+  /** How many ticks the database has answered nothing, and when the last tick was, by performance.now(). */
+  #silentTicks = 0
+  #tickedAt = 0
   #clock: NodeJS.Timeout | undefined
 
-  /** @param limitNow how many requests may be inside for the moment */
+  /**
+   * @param limitNow how many requests may be inside for the moment
+   * @param answersSince whether the database has answered since a moment, or has nothing to answer
+   */
   constructor(
     private readonly limits: QueueLimits,
     private readonly limitNow: () => number,
+    private readonly answersSince: (moment: number) => boolean,
   ) {}
 
   get figures() {
@@ -157,6 +164,8 @@ export class FairQueue {
   #wait(queue: KeyQueue, units: number, client: Waiting['client']): Promise<Slot> {
     if (!this.#clock) {
       this.#clock = setInterval(this.#endTick, TICK_MS)
+      this.#silentTicks = 0
+      this.#tickedAt = performance.now()
       this.#utilization = performance.eventLoopUtilization()
     }
     return new Promise((resolve, reject) => {
@@ -182,11 +191,17 @@ export class FairQueue {
     this.#clock = undefined
   }
 
-  /** A request that keeps its slot while the process is mostly idle waits for the database; others may not need it. */
+  /**
+   * A request that keeps its slot while the process is mostly idle, or the database answers nothing, waits for the database;
+   * others may not need it. Where programs share the cores, a process that waits for its core looks busy.
+   */
   #releaseStalled(): void {
     const last = this.#utilization
     this.#utilization = performance.eventLoopUtilization()
-    if (performance.eventLoopUtilization(this.#utilization, last).utilization > BUSY) return
+    this.#silentTicks = this.answersSince(this.#tickedAt) ? 0 : this.#silentTicks + 1
+    this.#tickedAt = performance.now()
+    const isBusy = performance.eventLoopUtilization(this.#utilization, last).utilization > BUSY
+    if (isBusy && this.#silentTicks < TICKS) return
     for (const slot of this.#inside) {
       if (this.#tick - slot.since < TICKS) break
       this.#giveBack(slot)

@@ -194,6 +194,8 @@ export function connect(target: Target, { log, timeoutMs = TIMEOUT_MS }: Databas
     requestTimeoutMs: timeoutMs + 300,
     /** Connections of the pool, and what waits for one. */
     pool: () => pool.state,
+    /** As in ConnectionPool. */
+    answersSince: (moment: number) => pool.answersSince(moment),
     /** Calls `given` for each statement from now on. */
     observeStatements(given: OnStatement) {
       observe = given
