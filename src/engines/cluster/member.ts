@@ -65,7 +65,7 @@ class Forked extends Alone {
   }
 
   override async ask(topic: string): Promise<unknown[]> {
-    // Until it serves, nobody asks it, and the whole is not there.
+    // Until it serves, the primary does not ask it, and not all processes have started.
     return this.#serves ? this.#askAll(topic) : [...(await super.ask(topic)), undefined]
   }
 
@@ -73,7 +73,7 @@ class Forked extends Alone {
     const id = this.#asked++
     const answers = new Promise<unknown[]>((resolve) => this.#waiting.set(id, resolve))
     void this.#send({ type: 'ask', id, topic })
-    // The primary waits for others; if it hangs, nobody is asked.
+    // The primary itself waits ANSWER_MS. If it hangs, no process is asked.
     return inTime(answers, ANSWER_MS + 1_000, late)
       .catch(() => [undefined])
       .finally(() => this.#waiting.delete(id))

@@ -25,7 +25,7 @@ export class Primary {
   readonly #options: PrimaryOptions
   readonly #children = new Set<Child>()
   readonly #ask = fresh((topic) => this.#gather(topic))
-  /** What processes had counted that have ended. */
+  /** The counts of processes that have ended. */
   #counts: unknown[] = []
   readonly #stopping = new AbortController()
   #hasStarted = false
@@ -89,7 +89,8 @@ export class Primary {
       // One that somebody has stopped ends with 0, or with SIGTERM during its start.
       const isPlanned = end.code === 0 || end.signal === 'SIGTERM'
       if (stopping.aborted) {
-        if (!isPlanned) log.error({ ...current.name, ...end }, 'a process has ended before its requests')
+        if (!isPlanned)
+          log.error({ ...current.name, ...end }, 'a process has ended before it had answered its requests')
         return
       }
       const servedMs = current.servesSince === undefined ? 0 : performance.now() - current.servesSince

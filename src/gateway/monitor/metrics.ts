@@ -51,7 +51,7 @@ export function createMetrics({ rateLimiter, database, admissions, uploads, unre
     aggregator: 'max',
   })
   gauge('petstore_processes', 'Processes that answer requests here.', (figure) => figure.set(1))
-  gauge('petstore_processes_wanted', 'As many as the settings say.', (figure) => figure.set(processes), {
+  gauge('petstore_processes_wanted', 'Processes that GATEWAYS asks for.', (figure) => figure.set(processes), {
     aggregator: 'max',
   })
   const degraded = '1 while Redis is unreachable and this gateway counts alone, otherwise 0.'
