@@ -5,6 +5,7 @@ import { conflictDelay, isCanceled, isConflict, isRefusal, MAX_REPEATS, OutOfTim
 import { GatheringSocket } from './gathering-socket.js'
 import { Lease, type LeaseSource, MARGIN_MS } from './lease.js'
 import { type Ask, OrphanedBackends, OrphanedConnections } from './orphans.js'
+import { RowBytesClient } from './row-bytes.js'
 import { SET_SESSION } from './session.js'
 import { inStatementSpan, isRead, Shapes } from './shapes.js'
 import { TransactionClient } from './transaction.js'
@@ -77,7 +78,7 @@ export class ConnectionPool extends pg.Pool {
       ...(kind !== 'pooler' && { statement_timeout: statementTimeoutMs }),
       // If the gateway is out of reach, its locks are released. The one session of the embedded database must not end.
       ...(kind === 'server' && { idle_in_transaction_session_timeout: timeoutMs }),
-      ...(kind !== 'embedded' && { pipeline: true, stream: () => new GatheringSocket() }),
+      ...(kind !== 'embedded' && { pipeline: true, stream: () => new GatheringSocket(), Client: RowBytesClient }),
     } as pg.PoolConfig)
     // A connection that breaks while nobody has it must not end the process.
     this.on('error', () => {}).on('connect', (client) => client.on('error', () => {}))

@@ -1,5 +1,7 @@
 import pg from 'pg'
+import { binaryReader, dated, type Field } from './binary-rows.js'
 import { Unreadable } from './errors.js'
+import { type RowMessage, sendsBytes } from './row-bytes.js'
 
 const { builtins, getTypeParser } = pg.types
 
@@ -10,9 +12,9 @@ const utc = (text: string) => new Date(text.length > 10 ? `${text}Z` : text)
 const ISO = /^\d{4,}-\d\d-\d\d(?: |$)/
 
 /** Refuses what `pg` takes for null: a moment in another style than sessions are set to. */
-const moment = (parse: (text: string) => unknown) => (text: string) => {
+const moment = (parse: (text: string) => Date) => (text: string) => {
   if (!ISO.test(text)) throw new Unreadable(`PostgreSQL has sent a moment that is not in the DateStyle ISO: ${text}`)
-  return parse(text)
+  return dated(parse(text))
 }
 
 const parsers: { [oid: number]: (text: string) => unknown } = {
@@ -28,29 +30,25 @@ const parserOf = (oid: number) => parsers[oid] ?? getTypeParser(oid, 'text')
 export const valuesOfPrisma: pg.CustomTypesConfig = { getTypeParser: parserOf as never }
 
 // `pg` asks PostgreSQL to describe the rows of a prepared statement with each execution, makes parsers from that, and copies
-// an empty object for each row. Here PostgreSQL is asked once (docs/architecture.md has what that saves).
+// an empty object for each row. Here PostgreSQL is asked once, and then for the binary format (docs/architecture.md has what
+// that saves).
 
 type Row = Record<string, unknown>
-type Texts = readonly (string | null)[]
 
-type ReadRow = (texts: Texts) => Row
+type ReadRow = (message: RowMessage) => Row
 
 /** How the rows of a statement are read, as soon as PostgreSQL has described them. */
 export interface Description {
-  read?: ReadRow
+  text?: ReadRow
+  /** Undefined if there is a column whose type has no reader. */
+  binary?: ReadRow | undefined
 }
 
-interface Field {
-  name: string
-  dataTypeID: number
-}
-
-function readerOf(fields: readonly Field[]): ReadRow {
+function textReader(fields: readonly Field[]): ReadRow {
   const columns = fields.map(({ name, dataTypeID }) => ({ name, parse: parserOf(dataTypeID) }))
-  return (texts) => {
+  return ({ fields: texts }) => {
     const row: Row = {}
-    for (let i = 0; i < columns.length; i++) {
-      const { name, parse } = columns[i] as (typeof columns)[0]
+    for (const [i, { name, parse }] of columns.entries()) {
       const text = texts[i]
       row[name] = typeof text === 'string' ? parse(text) : null
     }
@@ -61,7 +59,12 @@ function readerOf(fields: readonly Field[]): ReadRow {
 /** What `pg` calls, as its own classes of queries do; its types do not say so. */
 interface Connection {
   parsedStatements: Record<string, string>
-  bind(message: { statement: string; values: readonly unknown[]; valueMapper: (value: unknown) => unknown }): void
+  bind(message: {
+    statement: string
+    values: readonly unknown[]
+    binary: boolean
+    valueMapper: (value: unknown) => unknown
+  }): void
   execute(message: object): void
   sync(): void
 }
@@ -88,22 +91,25 @@ export class PreparedQuery extends PgQuery {
 
   override prepare(connection: Connection): void {
     const { name, values } = this
-    this.#read = this.#description.read
-    if (!this.#read || connection.parsedStatements[name] === undefined) return void super.prepare(connection)
-    connection.bind({ statement: name, values, valueMapper: prepareValue })
+    const { text, binary } = this.#description
+    if (!text || connection.parsedStatements[name] === undefined) return void super.prepare(connection)
+    const isBinary = binary !== undefined && sendsBytes(connection)
+    this.#read = isBinary ? binary : text
+    connection.bind({ statement: name, values, binary: isBinary, valueMapper: prepareValue })
     connection.execute({})
     connection.sync()
   }
 
   handleRowDescription({ fields }: { fields: readonly Field[] }): void {
-    this.#read = readerOf(fields)
-    this.#description.read = this.#read
+    this.#read = textReader(fields)
+    this.#description.text = this.#read
+    this.#description.binary = binaryReader(fields)
   }
 
-  handleDataRow({ fields }: { fields: Texts }): void {
+  handleDataRow(message: RowMessage): void {
     if (this._canceledDueToError) return
     try {
-      this._result.rows.push((this.#read as ReadRow)(fields))
+      this._result.rows.push((this.#read as ReadRow)(message))
     } catch (error) {
       this._canceledDueToError = error
     }
