@@ -186,22 +186,27 @@ describe('a POST with an Idempotency-Key', () => {
     }
   })
 
-  test.skipIf(!testDatabaseUrl)(
+  describe.skipIf(!testDatabaseUrl)(
     'blocks neither another caller’s with the same key nor the caller’s own with another',
-    async () => {
-      const admin = await useClient(gateway.database.url)
-      const [ann, bob] = [await gateway.createKey(), await gateway.createKey()]
-      const key = newKey()
-      const before = await countOrders()
-      await admin.query('BEGIN; SELECT FROM "Pet" WHERE id = 1 FOR UPDATE')
-      const first = order(key, { petId: 1 }, { key: ann.key })
-      await expect.poll(() => waitingForLocks(admin)).toBe(1)
-      expect((await order(key, { petId: 1 }, { key: ann.key })).body.code).toBe('conflict')
-      expect((await order(key, { petId: 2 }, { key: bob.key })).status).toBe(201)
-      expect((await order(newKey(), { petId: 2 }, { key: ann.key })).status).toBe(201)
-      await admin.query('COMMIT')
-      expect((await first).status).toBe(201)
-      expect(await countOrders()).toBe(before + 3)
+    () => {
+      test.each(['', '?takeStock=true'])('%s', async (query) => {
+        const order = (idempotencyKey: string, petId: number, key: string) =>
+          gateway.post(`/store/orders${query}`, { petId }, { key, headers: { 'idempotency-key': idempotencyKey } })
+        for (const id of [1, 2]) await gateway.patch(`/inventory/${id}`, { quantity: 5 })
+        const admin = await useClient(gateway.database.url)
+        const [ann, bob] = [await gateway.createKey(), await gateway.createKey()]
+        const key = newKey()
+        const before = await countOrders()
+        await admin.query('BEGIN; SELECT FROM "Pet" WHERE id = 1 FOR UPDATE')
+        const first = order(key, 1, ann.key)
+        await expect.poll(() => waitingForLocks(admin)).toBe(1)
+        expect((await order(key, 1, ann.key)).body.code).toBe('conflict')
+        expect((await order(key, 2, bob.key)).status).toBe(201)
+        expect((await order(newKey(), 2, ann.key)).status).toBe(201)
+        await admin.query('COMMIT')
+        expect((await first).status).toBe(201)
+        expect(await countOrders()).toBe(before + 3)
+      })
     },
   )
 
@@ -237,6 +242,20 @@ describe('a POST with an Idempotency-Key', () => {
     await gateway.prisma.pet.deleteMany()
     const refused = await order(key)
     expect([refused.status, (await order(key)).text]).toEqual([422, refused.text])
+  })
+
+  test('is performed at most once again after 24 hours, by however many concurrent ones', async () => {
+    for (let round = 0; round < 10; round++) {
+      const key = newKey()
+      const first = await order(key)
+      await age(key, '24:00:01')
+      const before = await countOrders()
+      const answers = await Promise.all(times(8, () => order(key)))
+      const created = answers.filter(({ status }) => status === 201)
+      expect(new Set(created.map(({ text }) => text)).size).toBe(1)
+      expect(created[0]?.text).not.toBe(first.text)
+      expect(await countOrders()).toBe(before + 1)
+    }
   })
 })
 

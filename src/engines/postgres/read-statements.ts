@@ -3,13 +3,6 @@ import { createLocks, where, withParts } from './locks.js'
 import { type Column, qualified, type Tables } from './model.js'
 import { rowsComment } from './pool/shapes.js'
 
-/**
- * Sends a statement of our own. Its rows have the values that Prisma would return.
- *
- * @param endsAt by performance.now(): until then it has ended, done or not
- */
-export type Query = (text: string, values: unknown[], endsAt?: number) => Promise<Record<string, unknown>[]>
-
 /** What answers one question, or several: then each parameter is an array with the values of all. */
 export interface Statement {
   single: string

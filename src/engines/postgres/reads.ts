@@ -8,7 +8,8 @@ import {
 } from '../../../schema/kit/context.js'
 import { LinkedSpans } from '../observe/index.js'
 import { createPrepared, type Tables } from './model.js'
-import { createStatements, type Query, type RowStatement, type Statement } from './read-statements.js'
+import type { Query } from './query.js'
+import { createStatements, type RowStatement, type Statement } from './read-statements.js'
 
 // Rows and pages are read by statements of our own, without Prisma, which takes several times as long for them. What is
 // read in one turn of the event loop shares statements. Collect, then ask: a read may share a statement that begins after

@@ -2,6 +2,7 @@ import type { Counter } from '../../../schema/kit/context.js'
 import { createLocks, type Lock, where, withParts } from './locks.js'
 import { type Column, createPrepared, type Tables } from './model.js'
 import { rowsComment } from './pool/shapes.js'
+import type { Unasked } from './query.js'
 
 // One row takes its values as parameters, which costs PostgreSQL least. Many rows take one statement, whatever their number: a
 // JSON array, whose objects have the names of the database.
@@ -18,6 +19,27 @@ export interface TakingOf {
 
 const namesOf = (columns: readonly Column[]) => columns.map(({ name }) => name)
 const stored = (columns: readonly Column[]) => columns.map(({ stored }) => `"${stored}"`)
+
+/** How a statement with so many parameters asks a guard: a part of WITH, and the condition for each part that writes. */
+const asking = (count: number, guard?: Unasked) => ({
+  parts: guard ? [`"guard" AS MATERIALIZED (${guard.select(count + 1)})`] : [],
+  conditions: guard ? ['(SELECT "isFree" FROM "guard")'] : [],
+})
+
+interface Parts {
+  comment?: string
+  /** Of WITH. */
+  parts: string[]
+  main: string
+}
+
+/** A statement. If it asks a guard, there is a row also if nothing was written: it has the answer, and otherwise nulls. */
+function statement({ comment = '', parts, main }: Parts, guard?: Unasked): string {
+  if (!guard) return `${comment} ${withParts(parts)} ${main}`
+  return `${guard.comment} ${withParts([...parts, `"written" AS (${main})`])}
+    SELECT to_jsonb("guard") AS "guard", "written".* FROM "guard" LEFT JOIN "written" ON true`
+}
+
 /** Builds the statements that write, each once. Values are parameters, all of them. */
 export function createWriteStatements(tables: Tables) {
   const { nameOf, tableOf, columnsOf, columnOf, keyOf, selectionOf } = tables
@@ -25,8 +47,10 @@ export function createWriteStatements(tables: Tables) {
   const prepared = createPrepared<string>()
 
   const returning = (model: string) => `RETURNING ${selectionOf(model)}`
-  const insertInto = (model: string, columns: readonly Column[], { kept }: Partial<TakingOf> = {}) =>
-    `INSERT INTO ${tableOf(model)} AS "row" (${[...stored(columns), ...(kept ? [`"${kept.from}"`, `"${kept.amount}"`] : [])]})`
+  function insertInto(model: string, columns: readonly Column[], { kept }: Partial<TakingOf> = {}): string {
+    const names = [...stored(columns), ...(kept ? [`"${kept.from}"`, `"${kept.amount}"`] : [])]
+    return `INSERT INTO ${tableOf(model)} AS "row" ${names.length > 0 ? `(${names})` : ''}`
+  }
 
   /** The columns that have a value in one of the rows. */
   const givenColumns = (model: string, rows: readonly Record<string, unknown>[]) =>
@@ -60,27 +84,27 @@ export function createWriteStatements(tables: Tables) {
     referencesIn,
     locksOf,
 
-    insert: (model: string, given: readonly Column[]) =>
-      prepared(`insert ${model} ${namesOf(given)}`, () =>
-        given.length === 0
-          ? `INSERT INTO ${tableOf(model)} AS "row" DEFAULT VALUES ${returning(model)}`
-          : `${insertInto(model, given)} VALUES (${given.map((_, i) => `$${i + 1}`)}) ${returning(model)}`,
-      ),
-
-    /** The parameters are the values of the columns. */
-    insertTaking: (model: string, given: readonly Column[], taking: TakingOf) =>
-      prepared(`insert ${model} ${namesOf(given)} taking ${taking.counter.model}`, () => {
-        const { counter, from, amount } = taking
+    /** The parameters are the values of the columns, and then those of the guard. */
+    insert: (model: string, given: readonly Column[], taking?: TakingOf, guard?: Unasked) =>
+      prepared(`insert ${model} ${namesOf(given)} taking ${taking?.counter.model} ${guard?.comment}`, () => {
         const values = given.map(({ sqlType }, i) => `$${i + 1}::${sqlType}`)
+        const before = asking(given.length, guard)
+        const insert = insertInto(model, given, taking)
+        if (!taking) {
+          const main = `${insert} SELECT ${values} ${where(before.conditions)} ${returning(model)}`
+          return statement({ parts: before.parts, main }, guard)
+        }
+        const { counter, from, amount } = taking
         const sqlOf = ({ name }: Column) => values[given.findIndex((column) => column.name === name)] as string
         const { parts, conditions } = lockingReferences(model, given, from, sqlOf)
         const { stored, sql } = columnOf(counter.model, counter.column)
         const left = `${sql} - ${sqlOf(amount)}`
         const isThere = [`${keyOf(counter.model).sql} = ${sqlOf(from)}`, `${left} >= ${counter.min}`]
-        const taken = `"taken" AS (
-          UPDATE ${tableOf(counter.model)} "row" SET "${stored}" = ${left} ${where([...isThere, ...conditions])} RETURNING 1)`
-        return `${rowsComment(nameOf(counter.model), given.indexOf(from) + 1)} ${withParts([...parts, taken])}
-          ${insertInto(model, given, taking)} SELECT ${[...values, sqlOf(from), sqlOf(amount)]} FROM "taken" ${returning(model)}`
+        const taken = `"taken" AS (UPDATE ${tableOf(counter.model)} "row" SET "${stored}" = ${left}
+          ${where([...before.conditions, ...isThere, ...conditions])} RETURNING 1)`
+        const main = `${insert} SELECT ${[...values, sqlOf(from), sqlOf(amount)]} FROM "taken" ${returning(model)}`
+        const comment = rowsComment(nameOf(counter.model), given.indexOf(from) + 1)
+        return statement({ comment, parts: [...before.parts, ...parts, taken], main }, guard)
       }),
 
     /** The parameter is the id of the row that gives back what it took. */

@@ -3,7 +3,7 @@ import { changedMeanwhile, deletedMeanwhile, taken, unknownReference } from '../
 import type { Lock } from './locks.js'
 import type { Column, Tables } from './model.js'
 import { constraintKey, isBrokenReference, isDuplicate } from './pool/errors.js'
-import type { Query } from './read-statements.js'
+import { type Query, sendAsking, type Unasked } from './query.js'
 import { createWriteStatements, type TakingOf } from './write-statements.js'
 
 // Rows are written by statements of our own. Their SQL is in write-statements.ts; what was wrong if nothing was written, here.
@@ -157,10 +157,10 @@ export function createWrites<S extends Stored<S> = Models>(tables: Tables) {
     return {
       async create(model, values, taking) {
         const given = givenColumns(model, [values])
-        const text = taking
-          ? statements.insertTaking(model, given, takingOf(model, taking))
-          : statements.insert(model, given)
-        const insert = () => send<typeof model>(text, valuesOf(given, values)).catch(refusing(model, values))
+        const of = taking && takingOf(model, taking)
+        const textBy = (guard?: Unasked) => statements.insert(model, given, of, guard)
+        const insert = () =>
+          sendAsking(query, textBy, valuesOf(given, values)).catch(refusing(model, values)) as Promise<never[]>
         const [row] = taking ? await writeTaking(model, [values], taking, insert, false) : await insert()
         return row as never
       },

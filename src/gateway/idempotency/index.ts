@@ -2,7 +2,15 @@ import { createHash } from 'node:crypto'
 import { Prisma } from '../../../prisma/generated/client/client.js'
 import { ApiError, catalogue, invalidRequest } from '../../../schema/kit/errors.js'
 import type { Logger } from '../../engines/observe/index.js'
-import { bulkheadComment, isDuplicate, LAST_COMMENT, MustRepeat, type Query } from '../../engines/postgres/index.js'
+import {
+  bulkheadComment,
+  type Guard,
+  guarded,
+  isDuplicate,
+  LAST_COMMENT,
+  MustRepeat,
+  type Query,
+} from '../../engines/postgres/index.js'
 import type { CreateTransact, NamedRow } from '../context/index.js'
 import { type Database, purgeRegularly } from '../database/index.js'
 import { type Body, errorResponse, type HttpRequest, type HttpResponse, toApiError } from '../http/index.js'
@@ -39,6 +47,8 @@ export interface KeyedRequest {
 
 interface Found {
   isLocked: boolean
+  /** Whether the request may be performed. */
+  isFree: boolean
   /** null if no answer is kept, like all that follow. */
   isExpired: boolean | null
   /** SHA-256 of method, path, query string and body. */
@@ -49,30 +59,29 @@ interface Found {
 }
 
 /** Locks the key until the transaction ends, unless another transaction has locked it, and reads its answer. */
-const LOOK = `
-  SELECT lock AS "isLocked", "createdAt" <= now() - interval '24 hours' AS "isExpired", fingerprint, status, headers, body
-  FROM pg_try_advisory_xact_lock(hashtextextended($1, $2)) AS lock
-  LEFT JOIN "public"."IdempotentAnswer" ON "callerId" = $2 AND key = $1`
+const look = (first: number) => `
+  SELECT *, "isLocked" AND "isExpired" IS NOT false AS "isFree" FROM (
+    SELECT lock AS "isLocked", "createdAt" <= now() - interval '24 hours' AS "isExpired", fingerprint, status, headers, body
+    FROM pg_try_advisory_xact_lock(hashtextextended($${first}, $${first + 1})) AS lock
+    LEFT JOIN "public"."IdempotentAnswer" ON "callerId" = $${first + 1} AND key = $${first}) "answer"`
 
-const FORGET = 'DELETE FROM "public"."IdempotentAnswer" WHERE "callerId" = $1 AND key = $2'
+// Another request may have kept a new answer since this one has looked.
+const FORGET = `DELETE FROM "public"."IdempotentAnswer" WHERE "callerId" = $1 AND key = $2 AND "createdAt" <= now() - interval '24 hours'`
 
 const KEEP = `${LAST_COMMENT}
   INSERT INTO "public"."IdempotentAnswer" ("callerId", key, fingerprint, status, headers, body) VALUES ($1, $2, $3, $4, $5, $6)`
 
-/**
- * The kept response; undefined if the request must be performed now.
- *
- * @throws ApiError conflict (the first request is still running), idempotency_mismatch
- */
-function replay({ isLocked, isExpired, fingerprint: first, ...kept }: Found, fingerprint: string) {
-  if (isExpired === false) {
-    if (first !== fingerprint) throw new ApiError('idempotency_mismatch')
-    const { status, headers, body } = kept
-    return { status, headers: { ...headers, 'idempotency-replayed': 'true' }, body }
-  }
-  if (!isLocked)
-    throw new ApiError('conflict', 'A request with this Idempotency-Key is still running.', { 'retry-after': '1' })
+/** The kept response, or why there is none; undefined if the request must be performed now. */
+function judge({ isFree, isExpired, fingerprint: first, status, headers, body }: Found, fingerprint: string) {
+  if (isFree) return
+  if (isExpired !== false)
+    return new ApiError('conflict', 'A request with this Idempotency-Key is still running.', { 'retry-after': '1' })
+  if (first !== fingerprint) return new ApiError('idempotency_mismatch')
+  return { status, headers: { ...headers, 'idempotency-replayed': 'true' }, body }
 }
+
+/** Undoes what the transaction has changed. It goes on. */
+const UNDO = 'ROLLBACK AND CHAIN'
 
 type Keyed = [callerId: number, key: string, fingerprint: string]
 
@@ -93,7 +102,7 @@ export async function undoing<P extends Pick<Performed, 'isRefused'>>(
   perform: (query: Query) => Promise<P>,
 ) {
   const performed = await perform(query)
-  if (performed.isRefused) await query('ROLLBACK AND CHAIN', [])
+  if (performed.isRefused) await query(UNDO, [])
   return performed
 }
 
@@ -132,7 +141,6 @@ export function createIdempotency({ prisma }: Pick<Database, 'prisma'>, createTr
         .update(`${request.method} ${request.path}${search && `?${search}`}\n`)
         .update(body)
         .digest('hex')
-      const look = bulkheadComment(`keyed ${operationName}`) + LOOK
       const refuse = (error: unknown): Performed => {
         const refusal = toApiError(error, log, request.id)
         return { response: errorResponse(refusal, request), refusal: refusal.code, isRefused: true }
@@ -142,14 +150,28 @@ export function createIdempotency({ prisma }: Pick<Database, 'prisma'>, createTr
 
       async function attempt(query: Query): Promise<Reply> {
         unkept = undefined
-        const [found] = (await query(look, [key, callerId])) as unknown as [Found]
-        const replayed = replay(found, fingerprint)
-        if (replayed) return { response: replayed }
-        const { response, refusal, isRefused } = await undoing(query, (query) => perform(query).catch(refuse))
+        const looked: { found?: Found; verdict?: ReturnType<typeof judge> } = {}
+        const guard: Guard = {
+          comment: bulkheadComment(`keyed ${operationName}`),
+          select: look,
+          values: [key, callerId],
+          judge(row) {
+            looked.found = row as unknown as Found
+            looked.verdict = judge(looked.found, fingerprint)
+            // It ends `perform`, whose reply is not used then.
+            return looked.verdict && new ApiError('conflict')
+          },
+        }
+        const { response, refusal, isRefused } = await perform(guarded(query, guard)).catch(refuse)
+        if (isRefused && !looked.verdict) await query(UNDO, [])
+        // It has sent no statement, or the first one has failed.
+        if (!looked.found) guard.judge((await query(guard.comment + look(1), guard.values))[0] ?? {})
+        if (looked.verdict instanceof ApiError) throw looked.verdict
+        if (looked.verdict) return { response: looked.verdict }
         // Only refusals that depend on the stored data are kept: repeating the others is safe.
         const isKept = !isRefused || (refusal && [404, 409, 422].includes(catalogue[refusal].status))
         if (!isKept) unkept = { response, refusal }
-        if (isKept && found.isExpired) await query(FORGET, [callerId, key])
+        if (isKept && looked.found?.isExpired) await query(FORGET, [callerId, key])
         if (isKept) await keep(query, [callerId, key, fingerprint], response, isBatch ? MAX_BATCH_ANSWER : MAX_ANSWER)
         return { response, refusal }
       }

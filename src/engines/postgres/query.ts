@@ -1,0 +1,61 @@
+type Row = Record<string, unknown>
+
+/**
+ * Sends a statement of our own. Its rows have the values that Prisma would return.
+ *
+ * @param endsAt by performance.now(): until then it has ended, done or not
+ */
+export interface Query {
+  (text: string, values: unknown[], endsAt?: number): Promise<Row[]>
+  /** What the first statement of the transaction must ask. */
+  guard?: Unasked | undefined
+}
+
+/** A question that comes before what a transaction does, and may forbid it. */
+export interface Guard {
+  /** With which a statement begins that asks it. */
+  comment: string
+  /** A SELECT of one row, whose column `"isFree"` says whether to write. Its parameters are numbered from `first`. */
+  select: (first: number) => string
+  values: unknown[]
+  /** Gets the row. Returns why nothing may be done, which is thrown for every statement. */
+  judge(row: Row): Error | undefined
+}
+
+/** A guard that has not been asked yet. */
+export interface Unasked extends Pick<Guard, 'comment' | 'select' | 'values'> {
+  /** Sends a statement that asks it, too: each row has the answer in its column `"guard"`. */
+  ask(text: string, values: unknown[]): Promise<Row[]>
+}
+
+/** Sends the first statement of a transaction, or any other: the first one asks the guard, too. Returns what it has written. */
+export async function sendAsking(query: Query, textBy: (guard?: Unasked) => string, values: unknown[]): Promise<Row[]> {
+  const { guard } = query
+  if (!guard) return query(textBy(), values)
+  const rows = await guard.ask(textBy(guard), [...values, ...guard.values])
+  // A row of nothing but nulls was not written: those that were have an id.
+  return rows.flatMap(({ guard, ...row }) => (Object.values(row).some((value) => value !== null) ? [row] : []))
+}
+
+/** The statements of a transaction, of which the first one asks a guard, or waits for its answer. */
+export function guarded(query: Query, guard: Guard): Query {
+  let answered: Promise<void> | undefined
+
+  function ask(text: string, values: unknown[], answerOf: (row: Row) => unknown): Promise<Row[]> {
+    const asked = query(text, values)
+    answered = asked.then(([row = {}]) => {
+      const refusal = guard.judge(answerOf(row) as Row)
+      if (refusal) throw refusal
+    })
+    return answered.then(() => asked)
+  }
+  const unasked: Unasked = {
+    ...guard,
+    ask: (text, values) => ask(text, values, (row) => row.guard),
+  }
+  const send: Query = async (text, values, endsAt) => {
+    await (answered ?? ask(guard.comment + guard.select(1), guard.values, (row) => row))
+    return query(text, values, endsAt)
+  }
+  return Object.defineProperty(send, 'guard', { get: () => (answered ? undefined : unasked) })
+}
