@@ -256,7 +256,7 @@ describe.skipIf(!testDatabaseUrl)('reads and writes of a library', () => {
       expect(await reads.row('Book', 'title', 'v')).toBeNull()
     })
 
-    test('is unknown after its statement has failed: nothing else is sent', async () => {
+    test('whose statement has failed has no answer: nothing else is sent', async () => {
       const { writes, statements, answers } = openGuarded(true)
       await expect(writes.create('Book', { title: 'w', authorId: 99n })).rejects.toMatchObject({
         code: 'unknown_reference',

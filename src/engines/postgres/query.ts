@@ -7,7 +7,7 @@ type Row = Record<string, unknown>
  */
 export interface Query {
   (text: string, values: unknown[], endsAt?: number): Promise<Row[]>
-  /** What the first statement of the transaction must ask. */
+  /** What the first statement of the transaction must ask. It is asked by itself where it is not seen, which takes longer. */
   guard?: Unasked | undefined
 }
 
@@ -28,7 +28,7 @@ export interface Unasked extends Pick<Guard, 'comment' | 'select' | 'values'> {
   ask(text: string, values: unknown[]): Promise<Row[]>
 }
 
-/** Sends the first statement of a transaction, or any other: the first one asks the guard, too. Returns what it has written. */
+/** Sends a statement. If it is the first one of its transaction, it asks the guard, too. Returns what it has written. */
 export async function sendAsking(query: Query, textBy: (guard?: Unasked) => string, values: unknown[]): Promise<Row[]> {
   const { guard } = query
   if (!guard) return query(textBy(), values)

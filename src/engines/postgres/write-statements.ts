@@ -33,7 +33,10 @@ interface Parts {
   main: string
 }
 
-/** A statement. If it asks a guard, there is a row also if nothing was written: it has the answer, and otherwise nulls. */
+/**
+ * A statement. If it asks a guard, there is a row also if nothing was written: it has the answer, and otherwise nulls. Its
+ * own comment has no use then: the rows that it writes are named with its transaction.
+ */
 function statement({ comment = '', parts, main }: Parts, guard?: Unasked): string {
   if (!guard) return `${comment} ${withParts(parts)} ${main}`
   return `${guard.comment} ${withParts([...parts, `"written" AS (${main})`])}

@@ -141,6 +141,8 @@ export function createIdempotency({ prisma }: Pick<Database, 'prisma'>, createTr
         .update(`${request.method} ${request.path}${search && `?${search}`}\n`)
         .update(body)
         .digest('hex')
+      // A document can have any set of fields, and names of bulkheads are kept.
+      const comment = bulkheadComment(`keyed ${operationName.includes(',') ? 'several' : operationName}`)
       const refuse = (error: unknown): Performed => {
         const refusal = toApiError(error, log, request.id)
         return { response: errorResponse(refusal, request), refusal: refusal.code, isRefused: true }
@@ -152,19 +154,19 @@ export function createIdempotency({ prisma }: Pick<Database, 'prisma'>, createTr
         unkept = undefined
         const looked: { found?: Found; verdict?: ReturnType<typeof judge> } = {}
         const guard: Guard = {
-          comment: bulkheadComment(`keyed ${operationName}`),
+          comment,
           select: look,
           values: [key, callerId],
           judge(row) {
             looked.found = row as unknown as Found
             looked.verdict = judge(looked.found, fingerprint)
-            // It ends `perform`, whose reply is not used then.
+            // It ends what is performed. Its reply is not used then.
             return looked.verdict && new ApiError('conflict')
           },
         }
         const { response, refusal, isRefused } = await perform(guarded(query, guard)).catch(refuse)
         if (isRefused && !looked.verdict) await query(UNDO, [])
-        // It has sent no statement, or the first one has failed.
+        // What was performed has sent no statement, or its first one has failed.
         if (!looked.found) guard.judge((await query(guard.comment + look(1), guard.values))[0] ?? {})
         if (looked.verdict instanceof ApiError) throw looked.verdict
         if (looked.verdict) return { response: looked.verdict }

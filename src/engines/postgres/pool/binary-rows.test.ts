@@ -1,4 +1,6 @@
 import { Socket } from 'node:net'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import type pg from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { scratchDatabase, testDatabaseUrl, useClient } from '../../../../test/support/postgres.js'
@@ -120,6 +122,21 @@ describe.skipIf(!testDatabaseUrl)('rows in the binary format', () => {
     expect((await ask('2026-11-28Z')).rows).toEqual([{ at }])
     expect((await ask('2026-11-28Z')).rows).toEqual([{ at }])
     await expect(ask(null)).rejects.toMatchObject({ code: 'EBADMSG' })
+  })
+
+  test('leave nothing of themselves with a connection that is idle', async () => {
+    setFlagsFromString('--expose-gc')
+    const gc = runInNewContext('gc') as () => void
+    const { url } = await open()
+    const { pool } = openPool(url)
+    const held = () => {
+      gc()
+      return process.memoryUsage().arrayBuffers
+    }
+    const before = held()
+    await pool.query(`SELECT repeat('x', 40000000)`)
+    await expect.poll(held).toBeLessThan(before + 10_000_000)
+    expect(pool.state.idle).toBe(1)
   })
 
   test('are asked for only where each of their types is known; others are as `pg` has them', async () => {

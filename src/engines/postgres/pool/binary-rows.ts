@@ -27,7 +27,7 @@ export function dated(date: Date): Date {
 
 const moment = (ms: number) => dated(new Date(EPOCH_MS + ms))
 
-/** The milliseconds that have ended, also before 2000. */
+/** Rounded down, also before 2000. */
 function millisecondsOf(microseconds: bigint): number {
   return Number(microseconds / 1000n) - (microseconds % 1000n < 0n ? 1 : 0)
 }
@@ -52,7 +52,7 @@ const readers: { [type: number]: ReadValue } = {
 /** The lowest number of a type that was made in a database: PostgreSQL's FirstNormalObjectId. */
 const FIRST_MADE = 16_384
 
-/** An enum has four bytes, and its values are sent as text. */
+/** An enum has four bytes, and its values are sent as text. Our statements have no other type of four bytes that was made. */
 const readerOf = ({ dataTypeID, dataTypeSize }: Field) =>
   readers[dataTypeID] ?? (dataTypeID >= FIRST_MADE && dataTypeSize === 4 ? text : undefined)
 

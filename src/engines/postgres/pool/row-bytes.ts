@@ -9,9 +9,11 @@ import pg from 'pg'
 const HEAD = 5
 const DATA_ROW = 'D'.charCodeAt(0)
 
+const NOTHING: Buffer = Buffer.alloc(0)
+
 /** A row that has arrived. `pg` passes it to its query, which must read it at once: the next row takes its place. */
 export class RowMessage {
-  bytes: Buffer = Buffer.alloc(0)
+  bytes = NOTHING
   /** Where its first value begins: four bytes with the length, -1 for null, and the value. */
   at = 0
 
@@ -82,7 +84,9 @@ function withoutRows(stream: Duplex, onRow: (row: RowMessage) => void): EventEmi
     }
     if (from < at) rest.emit('data', bytes.subarray(from, at))
     held = at < bytes.length ? [bytes.subarray(at)] : []
-    needed = held.length && end - bytes.length
+    needed = at < bytes.length ? end - bytes.length : 0
+    // A connection that is idle must not keep what it has received.
+    row.bytes = NOTHING
   })
   return rest
 }
