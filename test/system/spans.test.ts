@@ -174,8 +174,16 @@ describe.each(stores)('spans with %s', (_, store) => {
     const keyed = { headers: { 'idempotency-key': 'k' }, body: { name: 'Dogs' } }
     const performed = treeOf(await gateway.spansOf(await gateway.ask('POST', '/categories', keyed)))
     expect(performed.flat(3)).toEqual(
-      expect.arrayContaining(['POST /categories', 'SELECT IdempotentAnswer', 'INSERT Category', 'COMMIT']),
+      expect.arrayContaining([
+        'POST /categories',
+        'INSERT Category IdempotentAnswer',
+        'INSERT IdempotentAnswer',
+        'COMMIT',
+      ]),
     )
+    await gateway.ask('PATCH', `/inventory/${id}`, { body: { quantity: 1 } })
+    const sold = await gateway.ask('POST', '/store/orders?takeStock=true', { body: { petId: id } })
+    expect(treeOf(await gateway.spansOf(sold)).flat(3)).toContain('INSERT Order Pet InventoryItem')
   })
 
   test('continue the trace of the client: one that is sampled, one that is not, and none', async () => {

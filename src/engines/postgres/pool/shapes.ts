@@ -13,6 +13,9 @@ export const bulkheadComment = (bulkhead: string) => `/* bulkhead: ${bulkhead} *
 const NAMED = /^\/\* bulkhead: (.+?) \*\//
 
 const TABLES = /\b(?:FROM|JOIN|INTO|UPDATE)\s+(?:"\w+"\.)?"(\w+)"/g
+const PARTS = /"(\w+)" AS (?:MATERIALIZED )?\(/g
+/** What a statement writes that begins with WITH. */
+const WRITES = [/\b(INSERT) INTO (?:"\w+"\.)?"(\w+)"/, /\b(UPDATE) (?:"\w+"\.)?"(\w+)"/]
 const LOCKS = /\bFOR\s+(?:NO\s+KEY\s+)?UPDATE\b/
 /** The first column that is compared with a parameter. */
 const ROW = /\bWHERE\b[^$]*"\w+"\s*=\s*\$(\d+)/
@@ -31,7 +34,12 @@ export const isLast = (sql: string): boolean => sql.startsWith(LAST_COMMENT)
 /** Whether it may share a connection with others, and may be sent again if its connection was lost. */
 export const isRead = (sql: string): boolean => /^\s*SELECT\b/.test(sql) && !LOCKS.test(sql)
 
-const tablesOf = (sql: string) => [...new Set(Array.from(sql.matchAll(TABLES), ([, table = '']) => table))]
+/** The tables, but not the parts of WITH. */
+function tablesOf(sql: string): string[] {
+  const tables = new Set(Array.from(sql.matchAll(TABLES), ([, table = '']) => table))
+  for (const [, part = ''] of sql.matchAll(PARTS)) tables.delete(part)
+  return [...tables]
+}
 
 /** The name of its bulkhead: `SELECT Category Pet`. One that locks rows may wait for others, so reads do not wait for it. */
 function bulkheadOf(sql: string): string {
@@ -41,9 +49,16 @@ function bulkheadOf(sql: string): string {
   return [verb, ...tablesOf(sql).sort()].join(' ')
 }
 
-/** Sends it in a span that its verb and tables name. */
-export const inStatementSpan = <T>(sql: string, send: () => T): T =>
-  inSpan(() => describeStatement(/^(?:\/\*.*?\*\/)?\s*(\w+)/.exec(sql)?.[1] ?? '', tablesOf(sql)), send)
+function describe(sql: string) {
+  const verb = /^(?:\/\*.*?\*\/)?\s*(\w+)/.exec(sql)?.[1] ?? ''
+  const tables = tablesOf(sql)
+  if (verb !== 'WITH') return describeStatement(verb, tables)
+  const [, writing = 'SELECT', ...written] = WRITES.map((pattern) => pattern.exec(sql)).find(Boolean) ?? []
+  return describeStatement(writing, [...new Set([...written, ...tables])])
+}
+
+/** Sends it in a span that its verb and tables name, the one that it writes first. */
+export const inStatementSpan = <T>(sql: string, send: () => T): T => inSpan(() => describe(sql), send)
 
 type Values = readonly unknown[] | undefined
 
