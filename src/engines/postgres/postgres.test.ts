@@ -229,7 +229,7 @@ describe.skipIf(!testDatabaseUrl)('reads and writes of a library', () => {
       expect([...answers, ...later.answers]).toEqual([answer, answer])
     })
 
-    test('is asked by itself before anything else', async () => {
+    test('is asked in a statement of its own before anything else', async () => {
       const { reads, writes, statements, answers } = openGuarded(true)
       await Promise.all([reads.row('Book', 'id', 1n), reads.row('Author', 'id', 1n)])
       await writes.create('Book', { title: 'u' })

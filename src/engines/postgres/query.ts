@@ -7,7 +7,7 @@ type Row = Record<string, unknown>
  */
 export interface Query {
   (text: string, values: unknown[], endsAt?: number): Promise<Row[]>
-  /** What the first statement of the transaction must ask. It is asked by itself where it is not seen, which takes longer. */
+  /** What the first statement of the transaction must ask. A function around this one hides it: then it takes a statement of its own. */
   guard?: Unasked | undefined
 }
 

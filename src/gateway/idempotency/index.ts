@@ -46,7 +46,6 @@ export interface KeyedRequest {
 }
 
 interface Found {
-  isLocked: boolean
   /** Whether the request may be performed. */
   isFree: boolean
   /** null if no answer is kept, like all that follow. */
@@ -58,15 +57,17 @@ interface Found {
   body: string
 }
 
+const EXPIRED = `"createdAt" <= now() - interval '24 hours'`
+
 /** Locks the key until the transaction ends, unless another transaction has locked it, and reads its answer. */
 const look = (first: number) => `
   SELECT *, "isLocked" AND "isExpired" IS NOT false AS "isFree" FROM (
-    SELECT lock AS "isLocked", "createdAt" <= now() - interval '24 hours' AS "isExpired", fingerprint, status, headers, body
+    SELECT lock AS "isLocked", ${EXPIRED} AS "isExpired", fingerprint, status, headers, body
     FROM pg_try_advisory_xact_lock(hashtextextended($${first}, $${first + 1})) AS lock
     LEFT JOIN "public"."IdempotentAnswer" ON "callerId" = $${first + 1} AND key = $${first}) "answer"`
 
 // Another request may have kept a new answer since this one has looked.
-const FORGET = `DELETE FROM "public"."IdempotentAnswer" WHERE "callerId" = $1 AND key = $2 AND "createdAt" <= now() - interval '24 hours'`
+const FORGET = `DELETE FROM "public"."IdempotentAnswer" WHERE "callerId" = $1 AND key = $2 AND ${EXPIRED}`
 
 const KEEP = `${LAST_COMMENT}
   INSERT INTO "public"."IdempotentAnswer" ("callerId", key, fingerprint, status, headers, body) VALUES ($1, $2, $3, $4, $5, $6)`
@@ -190,7 +191,7 @@ export function createIdempotency({ prisma }: Pick<Database, 'prisma'>, createTr
       prisma,
       log,
       table: 'IdempotentAnswer',
-      condition: Prisma.sql`"createdAt" <= now() - interval '24 hours'`,
+      condition: Prisma.raw(EXPIRED),
       everyMs: PURGE_MS,
     }),
   }

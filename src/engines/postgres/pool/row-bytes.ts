@@ -11,7 +11,7 @@ const DATA_ROW = 'D'.charCodeAt(0)
 
 const NOTHING: Buffer = Buffer.alloc(0)
 
-/** A row that has arrived. `pg` passes it to its query, which must read it at once: the next row takes its place. */
+/** A row that has arrived. `pg` passes it to its query, which must read it before it returns: the next row takes its place. */
 export class RowMessage {
   bytes = NOTHING
   /** Where its first value begins: four bytes with the length, -1 for null, and the value. */
