@@ -4,6 +4,7 @@ import { addEtags } from './kit/conditions.js'
 import { lists as fields } from './kit/lists/define.js'
 import { operationsOf } from './kit/operations.js'
 import { addQuota } from './kit/quota.js'
+import { addUsage } from './kit/usage.js'
 import './kit/input/scalars.js'
 import './category.js'
 import './pet.js'
@@ -11,6 +12,7 @@ import { storeTag } from './order.js'
 import './inventory.js'
 
 addQuota(storeTag)
+addUsage(storeTag)
 addEtags(builder)
 
 export const atomic = new GraphQLDirective({

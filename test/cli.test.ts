@@ -266,27 +266,76 @@ describe('npm run keys', () => {
     const lines = await chart('30')
     expect(lines[0]).toMatch(new RegExp(`^Requests from \\d{4}-\\d\\d-\\d\\d to ${today} \\(UTC\\)`))
     expect(lines[2]).toBe(
-      'id  name            requests  refused  cost  1 bar = a day'.replace(
-        'id  ',
-        'id'.padEnd(String(second).length + 2),
-      ),
+      `${'id'.padEnd(String(second).length)}  name          requests  limited  errors  cost  1 bar = 2 days`,
     )
     const [bars] = lines.flatMap((line) => (line.startsWith(`${id} `) ? [line.split(' ').at(-1) ?? ''] : []))
-    expect(bars).toMatch(/^▁·{27}▄█$/)
+    expect(bars).toMatch(/^▁·{13}█$/)
     expect(lines.findIndex((line) => line.startsWith(`${id} `))).toBeLessThan(
       lines.findIndex((line) => line.startsWith(`${second} `)),
     )
     const all = [...lines, ...(await chart('400')), ...(await chart('1')), ...(await chart('400', String(id)))]
     expect(all.filter((line) => [...line].length > 80)).toEqual([])
-    expect((await chart('400'))[2]).toContain('1 bar = 14 days')
+    expect((await chart('400'))[2]).toContain('1 bar = 17 days')
     const days = (await chart('31', String(id))).filter((line) => /^\d{4}/.test(line))
     expect(days).toHaveLength(31)
-    expect(days.at(-1)).toMatch(new RegExp(`^${today} +[\\d,]+ +100 +1,500  █{29}░$`))
+    expect(days.at(-1)).toMatch(new RegExp(`^${today} +[\\d,]+ +0 +100 +1,500  █{19}░$`))
 
     const printed = await json('usage', '--days', '30', String(id))
-    expect(printed).toMatchObject([{ id, plan: 'Pro', refusals: 300, cost: 4500 }])
+    expect(printed).toMatchObject([{ id, plan: 'Pro', refusals: 300, cost: 4500, outcomes: { unknown: 300 } }])
     expect(printed[0].days.map(({ day }: { day: string }) => day).at(-1)).toBe(today)
     expect(printed[0].days).toHaveLength(3)
+  })
+
+  test('usage --hours tells requests over the quota from other errors, hour by hour, and says what each error is', async () => {
+    const { id } = await json('create', '--name', 'Busy', '--plan', 'Pro')
+    await gateway.prisma.$executeRaw`
+      INSERT INTO "ApiKeyUsageHour"
+      SELECT ${id}, 'x', date_trunc('hour', now()) - ago * interval '1 hour', 1000, 300 + ago, 900,
+        jsonb_build_object('rate_limited', 150, 'key_banned', 50, 'not_found', 100 + ago)
+      FROM unnest(ARRAY[0, 2, 24, 71]) AS ago`
+    const hour = (ago: number) => new Date(Math.floor(Date.now() / 3_600_000 - ago) * 3_600_000).toISOString()
+    const name = (ago: number) => hour(ago).slice(0, 16).replace('T', ' ')
+    const of = (await keys('usage', String(id), '--hours', '3')).stdout.split('\n')
+    expect(of.slice(1)).toEqual([
+      `Requests from ${name(2)} to now (UTC)`,
+      '',
+      'hour              requests  limited  errors  cost  █ ok ▒ limited ░ error',
+      `${name(2)}     1,000      200     102   900  █████████████▒▒▒▒░░░`,
+      `${name(1)}         0        0       0     0`,
+      `${name(0)}     1,000      200     100   900  ██████████████▒▒▒▒░░`,
+      '',
+      'requests  status  code          when',
+      expect.stringMatching(/^ {5}300  429 {5}rate_limited {2}A window is used up\./),
+      expect.any(String),
+      expect.stringMatching(/^ {5}202  404 {5}not_found {5}The path or the resource does not exist\.$/),
+      expect.stringMatching(/^ {5}100  429 {5}key_banned {4}The key is temporarily banned\./),
+      expect.any(String),
+      '',
+    ])
+    const all = (await keys('usage', '--hours', '72')).stdout
+    expect(all).toMatch(/ {2}name +requests +limited +errors +cost {2}1 bar = 3 hours$/m)
+    expect(all).toMatch(new RegExp(`^${id} +Busy +4K +800 +497 +3\\.6K  ▄·{14}▄·{7}█$`, 'm'))
+    expect([...of, ...all.split('\n')].filter((line) => [...line].length > 80)).toEqual([])
+    const [{ hours, outcomes }] = await json('usage', '--hours', '24', String(id))
+    expect(outcomes).toEqual({ rate_limited: 300, key_banned: 100, not_found: 202 })
+    expect(hours).toEqual(
+      [2, 0].map((ago) => ({
+        hour: hour(ago),
+        requests: 1000,
+        refusals: 300 + ago,
+        cost: 900,
+        outcomes: { rate_limited: 150, key_banned: 50, not_found: 100 + ago },
+      })),
+    )
+  })
+
+  test.each([
+    ['0', /from 1 to 72/],
+    ['73', /from 1 to 72/],
+    ['1 --days 2', /'--hours <n>' cannot be used with option '--days <n>'/],
+  ])('usage --hours %s is refused', async (hours, message) => {
+    const { code, stderr } = await keys('usage', '--hours', ...hours.split(' '))
+    expect([code, stderr]).toEqual([1, expect.stringMatching(message)])
   })
 
   test('usage of a key without requests says so', async () => {

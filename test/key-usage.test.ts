@@ -1,9 +1,10 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { ApiKey } from '../prisma/generated/client/client.js'
+import type { ErrorCode } from '../schema/kit/errors.js'
 import { createLog } from '../src/engines/observe/log.js'
 import { readServerUrl } from '../src/engines/postgres/server-url.js'
 import { connect } from '../src/gateway/database/index.js'
-import { KeyUsage } from '../src/gateway/keys/index.js'
+import { KeyUsage, readUsed } from '../src/gateway/keys/index.js'
 import { times } from './support/calls.js'
 import { openTestDatabase } from './support/database.js'
 import { openGateway, sharedGateway } from './support/gateway.js'
@@ -16,12 +17,12 @@ const database = await openTestDatabase()
 const gateway = await sharedGateway({ database })
 
 const usageOf = async (keyId: number) =>
-  (await database.prisma.apiKeyUsage.findMany({ where: { keyId }, orderBy: { day: 'asc' } })).map(
-    ({ day, ...figures }) => [
-      day.toISOString().slice(0, 10),
-      ...[figures.requests, figures.refusals, figures.cost].map(Number),
-    ],
-  )
+  (await readUsed(database.query, 'day', 0, keyId)).map(({ begins, requests, refusals, cost }) => [
+    new Date(begins).toISOString().slice(0, 10),
+    requests,
+    refusals,
+    cost,
+  ])
 const today = () => new Date().toISOString().slice(0, 10)
 
 /** A counter of its own, as a gateway has one. */
@@ -30,7 +31,7 @@ function open(options: Partial<ConstructorParameters<typeof KeyUsage>[0]> = {}) 
   const log = createLog('debug', { write: (line) => void logged.push(line) })
   const usage = new KeyUsage({ prisma: database.prisma, log, ...options })
   onTestFinished(() => usage.close())
-  const count = (id: number, cost = 1, isRefused = false) => usage.count({ key: { id } as ApiKey }, cost, isRefused)
+  const count = (id: number, cost = 1, refusal?: ErrorCode) => usage.count({ key: { id } as ApiKey }, cost, refusal)
   return { usage, count, logged }
 }
 
@@ -123,7 +124,7 @@ describe('requests, refusals and cost of a key', () => {
     await database.prisma.apiKey.update({ where: { id: row.id }, data: { id: row.id + 5000 } })
     expect(await usageOf(row.id + 5000)).toEqual([[today(), 1, 0, 1]])
     const where = { keyId: row.id + 5000 }
-    expect(await database.prisma.apiKeyUsage.findFirst({ where })).toMatchObject({ name: 'test' })
+    expect(await database.prisma.apiKeyUsageHour.findFirst({ where })).toMatchObject({ name: 'test' })
   })
 
   test('of more keys than one statement takes are written once, also if the database takes only a part at first', async () => {
@@ -132,13 +133,13 @@ describe('requests, refusals and cost of a key', () => {
     for (const id of ids) count(id, 2)
     const refused = ids[1_700]
     await database.prisma.$executeRawUnsafe(
-      `ALTER TABLE "ApiKeyUsage" ADD CONSTRAINT away CHECK ("keyId" <> ${refused}) NOT VALID`,
+      `ALTER TABLE "ApiKeyUsageHour" ADD CONSTRAINT away CHECK ("keyId" <> ${refused}) NOT VALID`,
     )
-    const restore = () => database.prisma.$executeRaw`ALTER TABLE "ApiKeyUsage" DROP CONSTRAINT IF EXISTS away`
+    const restore = () => database.prisma.$executeRaw`ALTER TABLE "ApiKeyUsageHour" DROP CONSTRAINT IF EXISTS away`
     onTestFinished(async () => void (await restore()))
     const total = async () => {
       const where = { keyId: { in: ids } }
-      const { _sum, _count } = await database.prisma.apiKeyUsage.aggregate({
+      const { _sum, _count } = await database.prisma.apiKeyUsageHour.aggregate({
         where,
         _sum: { requests: true, cost: true },
         _count: true,
@@ -165,8 +166,8 @@ describe('how often usage is written', () => {
   }
   const written = async (ids: number[]) =>
     Number(
-      (await database.prisma.apiKeyUsage.aggregate({ where: { keyId: { in: ids } }, _sum: { requests: true } }))._sum
-        .requests,
+      (await database.prisma.apiKeyUsageHour.aggregate({ where: { keyId: { in: ids } }, _sum: { requests: true } }))
+        ._sum.requests,
     )
 
   test('that of up to 100 keys is written every 5 seconds', async () => {
@@ -301,7 +302,7 @@ describe('while the database is away', () => {
     expect(logged.join()).not.toContain('not counted')
     // One key too many. Those that wait are still added to.
     count(ids[2])
-    count(ids[0], 5, true)
+    count(ids[0], 5, 'not_found')
     await usage.flush()
     expect(logged.filter((line) => line.includes('the usage of further keys is not counted'))).toHaveLength(1)
     expect(await usageOf(ids[0])).toEqual([])
@@ -315,12 +316,165 @@ describe('while the database is away', () => {
   })
 })
 
+describe('errors of a key, by code', () => {
+  const outcomesOf = async (keyId: number, unit: 'day' | 'hour' = 'hour') =>
+    (await readUsed(database.query, unit, 0, keyId)).map(({ requests, refusals, outcomes }) => [
+      requests,
+      refusals,
+      outcomes,
+    ])
+
+  test('are counted over both surfaces, and written when the gateway closes', async () => {
+    const other = await openGateway({ database: { ...database, close: async () => {} } })
+    const { key, row } = await gateway.createLimitedKey(5, 100)
+    await other.get('/pets', { key })
+    await other.get('/pets/999', { key })
+    await other.get('/nothing', { key })
+    await other.get('/pets?limit=x', { key })
+    await other.graphql('{ pets(limit: 101) { id } }', {}, { key })
+    for (let i = 0; i < 3; i++) await other.get('/pets', { key })
+    await other.close()
+    expect(await outcomesOf(row.id)).toEqual([[8, 7, { not_found: 2, invalid_request: 2, rate_limited: 3 }]])
+  })
+
+  test('are added up by many gateways that write to the same rows at the same time', async () => {
+    const keys = await Promise.all(times(20, () => gateway.createKey()))
+    const counters = times(8, () => open())
+    for (const [i, { count }] of counters.entries())
+      for (const { row } of i % 2 ? keys : [...keys].reverse()) {
+        count(row.id, 1, i % 2 ? 'conflict' : 'not_found')
+        count(row.id, 1, 'not_found')
+        count(row.id)
+      }
+    await Promise.all(counters.map(({ usage }) => usage.close()))
+    for (const { row } of keys) expect(await outcomesOf(row.id)).toEqual([[24, 16, { conflict: 4, not_found: 12 }]])
+  })
+
+  test('are those of each hour, and together those of its day', async () => {
+    const { row } = await gateway.createKey()
+    const { usage, count } = open()
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.UTC(2026, 5, 1, 22, 59, 59, 999) })
+    onTestFinished(() => void vi.useRealTimers())
+    for (const [ms, code] of [
+      [0, 'conflict'],
+      [1, 'not_found'],
+      [3_600_001, undefined],
+      [1, 'not_found'],
+    ] as const) {
+      vi.setSystemTime(Date.now() + ms)
+      count(row.id, 1, code)
+    }
+    vi.useRealTimers()
+    await usage.flush()
+    const hours = await readUsed(database.query, 'hour', 0, row.id)
+    expect(hours.map(({ begins, outcomes }) => [new Date(begins).toISOString(), outcomes])).toEqual([
+      ['2026-06-01T22:00:00.000Z', { conflict: 1 }],
+      ['2026-06-01T23:00:00.000Z', { not_found: 1 }],
+      ['2026-06-02T00:00:00.000Z', { not_found: 1 }],
+    ])
+    expect(await outcomesOf(row.id, 'day')).toEqual([
+      [2, 2, { conflict: 1, not_found: 1 }],
+      [2, 1, { not_found: 1 }],
+    ])
+  })
+
+  test('that an older version counted are unknown', async () => {
+    const { row } = await gateway.createKey()
+    const data = { keyId: row.id, name: 'test', day: new Date(today()), requests: 9, refusals: 5, cost: 9 }
+    await database.prisma.apiKeyUsage.create({ data })
+    const { usage, count } = open()
+    count(row.id, 1, 'not_found')
+    await usage.flush()
+    expect(await outcomesOf(row.id, 'day')).toEqual([[10, 6, { not_found: 1, unknown: 5 }]])
+  })
+
+  test.each(['[]', '1', '{"not_found": "2"}', '{"not_found": null}'])(
+    'an edit of them to %s, to which nothing can be added, is refused by the database',
+    async (outcomes) => {
+      const { row } = await gateway.createKey()
+      for (const [table, column, value] of [
+        ['ApiKeyUsage', 'day', today()],
+        ['ApiKeyUsageHour', 'hour', `${today()}T00:00:00Z`],
+      ])
+        await expect(
+          database.query(
+            `INSERT INTO "${table}" ("keyId", name, "${column}", outcomes) VALUES ($1, 'x', $2, $3::text::jsonb)`,
+            [row.id, value, outcomes],
+          ),
+        ).rejects.toThrow(/outcomes must be an object of numbers/)
+    },
+  )
+})
+
+describe('the hours of a key', () => {
+  const hoursAgo = (hours: number) => new Date(Math.floor(Date.now() / 3_600_000 - hours) * 3_600_000)
+  /** So many hours before now, one request in each; every third ended with an error. */
+  const use = (keyIds: number[], hours: number[]) =>
+    database.prisma.apiKeyUsageHour.createMany({
+      data: keyIds.flatMap((keyId) =>
+        hours.map((ago) => ({
+          keyId,
+          name: `name ${ago}`,
+          hour: hoursAgo(ago),
+          requests: 1,
+          refusals: ago % 3 === 0 ? 1 : 0,
+          cost: 2,
+          outcomes: ago % 3 === 0 ? { conflict: 1 } : {},
+        })),
+      ),
+    })
+  const left = (keyIds: number[]) => database.prisma.apiKeyUsageHour.count({ where: { keyId: { in: keyIds } } })
+
+  test('become days when they are older than three, each once, however many gateways do so', async () => {
+    const ids = await createKeys(400_000, 50)
+    const ago = times(24 * 6, (i) => i)
+    for (let i = 0; i < ids.length; i += 10) await use(ids.slice(i, i + 10), ago)
+    const firstKept = Date.parse(today()) - 3 * 86_400_000
+    const kept = ago.filter((hours) => hoursAgo(hours).getTime() >= firstKept).length
+    expect(kept).toBeGreaterThanOrEqual(73)
+    const before = await Promise.all(ids.map((id) => readUsed(database.query, 'day', 0, id)))
+    for (let i = 0; i < 4; i++) open({ tidyMs: 10 })
+    await expect.poll(() => left(ids), { timeout: 30_000 }).toBe(kept * 50)
+    const after = await Promise.all(ids.map((id) => readUsed(database.query, 'day', 0, id)))
+    expect(after).toEqual(before)
+    const [oldest] = await database.prisma.apiKeyUsage.findMany({ where: { keyId: ids[0] }, orderBy: { day: 'asc' } })
+    expect(oldest?.name).toMatch(/^name \d+$/)
+  })
+
+  test('are added to a day that has some already', async () => {
+    const { row } = await gateway.createKey()
+    await use([row.id], [24 * 5])
+    const day = new Date(
+      hoursAgo(24 * 5)
+        .toISOString()
+        .slice(0, 10),
+    )
+    const outcomes = { conflict: 2, not_found: 1 }
+    const data = { keyId: row.id, name: 'before', day, requests: 7, refusals: 3, cost: 10, outcomes }
+    await database.prisma.apiKeyUsage.create({ data })
+    open({ tidyMs: 10 })
+    await expect.poll(() => left([row.id])).toBe(0)
+    expect(await database.prisma.apiKeyUsage.findMany({ where: { keyId: row.id } })).toEqual([
+      { ...data, name: 'name 120', requests: 8n, refusals: 4n, cost: 12n, outcomes: { conflict: 3, not_found: 1 } },
+    ])
+  })
+
+  test('are deleted with their key, and go with it when its id changes', async () => {
+    const { row } = await gateway.createKey()
+    await use([row.id], [0, 1])
+    await database.prisma.apiKey.update({ where: { id: row.id }, data: { id: row.id + 5000 } })
+    expect(await left([row.id + 5000])).toBe(2)
+    await database.prisma.apiKey.delete({ where: { id: row.id + 5000 } })
+    expect(await left([row.id, row.id + 5000])).toBe(0)
+  })
+})
+
 test('usage is kept for 400 days; older rows are deleted', async () => {
   const { row } = await gateway.createKey()
   await database.prisma.$executeRaw`
     INSERT INTO "ApiKeyUsage" ("keyId", name, day, requests)
     SELECT ${row.id}::int, 'test', (now() AT TIME ZONE 'UTC')::date - ago, 1 FROM generate_series(0, 1100) AS ago`
-  open({ purgeMs: 10 })
+  open({ tidyMs: 10 })
   await expect.poll(() => usageOf(row.id)).toHaveLength(400)
   const oldest = new Date(Date.parse(today()) - 399 * 86_400_000).toISOString().slice(0, 10)
   expect((await usageOf(row.id))[0]?.[0]).toBe(oldest)

@@ -7,12 +7,16 @@ export type Quota = { plan: Plan; key: Row<'ApiKey'> } & Record<
   { limit: number; remaining: number; reset: number }
 >
 
-/** What a key has used on a day: 2026-12-24. */
-export interface UsageOfDay {
+/** What a key has used in a day or an hour, which begins at this moment. */
+export interface Used {
+  begins: Date
+  /** The day in UTC: 2026-12-24. */
   date: string
   requests: number
   refused: number
   cost: number
+  /** Of those that ended with an error, how many with which code. */
+  outcomes: { code: string; requests: number }[]
 }
 
 /** What is stored: models by name, each with the values of its columns. */
@@ -194,8 +198,8 @@ export interface Context {
   ): Promise<T>
   /** The quota of the calling key, after this request. */
   quota(): Promise<Quota>
-  /** What the calling key has used on each of the last days, today first. */
-  usage(days: number): Promise<UsageOfDay[]>
+  /** What the calling key has used in each of the last days or hours, this one first. */
+  usage(unit: 'day' | 'hour', count: number): Promise<Used[]>
   /** If a list has another page: the parameters that lead to it, and those that do not (undefined). REST sends a Link. */
   next?: Record<string, string | undefined>
   /** The total of a list, if REST asked for it and it is known. */

@@ -103,6 +103,8 @@ export const catalogue = {
 
 export type ErrorCode = keyof typeof catalogue
 
+export const isErrorCode = (code: string): code is ErrorCode => Object.hasOwn(catalogue, code)
+
 /** Characters of a message, which may name what the caller sent. */
 export const MAX_MESSAGE = 1_000
 

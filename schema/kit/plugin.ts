@@ -26,6 +26,8 @@ export interface ListCost {
   isConnection?: true
   /** What limits it, if that is not `limit`. */
   limit?: { argument: string; default: number; max: number }
+  /** It has no limit: so many items at most, and so many as a rule, which is what it is weighed by. */
+  items?: { max: number; usual: number }
 }
 
 /** The REST operation of a root field, declared where the field is. Everything in REST derives from it. */
@@ -59,7 +61,9 @@ export interface Rest {
 }
 
 /** Keywords of JSON Schema. */
-type Bounds = Partial<Record<'minimum' | 'maximum' | 'minLength' | 'maxLength', number> & Record<'pattern', string>>
+type Bounds = Partial<
+  Record<'minimum' | 'maximum' | 'minLength' | 'maxLength' | 'maxItems', number> & Record<'pattern', string>
+>
 
 /** Options of a field that become its extensions. */
 interface FieldExtensions {

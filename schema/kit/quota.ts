@@ -1,6 +1,6 @@
 import { builder } from './builder.js'
-import type { Quota as QuotaShape, UsageOfDay } from './context.js'
-import { DEFAULT_USAGE_DAYS, MAX_INT, MAX_USAGE_DAYS, usageDays } from './input/rules.js'
+import type { Quota as QuotaShape } from './context.js'
+import { MAX_INT } from './input/rules.js'
 import { plans } from './plans.js'
 import type { Tag } from './plugin.js'
 
@@ -93,24 +93,6 @@ const Key = builder.objectRef<QuotaShape['key']>('Key').implement({
   }),
 })
 
-const Usage = builder.objectRef<UsageOfDay>('UsageOfDay').implement({
-  description: 'What a key has used on a day.',
-  fields: (t) => ({
-    date: t.exposeString('date', {
-      description: 'The day, in UTC.',
-      example: '2026-11-21',
-      bounds: { pattern: '^\\d{4}-\\d{2}-\\d{2}$', minLength: 10, maxLength: 10 },
-    }),
-    requests: t.exposeInt('requests', { description: 'Answered requests.', example: 120, bounds: count }),
-    refused: t.exposeInt('refused', {
-      description: 'Those of them that were refused, for whatever reason.',
-      example: 2,
-      bounds: count,
-    }),
-    cost: t.exposeInt('cost', { description: 'What they took from the quota.', example: 131, bounds: count }),
-  }),
-})
-
 const Quota = builder.objectRef<QuotaShape>('Quota').implement({
   description: 'The plan of the calling key, the requests left in each window, and the key itself.',
   fields: (t) => ({
@@ -125,7 +107,7 @@ const Quota = builder.objectRef<QuotaShape>('Quota').implement({
   }),
 })
 
-/** Adds what a key can ask about itself. */
+/** Adds what a key can ask about its plan. */
 export const addQuota = (tag: Tag) =>
   builder.queryFields((t) => ({
     quota: t.field({
@@ -134,20 +116,5 @@ export const addQuota = (tag: Tag) =>
         'The plan of the calling key, and the requests left in each window. It is free, at most 600 times a minute, and also works for a limited or banned key.',
       rest: { method: 'GET', path: '/quota', tag, summary: 'Get your quota', cost: 0 },
       resolve: (_root, _args, { quota }) => quota(),
-    }),
-    usage: t.field({
-      type: [Usage],
-      description: 'What the calling key has used on each of the last days, today first. It is at most a minute old.',
-      list: { limit: { argument: 'days', default: DEFAULT_USAGE_DAYS, max: MAX_USAGE_DAYS } },
-      rest: { method: 'GET', path: '/quota/usage', tag, summary: 'Get your usage' },
-      args: {
-        days: t.arg.int({
-          validate: usageDays,
-          defaultValue: DEFAULT_USAGE_DAYS,
-          description: `How many days, 1 to ${MAX_USAGE_DAYS}.`,
-          example: 7,
-        }),
-      },
-      resolve: (_root, { days }, { usage }) => usage(days ?? DEFAULT_USAGE_DAYS),
     }),
   }))

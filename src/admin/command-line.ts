@@ -2,7 +2,7 @@ import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 
 import { suggestionList } from 'graphql/jsutils/suggestionList.js'
 import * as z from 'zod'
 import { Access } from '../../prisma/generated/client/client.js'
-import { MAX_INT } from '../../schema/kit/input/rules.js'
+import { MAX_INT, MAX_USAGE_HOURS } from '../../schema/kit/input/rules.js'
 import { plans } from '../../schema/kit/plans.js'
 import { reasonOf } from '../engines/observe/index.js'
 import { databaseError, messageOf } from '../engines/postgres/index.js'
@@ -10,8 +10,9 @@ import { openDatabase, PATIENT_MS } from '../gateway/database/index.js'
 import { USAGE_DAYS } from '../gateway/keys/index.js'
 import { readSettings } from '../settings.js'
 import { StartupError } from '../startup-error.js'
+import { history } from './history-report.js'
 import { type Action, keyCommands, type Options } from './key-commands.js'
-import { keyReports } from './key-reports.js'
+import { usage } from './usage-report.js'
 
 // The command line that manages API keys. Every command prints a table, or JSON with --json.
 
@@ -147,7 +148,6 @@ function createProgram(terminal: Terminal, args: string[]) {
       .option('--day-limit <n>', 'requests per day (Enterprise)', count())
 
   const { create, list, show, update, revoke, delete: remove, rotate, plan, access, ban, unban } = keyCommands
-  const { usage, history } = keyReports
   const planNames = Object.keys(plans)
   const planOption = new Option('--plan <plan>', `the plan: ${planNames.join(', ')}`)
   const planArgument = new Argument('<plan>', planNames.join(', ')).argParser(choice(planNames))
@@ -175,11 +175,13 @@ function createProgram(terminal: Terminal, args: string[]) {
   define('access <key>', access, 'change whether the key may change data').addArgument(accessArgument)
   define('ban <key>', ban, 'ban a key').option('--for <seconds>', 'how long', count(), DAY_SECONDS)
   define('unban <key>', unban, 'lift a ban')
-  define('usage [key]', usage, 'show how much of its quota each key has used, or what it has used on each day').option(
-    '--days <n>',
-    `the last n days in UTC, today included (1 to ${USAGE_DAYS})`,
-    count(USAGE_DAYS),
-  )
+  define('usage [key]', usage, 'show how much of its quota each key has used, or what it has used on each day or hour')
+    .option('--days <n>', `the last n days in UTC, today included (1 to ${USAGE_DAYS})`, count(USAGE_DAYS))
+    .addOption(
+      new Option('--hours <n>', `the last n hours, this one included (1 to ${MAX_USAGE_HOURS})`)
+        .argParser(count(MAX_USAGE_HOURS))
+        .conflicts('days'),
+    )
   define('history [key]', history, 'show what happened to a key, or to all keys, and who changed it')
   return program
 }

@@ -18,6 +18,7 @@ export interface Options extends Pick<ApiKey, 'name' | 'plan' | 'access'> {
   grace: number
   for: number
   days?: number
+  hours?: number
 }
 
 export interface Call {

@@ -74,3 +74,7 @@ export function renderColumns(head: string[], rows: string[][], right: string[] 
   table.push(head, ...rows)
   return `${table.toString().replaceAll(/ +$/gm, '')}\n`
 }
+
+/** The line above what is shown about a key. */
+export const titleOf = ({ id, name, prefix }: { id: number; name: string; prefix: string }) =>
+  `Key ${id}, ${line(name, 40)} (${prefix})`

@@ -183,7 +183,7 @@ export function createApp(dependencies: Dependencies) {
     const shown = decision ?? (await readWindows(request, exchange))
     if (caller && shown) admissions.note(caller, shown)
     setHeaders(request, exchange, shown, headerOptions)
-    if (caller) usage.count(caller, decision?.cost ?? 0, refusal !== undefined)
+    if (caller) usage.count(caller, decision?.cost ?? 0, refusal)
     observe(request, exchange, {
       surface: isOperational ? 'other' : isGraphql(request) ? 'graphql' : route ? 'rest' : 'other',
       template: templateOf(request, exchange),

@@ -18,10 +18,10 @@ export interface TestDatabase extends Database {
 const EMPTY = `DO $$ BEGIN
   IF pg_total_relation_size('"Pet"') + pg_total_relation_size('"Order"') + pg_total_relation_size('"ApiKey"') < 1000000 THEN
     ${deleteAll}
-    DELETE FROM "ApiKey"; DELETE FROM "ApiKeyEvent"; DELETE FROM "ApiKeyUsage"; DELETE FROM "IdempotentAnswer";
+    DELETE FROM "ApiKey"; DELETE FROM "ApiKeyEvent"; DELETE FROM "ApiKeyUsage"; DELETE FROM "ApiKeyUsageHour"; DELETE FROM "IdempotentAnswer";
     PERFORM setval(format('"%s_id_seq"', name), 1, false) FROM unnest(ARRAY['ApiKey', 'ApiKeyEvent']) name;
   ELSE
-    TRUNCATE ${tables.map((table) => `"${table}"`)}, "ApiKey", "ApiKeyEvent", "ApiKeyUsage", "IdempotentAnswer"
+    TRUNCATE ${tables.map((table) => `"${table}"`)}, "ApiKey", "ApiKeyEvent", "ApiKeyUsage", "ApiKeyUsageHour", "IdempotentAnswer"
       RESTART IDENTITY CASCADE;
   END IF;
 END $$`

@@ -58,6 +58,10 @@ export const ids = z
 export const MAX_USAGE_DAYS = 90
 export const DEFAULT_USAGE_DAYS = 30
 export const usageDays = whole(1, MAX_USAGE_DAYS)
+/** So many hours are kept apart. */
+export const MAX_USAGE_HOURS = 72
+export const DEFAULT_USAGE_HOURS = 24
+export const usageHours = whole(1, MAX_USAGE_HOURS)
 
 export const MAX_BATCH = 100
 /** Of a batch: what a unit of the quota buys. */

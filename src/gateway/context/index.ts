@@ -56,7 +56,7 @@ export function createAccess(database: Pick<Database, 'tables' | 'query' | 'tran
     rows.map(([model, id]) => rowName(database.tables.nameOf(model), id))
 
   const createContext: CreateResolverContext = (caller, deciding, query) => {
-    const usage = (days: number) => readUsage(database.query, caller, days)
+    const usage: Context['usage'] = (unit, count) => readUsage(database.query, caller.key.id, unit, count)
     const quota = async () => readQuota(caller, (await deciding).decision)
     if (query) {
       // A transaction has a deadline of its own.
@@ -81,7 +81,7 @@ export function createAccess(database: Pick<Database, 'tables' | 'query' | 'tran
       writes,
       transaction,
       quota,
-      usage: (days: number) => run(() => usage(days)),
+      usage: (...args: Parameters<typeof usage>) => run(() => usage(...args)),
     })
   }
 

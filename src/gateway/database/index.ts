@@ -28,7 +28,7 @@ import { newDatabase } from './new-database.js'
 export { backUp, restore, STREAM, type Summary } from './backup.js'
 export { installationId } from './installation.js'
 export { assertIndexes, type ListIndex, missingIndexes } from './list-indexes.js'
-export { purgeRegularly } from './purge.js'
+export { purgeRegularly, runRegularly } from './purge.js'
 
 /** A database that is up to date. */
 export type Database = Omit<ReturnType<typeof connect>, 'open'>

@@ -3,28 +3,44 @@ import type { Logger } from '../../engines/observe/index.js'
 
 const ROWS = 500
 
-export interface PurgeOptions {
+export interface RegularOptions {
   prisma: PrismaClient
   log: Logger
-  table: 'IdempotentAnswer' | 'ApiKeyUsage'
-  /** Which rows are old. */
-  condition: Prisma.Sql
+  /** Changes a small batch of rows, so that it delays other requests little. It runs until nothing is left to change. */
+  statement: Prisma.Sql
+  /** What is in the log if it fails: "failed to …". */
+  aim: string
   everyMs: number
 }
 
-/** Deletes old rows regularly, in small batches that delay other requests little. Returns the function that ends it. */
-export function purgeRegularly({ prisma, log, table, condition, everyMs }: PurgeOptions): () => void {
-  const name = Prisma.raw(`"public"."${table}"`)
-  async function purge() {
+/** Runs a statement regularly. Returns the function that ends it. */
+export function runRegularly({ prisma, log, statement, aim, everyMs }: RegularOptions): () => void {
+  let isStopped = false
+  async function run() {
     try {
-      for (let deleted = ROWS; deleted === ROWS; )
-        deleted = await prisma.$executeRaw`
-          DELETE FROM ${name} WHERE ctid = ANY (ARRAY(
-            SELECT ctid FROM ${name} WHERE ${condition} LIMIT ${ROWS} FOR UPDATE SKIP LOCKED))`
+      while (!isStopped && (await prisma.$executeRaw(statement)) > 0);
     } catch (error) {
-      log.warn({ err: error, table }, 'failed to delete old rows')
+      log.warn({ err: error }, `failed to ${aim}`)
     }
   }
-  const timer = setInterval(purge, everyMs).unref()
-  return () => clearInterval(timer)
+  const timer = setInterval(run, everyMs).unref()
+  return () => {
+    isStopped = true
+    clearInterval(timer)
+  }
+}
+
+export interface PurgeOptions extends Omit<RegularOptions, 'statement' | 'aim'> {
+  table: 'IdempotentAnswer' | 'ApiKeyUsage'
+  /** Which rows are old. */
+  condition: Prisma.Sql
+}
+
+/** Deletes old rows regularly. Returns the function that ends it. */
+export function purgeRegularly({ table, condition, ...options }: PurgeOptions): () => void {
+  const name = Prisma.raw(`"public"."${table}"`)
+  const statement = Prisma.sql`
+    DELETE FROM ${name} WHERE ctid = ANY (ARRAY(
+      SELECT ctid FROM ${name} WHERE ${condition} LIMIT ${ROWS} FOR UPDATE SKIP LOCKED))`
+  return runRegularly({ ...options, statement, aim: `delete old rows of ${table}` })
 }

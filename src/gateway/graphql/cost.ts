@@ -177,9 +177,11 @@ export function costOf(
     // The objects of introspection are not counted: its limits bound them.
     if (definition.name.startsWith('__')) return ownOf(selected)
     const { list } = definition.extensions
-    const size = list ? pageSize(field.node, list) : 1
+    const { max: size, usual = size } = list?.items ?? { max: list ? pageSize(field.node, list) : 1 }
     if (list?.isConnection) return sum([ownOf(selected), measureConnection(selected, size)])
-    const measured = objects.of(selections.below(selected)).map((each) => times(size, each))
+    const measured = objects.of(selections.below(selected)).map((each) => {
+      return { ...times(size, each), weight: times(usual, each).weight }
+    })
     return sum([ownOf(selected), dearest(measured)])
   }
 

@@ -10,4 +10,14 @@ export {
 export { ApiKeyCache } from './api-key-cache.js'
 export { type Caller, createAuthentication, requireWriteAccess } from './authenticate.js'
 export { type Cost, createQuota, FREE_PER_MINUTE, type QuotaDecision, readQuota } from './quota.js'
-export { type Figures, KeyUsage, readUsage, USAGE_DAYS } from './usage.js'
+export { KeyUsage } from './usage.js'
+export {
+  addOutcomes,
+  type Outcomes,
+  readUsage,
+  readUsed,
+  UNIT_MS,
+  type Unit,
+  USAGE_DAYS,
+  type UsedByKey,
+} from './usage-tables.js'

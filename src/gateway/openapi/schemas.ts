@@ -185,7 +185,8 @@ export function createSchemas(generated: Record<string, Schema>): Record<string,
     if (operation.type !== 'Query') continue
     const { field, expansions } = operation
     const type = resultOf(operation)
-    const limit = field.args.find(({ name }) => name === 'limit' || name === 'days')
+    const limitedBy = field.extensions.list?.limit?.argument ?? 'limit'
+    const limit = field.args.find(({ name }) => name === limitedBy)
     const arrayOf = (name: string): Schema => ({
       type: 'array',
       description: field.description ?? undefined,
