@@ -54,6 +54,7 @@ describe.skipIf(!chromiumPath)('the page of the usage of a key', () => {
         day: daysAgo(i + 1),
         requests: 1_000 + ((i * 7) % 13) * 60 - ((i + 3) % 7 < 2 ? 600 : 0),
         refusals: i % 11 === 3 ? 190 : i % 5,
+        outcomes: i % 11 === 3 ? { rate_limited: 120, key_banned: 30, not_found: 40 } : { not_found: i % 5 },
         cost: 1_200 + ((i * 7) % 13) * 70 - ((i + 3) % 7 < 2 ? 700 : 0),
       })),
     })
@@ -62,9 +63,11 @@ describe.skipIf(!chromiumPath)('the page of the usage of a key', () => {
   /** Keeps the requests of the page itself out of the usage of a key. */
   async function leaveOut({ id }: ApiKey) {
     await gateway.prisma.$executeRawUnsafe(
-      `ALTER TABLE "ApiKeyUsage" ADD CONSTRAINT away CHECK ("keyId" <> ${id}) NOT VALID`,
+      `ALTER TABLE "ApiKeyUsageHour" ADD CONSTRAINT away CHECK ("keyId" <> ${id}) NOT VALID`,
     )
-    onTestFinished(async () => void (await gateway.prisma.$executeRaw`ALTER TABLE "ApiKeyUsage" DROP CONSTRAINT away`))
+    onTestFinished(
+      async () => void (await gateway.prisma.$executeRaw`ALTER TABLE "ApiKeyUsageHour" DROP CONSTRAINT away`),
+    )
   }
   const field = (on = page) => on.getByRole('textbox', { name: 'Your API key' })
   const pastes = async (key: string) => {
@@ -128,11 +131,11 @@ describe.skipIf(!chromiumPath)('the page of the usage of a key', () => {
       expect.stringMatching(/^resets in \d+ s$/),
       expect.stringMatching(/^resets in 24 h$/),
     ])
-    expect(asked).toEqual(['/quota', '/quota/usage?days=90', '/quota'])
+    expect(asked).toEqual(['/quota', '/quota/usage?days=30', '/quota'])
     await look('light')
   })
 
-  test('shows the figures of each day in a plot and in a table; to choose days costs nothing', async () => {
+  test('shows the figures of each day in a plot and in a table; to choose among days that were read costs nothing', async () => {
     const { key, row } = await createUsed()
     await leaveOut(row)
     await remembers(key)
@@ -143,41 +146,47 @@ describe.skipIf(!chromiumPath)('the page of the usage of a key', () => {
     await page.getByText('The same figures as a table').click()
     for (const days of [7, 90, 30]) {
       await page.getByRole('button', { name: `${days} days` }).click()
+      await expect.poll(() => page.locator('#rows tr').count()).toBe(days)
       const dates = Array.from({ length: days }, (_, i) => dateOf(daysAgo(i)))
-      const used = dates.map((date) => figures.get(date) ?? { requests: 0n, refusals: 0n, cost: 0n })
+      const used = dates.map((date) => {
+        const { requests = 0, refusals = 0, cost = 0, outcomes = {} } = figures.get(date) ?? {}
+        const { rate_limited = 0, key_banned = 0 } = outcomes as Record<string, number>
+        const limited = rate_limited + key_banned
+        return { requests: Number(requests), limited, errors: Number(refusals) - limited, cost: Number(cost) }
+      })
       expect(await rows()).toEqual(
-        used.map(({ requests, refusals, cost }, i) => [
-          dates[i],
-          ...[requests, refusals, cost].map((figure) => figure.toLocaleString('en')),
-        ]),
+        used.map((day, i) => [dates[i], ...Object.values(day).map((figure) => figure.toLocaleString('en'))]),
       )
-      const sum = (of: 'requests' | 'refusals' | 'cost') => used.reduce((total, day) => total + Number(day[of]), 0)
-      const share = (100 * sum('refusals')) / sum('requests')
+      const sum = (of: 'requests' | 'limited' | 'errors' | 'cost') => used.reduce((total, day) => total + day[of], 0)
+      const withShare = (figure: number) =>
+        figure === 0 ? '0' : `${figure.toLocaleString('en')}${Math.round((1000 * figure) / sum('requests')) / 10} %`
       expect(await legend()).toEqual([
         `Last ${days} days`,
         sum('requests').toLocaleString('en'),
-        `${sum('refusals')}${Math.round(share * 10) / 10} %`,
+        withShare(sum('limited')),
+        withShare(sum('errors')),
         sum('cost').toLocaleString('en'),
       ])
       expect(await page.locator('#plot rect.requests').count()).toBe(days)
       const pressed = page.locator('#ranges [aria-pressed="true"]')
       expect(await pressed.allTextContents()).toEqual([`${days} days`])
     }
-    expect(asked.filter((path) => path.includes('usage'))).toEqual(['/quota/usage?days=90'])
-    // A bar is as high as its day has requests, the refused ones at its top, two pixels at least.
+    expect(asked.filter((path) => path.includes('usage'))).toEqual(['/quota/usage?days=30', '/quota/usage?days=90'])
+    // A bar is as high as its day has requests, the errors at its top, two pixels of each kind at least.
     const heights = (className: string) =>
       page
         .locator(`#plot rect.${className}`)
         .evaluateAll((all) => all.map((one) => Number(one.getAttribute('height'))).reverse())
-    const [accepted, refused] = [await heights('requests'), await heights('refused')]
+    const [accepted, limits, others] = [await heights('requests'), await heights('limited'), await heights('errors')]
     const days = (await rows()).map(([, ...cells]) => cells.map((cell) => Number(cell.replace(',', ''))))
-    const most = Math.max(...days.map(([requests = 0, refusals = 0]) => requests - refusals))
+    const most = Math.max(...days.map(([requests = 0, limited = 0, errors = 0]) => requests - limited - errors))
     const scale = Math.max(...accepted) / most
-    for (const [i, [requests = 0, refusals = 0]] of days.entries()) {
-      expect(accepted[i]).toBeCloseTo((requests - refusals) * scale, 3)
-      expect(refused[i]).toBeCloseTo(refusals && Math.max(2, refusals * scale), 3)
+    for (const [i, [requests = 0, limited = 0, errors = 0]] of days.entries()) {
+      expect(accepted[i]).toBeCloseTo((requests - limited - errors) * scale, 3)
+      expect(limits[i]).toBeCloseTo(limited && Math.max(2, limited * scale), 3)
+      expect(others[i]).toBeCloseTo(errors && Math.max(2, errors * scale), 3)
     }
-    expect(Math.max(...refused)).toBeGreaterThan(2)
+    expect(Math.max(...limits)).toBeGreaterThan(2)
   })
 
   test('shows the figures of the day under the pointer', async () => {
@@ -188,10 +197,109 @@ describe.skipIf(!chromiumPath)('the page of the usage of a key', () => {
     const bar = await page.locator('#plot rect.requests').nth(28).boundingBox()
     await page.mouse.move(bar?.x ?? 0, bar?.y ?? 0)
     const yesterday = new Intl.DateTimeFormat('en-GB', { timeZone: 'UTC', dateStyle: 'full' }).format(daysAgo(1))
-    expect(await legend()).toEqual([yesterday, '1,000', '0', '1,200'])
+    expect(await legend()).toEqual([yesterday, '1,000', '0', '0', '1,200'])
     await look('pointer')
     await page.mouse.move(0, 0)
     expect((await legend())[0]).toBe('Last 30 days')
+  })
+
+  test('says how many requests ended with which error, and what each means', async () => {
+    const { key, row } = await createUsed()
+    await leaveOut(row)
+    await remembers(key)
+    await visit()
+    await isRead()
+    const outcomes = () =>
+      page
+        .locator('#outcomes dl > div')
+        .evaluateAll((all) => all.map((one) => [...one.children].map((x) => x.textContent)))
+    expect(await page.locator('#outcomes h3').textContent()).toBe('Errors: Last 30 days')
+    // Three of the 29 days before today have the errors of a key that was limited.
+    expect(await outcomes()).toEqual([
+      ['rate_limited 429', '360', expect.stringMatching(/^A window is used up\./)],
+      ['not_found 404', '169', 'The path or the resource does not exist.'],
+      ['key_banned 429', '90', expect.stringMatching(/^The key is temporarily banned\./)],
+    ])
+    await gateway.prisma.apiKeyUsage.updateMany({
+      where: { keyId: row.id },
+      data: { refusals: 0, outcomes: {} },
+    })
+    await page.getByRole('button', { name: 'Refresh' }).click()
+    await expect.poll(() => page.locator('#outcomes').isVisible()).toBe(false)
+  })
+
+  test('shows the hours of a day that is clicked or chosen in the table, read once; a range leads back to days', async () => {
+    const { key, row } = await createUsed()
+    await leaveOut(row)
+    await gateway.prisma.apiKeyUsage.deleteMany({ where: { keyId: row.id, day: { gte: daysAgo(3) } } })
+    const hours = Array.from({ length: 97 }, (_, i) => new Date(daysAgo(3).getTime() + i * 3_600_000))
+    // A constraint for gateways must not keep the test from writing.
+    await gateway.prisma.$executeRaw`ALTER TABLE "ApiKeyUsageHour" DROP CONSTRAINT away`
+    await gateway.prisma.apiKeyUsageHour.createMany({
+      data: hours
+        .filter((hour) => hour < daysAgo(0))
+        .map((hour, i) => ({
+          keyId: row.id,
+          name: row.name,
+          hour,
+          requests: 100 + i,
+          refusals: 12,
+          cost: 110,
+          outcomes: { rate_limited: 10, invalid_request: 2 },
+        })),
+    })
+    await gateway.prisma.$executeRawUnsafe(
+      `ALTER TABLE "ApiKeyUsageHour" ADD CONSTRAINT away CHECK ("keyId" <> ${row.id}) NOT VALID`,
+    )
+    await remembers(key)
+    await visit()
+    await isRead()
+    await page.locator('#plot rect.requests').nth(28).click()
+    await expect.poll(() => page.locator('#days-title').textContent()).toBe('Per hour')
+    await expect.poll(() => page.locator('#plot rect.requests').count()).toBe(24)
+    await page.mouse.move(0, 0)
+    const yesterday = new Intl.DateTimeFormat('en-GB', { timeZone: 'UTC', dateStyle: 'full' }).format(daysAgo(1))
+    const first = 100 + 48
+    const requests = (24 * (first + first + 23)) / 2
+    expect(await legend()).toEqual([
+      yesterday,
+      requests.toLocaleString('en'),
+      `240${Math.round(240_000 / requests) / 10} %`,
+      `48${Math.round(48_000 / requests) / 10} %`,
+      '2,640',
+    ])
+    await page.getByText('The same figures as a table').click()
+    expect(await page.locator('#part-name').textContent()).toBe('Hour')
+    expect((await rows())[0]).toEqual(['23:00', '171', '10', '2', '110'])
+    expect((await rows())[23]).toEqual(['00:00', '148', '10', '2', '110'])
+    expect(await page.locator('#outcomes h3').textContent()).toBe(`Errors: ${yesterday}`)
+    expect(await page.locator('#ranges [aria-pressed="true"]').count()).toBe(0)
+    expect(await barriers(page)).toEqual([])
+    await look('hours')
+    await page.getByRole('button', { name: '7 days' }).click()
+    expect(await page.locator('#days-title').textContent()).toBe('Per day')
+    expect(await page.locator('#plot rect.requests').count()).toBe(7)
+    // With the keyboard, the way leads through the table. The day of which a part is left says so.
+    expect(await page.locator('#rows button').allTextContents()).toEqual(
+      [0, 1, 2, 3].map((ago) => dateOf(daysAgo(ago))),
+    )
+    await page.getByRole('button', { name: dateOf(daysAgo(3)) }).press('Enter')
+    expect(await page.evaluate(() => document.activeElement?.id)).toBe('days-title')
+    const left = 24 - (await rows()).length
+    expect(await note()).toBe(left ? `Its hours before ${(await rows()).at(-1)?.[0]} are no longer kept apart.` : '')
+    // Older days have none.
+    await page.getByRole('button', { name: '30 days' }).click()
+    await page.locator('#plot rect.requests').nth(10).click()
+    expect(await page.locator('#days-title').textContent()).toBe('Per day')
+    expect(asked.filter((path) => path.includes('usage'))).toEqual([
+      '/quota/usage?days=30',
+      '/quota/usage/hours?hours=72',
+    ])
+    // What is shown is read again, and the rest when it is shown.
+    await page.getByRole('button', { name: 'Refresh' }).click()
+    await expect.poll(() => asked.filter((path) => path.includes('usage')).length).toBe(3)
+    await page.getByRole('button', { name: dateOf(daysAgo(2)) }).click()
+    await expect.poll(() => asked.filter((path) => path.includes('usage')).at(-1)).toBe('/quota/usage/hours?hours=72')
   })
 
   test('says so when nothing was used', async () => {

@@ -75,6 +75,7 @@ const assets = {
     'text/javascript; charset=utf-8',
     'src/gateway/docs/shared.js',
     'src/gateway/docs/plot.js',
+    'src/gateway/docs/figures.js',
     'src/gateway/docs/usage.js',
   ],
   'shared.js': ['text/javascript; charset=utf-8', 'src/gateway/docs/shared.js'],

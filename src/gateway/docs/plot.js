@@ -1,9 +1,13 @@
 // @ts-check
-// The plot of what a key has used on each day, which usage.js shows.
+// The plot of what a key has used on each day or in each hour, which usage.js shows.
 
-/** @typedef {{ date: string, requests: number, refused: number, cost: number }} DayOfUsage */
+/**
+ * A day or an hour, with its names. Errors because the quota was used up are apart from all others.
+ *
+ * @typedef {{ name: string, longName: string, date: string, hasHours: boolean, requests: number, limited: number, errors: number,
+ * cost: number, outcomes: { code: string, requests: number }[] }} Part
+ */
 
-const dayNames = new Intl.DateTimeFormat('en-GB', { timeZone: 'UTC', day: 'numeric', month: 'short' })
 const shortNumbers = new Intl.NumberFormat('en', { notation: 'compact' })
 
 /** @param {string} name @param {Record<string, string | number>} attributes @param {...string} text */
@@ -21,22 +25,24 @@ function stepOf(most) {
 }
 
 /**
- * Bars of requests with refusals at their top, and a line of costs, level for a day.
+ * Bars of requests with errors at their top, and a line of costs, level for a day or an hour.
  *
  * @param {HTMLElement} place
- * @param {DayOfUsage[]} latestFirst
- * @param {(day: DayOfUsage | undefined) => void} show is told the day under the pointer
+ * @param {Part[]} latestFirst
+ * @param {string} label
+ * @param {(part: Part | undefined) => void} show is told which one is under the pointer
+ * @param {(part: Part) => void} choose is told whose hours to show
  */
 // biome-ignore lint/correctness/noUnusedVariables: usage.js calls it
-function drawPlot(place, latestFirst, show) {
-  const days = latestFirst.toReversed()
+function drawPlot(place, latestFirst, label, show, choose) {
+  const parts = latestFirst.toReversed()
   const [width, height, left, top, bottom] = [place.clientWidth, 240, 44, 12, 28]
   // What is hidden has no room.
   if (width === 0) return
-  const most = Math.max(...days.flatMap(({ requests, cost }) => [requests, cost]))
+  const most = Math.max(...parts.flatMap(({ requests, cost }) => [requests, cost]))
   const step = stepOf(most)
   const lines = Math.ceil(most / step)
-  const slot = (width - left) / days.length
+  const slot = (width - left) / parts.length
   const middle = (/** @type {number} */ index) => left + slot * (index + 0.5)
   const y = (/** @type {number} */ value) => top + (height - top - bottom) * (1 - value / (lines * step))
   const svg = drawn('svg', {
@@ -44,7 +50,7 @@ function drawPlot(place, latestFirst, show) {
     width,
     height,
     role: 'img',
-    'aria-label': `Requests, refusals and cost on each of the last ${days.length} days. The table has the same figures.`,
+    'aria-label': label,
   })
   const chosen = drawn('rect', {
     class: 'chosen',
@@ -61,34 +67,43 @@ function drawPlot(place, latestFirst, show) {
     )
   const bar = Math.max(1, Math.min(slot * 0.7, 36))
   const labelled = Math.ceil(72 / slot)
-  for (const [index, { date, requests, refused }] of days.entries()) {
+  for (const [index, { name, requests, limited, errors }] of parts.entries()) {
     const x = middle(index) - bar / 2
-    const accepted = requests - refused
-    svg.append(
-      drawn('rect', { class: 'requests', x, y: y(accepted), width: bar, height: y(0) - y(accepted) }),
-      drawn('rect', {
-        class: 'refused',
-        x,
-        y: y(requests),
-        width: bar,
-        height: refused && Math.max(2, y(accepted) - y(requests)),
-      }),
-    )
-    if ((days.length - 1 - index) % labelled > 0) continue
-    const end = slot < 48 && index === days.length - 1 ? { x: width, 'text-anchor': 'end' } : { x: middle(index) }
-    svg.append(drawn('text', { 'text-anchor': 'middle', ...end, y: height - 8 }, dayNames.format(new Date(date))))
+    const accepted = requests - limited - errors
+    svg.append(drawn('rect', { class: 'requests', x, y: y(accepted), width: bar, height: y(0) - y(accepted) }))
+    // However few, they show.
+    let summit = y(accepted)
+    for (const [className, figure] of /** @type {const} */ ([
+      ['limited', limited],
+      ['errors', errors],
+    ])) {
+      const height = figure && Math.max(2, y(0) - y(figure))
+      summit -= height
+      svg.append(drawn('rect', { class: className, x, y: summit, width: bar, height }))
+    }
+    if ((parts.length - 1 - index) % labelled > 0) continue
+    const end = slot < 48 && index === parts.length - 1 ? { x: width, 'text-anchor': 'end' } : { x: middle(index) }
+    svg.append(drawn('text', { 'text-anchor': 'middle', ...end, y: height - 8 }, name))
   }
-  const d = `M${left} ${y(days[0]?.cost ?? 0)}${days.map(({ cost }, index) => `V${y(cost)}H${left + slot * (index + 1)}`).join('')}`
+  const d = `M${left} ${y(parts[0]?.cost ?? 0)}${parts.map(({ cost }, index) => `V${y(cost)}H${left + slot * (index + 1)}`).join('')}`
   // Where bars are thin, the halo of the line would hide them.
   if (slot > 6) svg.append(drawn('path', { class: 'halo', d }))
   svg.append(drawn('path', { class: 'cost', d, 'stroke-width': slot > 6 ? 2 : 1 }))
+  /** @param {MouseEvent} event */
+  const indexOf = (event) => Math.floor((event.offsetX - left) / slot)
   /** @param {PointerEvent | undefined} event */
   const point = (event) => {
-    const index = event ? Math.floor((event.offsetX - left) / slot) : -1
+    const index = event ? indexOf(event) : -1
+    const part = parts[index]
     chosen.setAttribute('x', String(left + slot * index))
-    chosen.setAttribute('visibility', days[index] ? 'visible' : 'hidden')
-    show(days[index])
+    chosen.setAttribute('visibility', part ? 'visible' : 'hidden')
+    svg.classList.toggle('leads', part?.hasHours ?? false)
+    show(part)
   }
+  svg.addEventListener('click', (event) => {
+    const part = parts[indexOf(event)]
+    if (part?.hasHours) choose(part)
+  })
   svg.addEventListener('pointermove', point)
   svg.addEventListener('pointerdown', point)
   svg.addEventListener('pointerleave', () => point(undefined))

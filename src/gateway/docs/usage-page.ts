@@ -1,3 +1,4 @@
+import { catalogue } from '../../../schema/kit/errors.js'
 import { html } from '../../engines/reference/index.js'
 import { layout } from './layout.js'
 
@@ -10,6 +11,16 @@ export interface UsageAddresses {
   script: string
   icon: string
 }
+
+/** What the page says about errors: the status and the meaning of each code. */
+const errors = JSON.stringify(
+  Object.fromEntries(
+    Object.entries(catalogue).map(([code, { status, description }]) => [
+      code,
+      [status, description.replaceAll('`', '')],
+    ]),
+  ),
+)
 
 /** A frame without figures: the script of the page reads those of the key in use. */
 export const createUsagePage = ({ baseUrl, base, style, script, icon }: UsageAddresses): string =>
@@ -24,10 +35,11 @@ export const createUsagePage = ({ baseUrl, base, style, script, icon }: UsageAdd
 <script src="${script}"></script>`,
     bar: html`<a class="brand" href="${base}/docs"><img src="${icon}" alt="" width="24" height="24">Pet Store</a>
 <a class="to-reference" href="${base}/docs">Reference</a>`,
-    content: html`<main id="content" tabindex="-1" data-server="${baseUrl}">
+    content: html`<main id="content" tabindex="-1" data-server="${baseUrl}" data-errors="${errors}">
 <h1>Usage</h1>
-<p class="soft">The plan of your API key, what is left of it, and what it has used on each day. Programs read the same from
-<a href="${base}/docs#operation-getQuota">GET /quota</a> and <a href="${base}/docs#operation-listUsage">GET /quota/usage</a>.</p>
+<p class="soft">The plan of your API key, what is left of it, and what it has used on each day and in each hour. Programs read the same from
+<a href="${base}/docs#operation-getQuota">GET /quota</a>, <a href="${base}/docs#operation-listUsage">GET /quota/usage</a> and
+<a href="${base}/docs#operation-listUsageByHour">GET /quota/usage/hours</a>.</p>
 <noscript><p class="note">This page needs JavaScript. Without it, ask the API:
 <code>curl -H "Authorization: Bearer $PETSTORE_KEY" ${baseUrl}/quota</code></p></noscript>
 <form id="ask" class="card" hidden>
@@ -45,7 +57,7 @@ export const createUsagePage = ({ baseUrl, base, style, script, icon }: UsageAdd
 <dl id="facts"></dl>
 </section>
 <section class="card" aria-labelledby="days-title">
-<div class="head"><h2 id="days-title">Per day</h2>
+<div class="head"><h2 id="days-title" tabindex="-1">Per day</h2>
 <div id="ranges" role="group" aria-label="Days">${[7, 30, 90].map(
       (days) => html`<button type="button" data-days="${days}">${days} days</button>`,
     )}</div></div>
@@ -54,11 +66,13 @@ export const createUsagePage = ({ baseUrl, base, style, script, icon }: UsageAdd
 <p id="legend-title"></p>
 <dl id="legend"></dl>
 <div id="plot"></div>
-<details><summary>The same figures as a table</summary><table><caption class="unseen">Usage per day, the latest day first</caption>
-<thead><tr><th scope="col">Day</th><th scope="col">Requests</th><th scope="col">Refused</th><th scope="col">Cost</th></tr></thead>
+<details><summary>The same figures as a table</summary><table><caption class="unseen">Usage, the latest first</caption>
+<thead><tr><th scope="col" id="part-name"></th><th scope="col">Requests</th><th scope="col">Over the quota</th><th scope="col">Other errors</th><th scope="col">Cost</th></tr></thead>
 <tbody id="rows"></tbody></table></details>
+<section id="outcomes" aria-labelledby="outcomes-title"><h3 id="outcomes-title"></h3><dl></dl></section>
 </div>
-<p class="soft small">Days are those of UTC. The figures are at most a minute old, and reading them costs 1 of the quota.</p>
+<p class="soft small">Days and hours are those of UTC. The figures are at most a minute old, and reading them costs 1 of the quota.
+Hours are kept for three days: choose a day to see its hours.</p>
 </section>
 </div>
 </main>`,

@@ -1,26 +1,28 @@
 // @ts-check
 // What the page of a key's usage shows. shared.js, which is loaded before it, has the key and reads its quota, which is free;
-// plot.js draws. Like the reference, it never makes markup of text.
+// figures.js has its figures, plot.js
+// draws. Like the reference, it never makes markup of text.
 
-/** Days that are read at once, so that a choice between them costs nothing. */
-const READ_DAYS = 90
+/** Days that are read at first. All hours are read together: to choose among what was read costs nothing. */
+const DAYS = 30
 /** How often the quota is read again at most, in milliseconds, however wrong the clock of this machine is. */
 const PAUSE_MS = 10_000
 /** Before a key expires, its owner needs time to get another. */
-const SOON_MS = 14 * 86_400_000
+const SOON_MS = 14 * DAY_MS
 
 /**
- * What a key has used, latest day first, and why there is no more. It is read once for each key, and when the reader asks.
+ * What a key has used on each day and in each hour, latest first, as far as it was read, and why there is no more. It is read once
+ * for each key, when it is first shown, and when the reader asks.
  *
- * @type {{ of: string | null, days?: DayOfUsage[], note?: string, waits?: boolean }}
+ * @type {{ of: string | null, days?: Part[], hours?: Part[], note?: string, waits?: boolean }}
  */
 let past = { of: null }
-let daysShown = 30
+let daysShown = DAYS
+/** The day whose hours are shown, if not days are. @type {Part | undefined} */
+let dayShown
 let readAt = 0
 
 const dates = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short' })
-const longDayNames = new Intl.DateTimeFormat('en-GB', { timeZone: 'UTC', dateStyle: 'full' })
-
 /** @param {string} date @param {boolean} [withTime] */
 function moment(date, withTime) {
   const rest = withTime ? ` (in\u00a0${timeUntil(Date.parse(date) / 1000).replace(' ', '\u00a0')})` : ''
@@ -37,20 +39,23 @@ const obstacle = ({ minute, day, key: { bannedUntil } }) =>
         ? 'Nothing is left of this minute. What the key has used can be read after the reset.'
         : undefined
 
-/** Reads what the key in use has used, unless that would be refused: a refusal counts towards a ban. */
+/** Reads what is shown of the key in use, unless that would be refused: a refusal counts towards a ban. */
 async function readPast() {
   const { quota } = known
   if (!quota) return
   const note = obstacle(quota)
-  const { days } = past
-  past = { of: key, days, note: note ?? (days ? undefined : 'Reading …'), waits: note !== undefined }
+  const what = dayShown ? 'hours' : 'days'
+  const isRefresh = (past[what]?.length ?? 0) >= (dayShown ? HOURS : daysShown)
+  past = { ...past, of: key, note: note ?? (isRefresh ? undefined : 'Reading …'), waits: note !== undefined }
   const reading = past
   showPast()
   if (note) return
   try {
-    const { response, text } = await send(`${server()}/quota/usage?days=${READ_DAYS}`)
+    const { response, text } = await send(
+      `${server()}/quota/usage${dayShown ? `/hours?hours=${HOURS}` : `?days=${Math.max(daysShown, DAYS)}`}`,
+    )
     if (reading !== past) return
-    if (response.ok) past = { of: key, days: JSON.parse(text) }
+    if (response.ok) past = { ...past, note: undefined, [what]: JSON.parse(text).map(partOf) }
     else if (response.status === 429)
       reading.note = `The API refused to say what the key has used: ${JSON.parse(text).message}`
     else reading.note = `What the key has used could not be read: the API returned ${response.status}. Press Refresh.`
@@ -61,11 +66,22 @@ async function readPast() {
   if (reading.of === key) await readQuota()
 }
 
+/** Shows the hours of a day or, without one, days. @param {Part} [day] */
+function choose(day) {
+  dayShown = day
+  const isRead = day ? past.hours : past.days && past.days.length >= daysShown
+  if (isRead || !known.quota) showPast()
+  else readPast()
+}
+
 /** Shows what is known. Nothing stays of a key that is not in use, or not valid. */
 function showUsage() {
   const { quota, problem } = known
   const asks = key === null || quota === null
-  if (past.of !== key || asks) past = { of: null }
+  if (past.of !== key || asks) {
+    past = { of: null }
+    dayShown = undefined
+  }
   const hadFocus = byId('ask').contains(document.activeElement)
   byId('ask').hidden = !asks
   byId('usage').hidden = !quota
@@ -116,51 +132,49 @@ function showFacts(quota) {
 
 function showPast() {
   const { note = '' } = past
-  const days = past.days?.slice(0, daysShown)
-  const isEmpty = days?.every(({ requests }) => requests === 0) ?? true
+  const parts = dayShown ? past.hours?.filter(({ date }) => date === dayShown?.date) : past.days?.slice(0, daysShown)
+  const range = dayShown ? dayShown.longName : `Last ${parts?.length} days`
+  const isEmpty = parts?.every(({ requests }) => requests === 0) ?? true
+  byId('days-title').textContent = dayShown ? 'Per hour' : 'Per day'
+  byId('part-name').textContent = dayShown ? 'Hour' : 'Day'
   byId('days-note').replaceChildren(note)
-  if (!note && days && isEmpty)
+  if (!note && parts && isEmpty)
     byId('days-note').append(
-      `No request was counted in the last ${daysShown} days. `,
-      element('a', { href: 'docs' }, 'The reference'),
-      ' has samples to start with.',
+      ...(dayShown
+        ? [`No request was counted on ${range}.`]
+        : [
+            `No request was counted in the last ${daysShown} days. `,
+            element('a', { href: 'docs' }, 'The reference'),
+            ' has samples to start with.',
+          ]),
     )
+  else if (!note && dayShown && parts && parts.length < 24 && parts.at(-1)?.name !== '00:00')
+    byId('days-note').append(`Its hours before ${parts.at(-1)?.name} are no longer kept apart.`)
   byId('days').hidden = isEmpty
   for (const button of byId('ranges').children)
-    button.setAttribute('aria-pressed', String(button.getAttribute('data-days') === String(daysShown)))
-  for (const id of ['rows', 'plot', 'legend', 'legend-title']) byId(id).replaceChildren()
-  if (!days || isEmpty) return
-  byId('rows').append(
-    ...days.map(({ date, requests, refused, cost }) => {
-      const row = element('tr', null, element('th', { scope: 'row' }, date))
-      for (const figure of [requests, refused, cost]) row.append(element('td', null, figure.toLocaleString('en')))
-      return row
-    }),
-  )
-  showLegend(days)
-  drawPlot(byId('plot'), days, (day) => showLegend(days, day))
+    button.setAttribute('aria-pressed', String(!dayShown && button.getAttribute('data-days') === String(daysShown)))
+  for (const id of ['rows', 'plot', 'legend', 'legend-title', 'outcomes-title']) byId(id).replaceChildren()
+  byId('outcomes').querySelector('dl')?.replaceChildren()
+  if (!parts || isEmpty) return
+  byId('rows').append(...parts.map(rowOf))
+  showOutcomes(parts, range)
+  showLegend(parts, range)
+  const label = `Requests, errors and cost: ${range}. The table has the same figures${dayShown ? '' : ', and leads to hours'}.`
+  drawPlot(byId('plot'), parts, label, (part) => showLegend(part ? [part] : parts, part?.longName ?? range), choose)
 }
 
-/** The figures of a day, or the sums of all days, beside what each looks like. @param {DayOfUsage[]} days @param {DayOfUsage} [day] */
-function showLegend(days, day) {
-  /** @param {'requests' | 'refused' | 'cost'} figure */
-  const sum = (figure) => (day ? [day] : days).reduce((total, one) => total + one[figure], 0)
-  const [requests, refused, cost] = [sum('requests'), sum('refused'), sum('cost')]
-  byId('legend-title').textContent = day ? longDayNames.format(new Date(day.date)) : `Last ${days.length} days`
-  const share = ((100 * refused) / requests).toLocaleString('en', { maximumFractionDigits: 1 })
-  /** @param {string} className @param {string} term @param {number} figure @param {string} [more] */
-  const entry = (className, term, figure, more = '') =>
-    element(
-      'div',
-      { className },
-      element('dt', null, term),
-      element('dd', null, figure.toLocaleString('en'), element('small', null, more)),
-    )
-  byId('legend').replaceChildren(
-    entry('requests', 'Requests', requests),
-    entry('refused', 'Refused', refused, refused ? `${share} %` : ''),
-    entry('cost', 'Cost', cost),
-  )
+/** @param {Part} part */
+function rowOf(part) {
+  const { name, date, hasHours, requests, limited, errors, cost } = part
+  const button = element('button', { type: 'button' }, date)
+  button.addEventListener('click', () => {
+    choose(part)
+    byId('days-title').focus()
+  })
+  const title = hasHours ? button : dayShown ? name : date
+  const row = element('tr', null, element('th', { scope: 'row' }, title))
+  for (const figure of [requests, limited, errors, cost]) row.append(element('td', null, figure.toLocaleString('en')))
+  return row
 }
 
 /** Counts down, and reads the quota again when a window, a ban or the key is over. */
@@ -200,7 +214,9 @@ document.addEventListener('DOMContentLoaded', () => {
   })
   byId('problem').querySelector('button')?.addEventListener('click', readQuota)
   byId('refresh').addEventListener('click', async () => {
+    // What is not shown is read again when it is.
     const before = past
+    past[dayShown ? 'days' : 'hours'] = undefined
     await readQuota()
     // What had to wait may have been read by now.
     if (!known.problem && past === before) await readPast()
@@ -209,7 +225,7 @@ document.addEventListener('DOMContentLoaded', () => {
     const { days } = /** @type {HTMLElement} */ (target).dataset
     if (!days) return
     daysShown = Number(days)
-    showPast()
+    choose()
   })
   let width = 0
   new ResizeObserver(() => {
