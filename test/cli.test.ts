@@ -305,10 +305,10 @@ describe('npm run keys', () => {
       `${name(0)}     1,000      200     100   900  ██████████████▒▒▒▒░░`,
       '',
       'requests  status  code          when',
-      expect.stringMatching(/^ {5}300  429 {5}rate_limited {2}A window is used up\./),
+      expect.stringMatching(/^ {5}300 {2}429 {5}rate_limited {2}A window is used up\./),
       expect.any(String),
-      expect.stringMatching(/^ {5}202  404 {5}not_found {5}The path or the resource does not exist\.$/),
-      expect.stringMatching(/^ {5}100  429 {5}key_banned {4}The key is temporarily banned\./),
+      expect.stringMatching(/^ {5}202 {2}404 {5}not_found {5}The path or the resource does not exist\.$/),
+      expect.stringMatching(/^ {5}100 {2}429 {5}key_banned {4}The key is temporarily banned\./),
       expect.any(String),
       '',
     ])

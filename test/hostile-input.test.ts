@@ -66,6 +66,7 @@ const bounds: Record<string, Bounds> = {
   ...ofResources,
   limit: numbers(1, 100),
   days: numbers(1, 90),
+  hours: numbers(1, 72),
   name: {
     accepted: ['x', cats(100), ` \n${cats(100)}\t`],
     rejected: [

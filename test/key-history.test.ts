@@ -75,7 +75,7 @@ describe('the history of a key', () => {
     await edit(row.id, `"lastUsedAt" = now()`)
     await edit(row.id, `"plan" = 'Free', "lastUsedAt" = now()`)
     const usage = new KeyUsage({ prisma: gateway.prisma, log: createLog('silent') })
-    usage.count({ key: row }, 1, false)
+    usage.count({ key: row }, 1)
     await usage.close()
     expect(await after(row)).toEqual([])
   })

@@ -7,11 +7,12 @@ export type Quota = { plan: Plan; key: Row<'ApiKey'> } & Record<
   { limit: number; remaining: number; reset: number }
 >
 
-/** What a key has used in a day or an hour, which begins at this moment. */
+/** What a key has used in a day or an hour. */
 export interface Used {
-  begins: Date
   /** The day in UTC: 2026-12-24. */
   date: string
+  /** When it begins. */
+  hour: Date
   requests: number
   refused: number
   cost: number

@@ -62,7 +62,7 @@ const UsageOfDay = builder.objectRef<Used>('UsageOfDay').implement({
 const UsageOfHour = builder.objectRef<Used>('UsageOfHour').implement({
   description: 'What a key has used in an hour.',
   fields: (t) => ({
-    hour: t.expose('begins', {
+    hour: t.expose('hour', {
       type: 'DateTime',
       description: 'When the hour begins, in UTC.',
       example: '2026-11-21T12:00:00.000Z',

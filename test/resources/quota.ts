@@ -8,5 +8,10 @@ export const quota: Resource = {
       ['success', { days: 90 }],
       ['invalid_request', { days: 91 }],
     ],
+    usageByHour: [
+      ['success', {}],
+      ['success', { hours: 72 }],
+      ['invalid_request', { hours: 73 }],
+    ],
   },
 }

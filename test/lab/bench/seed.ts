@@ -45,15 +45,20 @@ export async function createKeys(client: Client, count: number): Promise<string[
   return secrets.map(({ secret }) => secret)
 }
 
-/** All keys have been used today, and some of them every day before. */
+/** All keys have been used in this hour, and some of them in each of the last 72 and on every day before. */
 export async function seedUsage(client: Client, { keys, days }: { keys: number; days: number }) {
   const ids = 'SELECT id FROM "ApiKey" ORDER BY id'
-  const values = `INSERT INTO "ApiKeyUsage" ("keyId", name, day, requests, cost)
-    SELECT id, 'bench', (now() AT TIME ZONE 'UTC')::date - ago, 1000, 1000 FROM`
-  await client.query(`${values} (${ids}) AS key, generate_series(0, 0) AS ago ON CONFLICT DO NOTHING`)
-  await client.query(`${values} (${ids} LIMIT ${keys}) AS key, generate_series(1, ${days - 1}) AS ago ORDER BY ago, id`)
+  const hours = `INSERT INTO "ApiKeyUsageHour" ("keyId", name, hour, requests, cost)
+    SELECT id, 'bench', date_trunc('hour', now()) - ago * interval '1 hour', 1000, 1000 FROM`
+  await client.query(`${hours} (${ids}) AS key, generate_series(0, 0) AS ago ON CONFLICT DO NOTHING`)
+  await client.query(`${hours} (${ids} LIMIT ${keys}) AS key, generate_series(1, 71) AS ago ORDER BY ago, id`)
+  await client.query(
+    `INSERT INTO "ApiKeyUsage" ("keyId", name, day, requests, cost)
+      SELECT id, 'bench', (now() AT TIME ZONE 'UTC')::date - ago, 1000, 1000
+      FROM (${ids} LIMIT ${keys}) AS key, generate_series(3, ${days - 1}) AS ago ORDER BY ago, id`,
+  )
   await client.query('UPDATE "ApiKey" SET "lastUsedAt" = now()')
-  await client.query('VACUUM ANALYZE "ApiKey", "ApiKeyEvent", "ApiKeyUsage"')
+  await client.query('VACUUM ANALYZE "ApiKey", "ApiKeyEvent", "ApiKeyUsage", "ApiKeyUsageHour"')
   await client.query('CHECKPOINT')
 }
 
