@@ -37,6 +37,7 @@ async function contents(dataDir: string, change?: string) {
     'ApiKey',
     'ApiKeyEvent',
     'ApiKeyUsage',
+    'ApiKeyUsageHour',
     '_prisma_migrations',
   ])
     all[table] = (await client.query(`SELECT t::text AS row FROM "${table}" t ORDER BY t::text`)).rows
@@ -102,7 +103,7 @@ describe('a backup', () => {
     )
     const restored = await bash('gunzip < "$file" | npm run --silent restore -- -', { DATA_DIR: target, file })
     expect(restored.stderr).toMatch(
-      /^Restored what was backed up at 2\S+ \(ApiKey: 5, ApiKeyEvent: 5, ApiKeyUsage: 1, Category: 6,.*\)\. Start the service with DATA_DIR=.*new\.\n$/,
+      /^Restored what was backed up at 2\S+ \(ApiKey: 5, ApiKeyEvent: 5, ApiKeyUsage: 0, ApiKeyUsageHour: 1, Category: 6,.*\)\. Start the service with DATA_DIR=.*new\.\n$/,
     )
     expect([written.stdout, restored.stdout]).toEqual(['', ''])
     expect(existsSync('-')).toBe(false)

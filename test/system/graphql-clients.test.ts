@@ -73,7 +73,7 @@ test.concurrent('the cache of urql.ts knows every type: it warns of none', async
   )
 
   const everything = `{
-    quota { plan minute { limit } day { limit } key { name } } usage(days: 1) { date requests }
+    quota { plan minute { limit } day { limit } key { name } } usage(days: 1) { date requests outcomes { code } } usageByHour(hours: 1) { hour requests outcomes { code } }
     pets(limit: 1) { id category { id } inventory { quantity petId } orders(limit: 1) { id } } inventory(limit: 1) { petId }
   }`
   await project.write(
