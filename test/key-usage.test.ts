@@ -378,6 +378,26 @@ describe('errors of a key, by code', () => {
     ])
   })
 
+  test('may have codes that another version has, whatever they are, and any number', async () => {
+    const { row, key } = await gateway.createKey()
+    await database.query(
+      `INSERT INTO "ApiKeyUsageHour" ("keyId", name, hour, requests, refusals, outcomes)
+        VALUES ($1, 'x', date_trunc('hour', now()), 9, 3, $2::text::jsonb)`,
+      [row.id, `{"__proto__": 1, "constructor": 2, "${'x'.repeat(64)}": 1e400}`],
+    )
+    const { usage, count } = open()
+    for (let i = 0; i < 2; i++) count(row.id, 1, 'conflict')
+    await usage.flush()
+    const { status, body } = await gateway.get('/quota/usage/hours?hours=1', { key })
+    expect(status).toBe(200)
+    expect(body[0].outcomes).toEqual([
+      { code: '__proto__', requests: 1 },
+      { code: 'conflict', requests: 2 },
+      { code: 'constructor', requests: 2 },
+      { code: 'x'.repeat(64), requests: 2_147_483_647 },
+    ])
+  })
+
   test('that an older version counted are unknown', async () => {
     const { row } = await gateway.createKey()
     const data = { keyId: row.id, name: 'test', day: new Date(today()), requests: 9, refusals: 5, cost: 9 }
@@ -388,22 +408,28 @@ describe('errors of a key, by code', () => {
     expect(await outcomesOf(row.id, 'day')).toEqual([[10, 6, { not_found: 1, unknown: 5 }]])
   })
 
-  test.each(['[]', '1', '{"not_found": "2"}', '{"not_found": null}'])(
-    'an edit of them to %s, to which nothing can be added, is refused by the database',
-    async (outcomes) => {
-      const { row } = await gateway.createKey()
-      for (const [table, column, value] of [
-        ['ApiKeyUsage', 'day', today()],
-        ['ApiKeyUsageHour', 'hour', `${today()}T00:00:00Z`],
-      ])
-        await expect(
-          database.query(
-            `INSERT INTO "${table}" ("keyId", name, "${column}", outcomes) VALUES ($1, 'x', $2, $3::text::jsonb)`,
-            [row.id, value, outcomes],
-          ),
-        ).rejects.toThrow(/outcomes must be an object of numbers/)
-    },
-  )
+  test.each([
+    ...['[]', '1', 'null', '{"not_found": "2"}', '{"not_found": null}', '{"not_found": [1]}'],
+    ...[
+      '{"not_found": {"a": 1}}',
+      '{"not_found": -1}',
+      '{"not_found": 1, "conflict": 0.5}',
+      '{"Not found": 1}',
+      `{"${'x'.repeat(65)}": 1}`,
+    ],
+  ])('an edit of them to %s, to which nothing can be added, is refused by the database', async (outcomes) => {
+    const { row } = await gateway.createKey()
+    for (const [table, column, value] of [
+      ['ApiKeyUsage', 'day', today()],
+      ['ApiKeyUsageHour', 'hour', `${today()}T00:00:00Z`],
+    ])
+      await expect(
+        database.query(
+          `INSERT INTO "${table}" ("keyId", name, "${column}", outcomes) VALUES ($1, 'x', $2, $3::text::jsonb)`,
+          [row.id, value, outcomes],
+        ),
+      ).rejects.toThrow(/outcomes must be counts by code/)
+  })
 })
 
 describe('the hours of a key', () => {

@@ -24,7 +24,7 @@ const Outcome = builder.objectRef<Used['outcomes'][number]>('Outcome').implement
     code: t.exposeString('code', {
       description: 'The code of the error; unknown for requests that an older version of the service counted.',
       example: 'rate_limited',
-      bounds: { pattern: '^[a-z]+(_[a-z]+)*$', maxLength: 64 },
+      bounds: { pattern: '^[a-z_]+$', minLength: 1, maxLength: 64 },
     }),
     requests: t.exposeInt('requests', { description: 'Answered requests.', example: 2, bounds: count }),
   }),

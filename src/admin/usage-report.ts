@@ -7,6 +7,7 @@ import { type Database, installationId } from '../gateway/database/index.js'
 import {
   addOutcomes,
   keySubject,
+  noOutcomes,
   type Outcomes,
   readUsed,
   UNIT_MS,
@@ -47,7 +48,7 @@ const nameOf = (unit: Unit, time: number) =>
     .replace('T', ' ')
 
 const sum = (parts: Figures[]): Figures => {
-  const total: Figures = { requests: 0, refusals: 0, cost: 0, outcomes: {} }
+  const total: Figures = { requests: 0, refusals: 0, cost: 0, outcomes: noOutcomes() }
   for (const { requests, refusals, cost, outcomes } of parts) {
     total.requests += requests
     total.refusals += refusals

@@ -31,11 +31,13 @@ ALTER TABLE "ApiKeyUsageHour" ADD CONSTRAINT "hour must be in the years 1970 to 
 
 COMMENT ON COLUMN "ApiKeyUsage"."outcomes" IS 'How many ended with which error code: {"rate_limited": 12}. Those that an older version counted are in no code.';
 
--- An edit that is not a number would make gateways unable to add to it.
-ALTER TABLE "ApiKeyUsageHour" ADD CONSTRAINT "outcomes must be an object of numbers"
-    CHECK ("outcomes" = '{}' OR jsonb_typeof("outcomes") = 'object' AND NOT "outcomes" @? '$.* ? (@.type() != "number")');
-ALTER TABLE "ApiKeyUsage" ADD CONSTRAINT "outcomes must be an object of numbers"
-    CHECK ("outcomes" = '{}' OR jsonb_typeof("outcomes") = 'object' AND NOT "outcomes" @? '$.* ? (@.type() != "number")') NOT VALID;
+-- Gateways could not add to what is not a number, nor show what is no count.
+ALTER TABLE "ApiKeyUsageHour" ADD CONSTRAINT "outcomes must be counts by code"
+    CHECK ("outcomes" = '{}' OR jsonb_typeof("outcomes") = 'object' AND NOT "outcomes" @?
+        'strict $.keyvalue() ? (!(@.key like_regex "^[a-z_]{1,64}$") || @.value.type() != "number" || @.value < 0 || @.value.floor() != @.value)');
+ALTER TABLE "ApiKeyUsage" ADD CONSTRAINT "outcomes must be counts by code"
+    CHECK ("outcomes" = '{}' OR jsonb_typeof("outcomes") = 'object' AND NOT "outcomes" @?
+        'strict $.keyvalue() ? (!(@.key like_regex "^[a-z_]{1,64}$") || @.value.type() != "number" || @.value < 0 || @.value.floor() != @.value)') NOT VALID;
 
 -- (In quotes, \073 is a semicolon: engines that split a script at semicolons do not look inside quotes.)
 CREATE FUNCTION "add_outcomes"(a jsonb, b jsonb) RETURNS jsonb LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS E'

@@ -13,6 +13,7 @@ export { type Cost, createQuota, FREE_PER_MINUTE, type QuotaDecision, readQuota 
 export { KeyUsage } from './usage.js'
 export {
   addOutcomes,
+  noOutcomes,
   type Outcomes,
   readUsage,
   readUsed,

@@ -19,6 +19,9 @@ const CLOSE_MS = 15_000
 /** How many requests ended with which error code; `unknown` are those that an older version counted. */
 export type Outcomes = Record<string, number>
 
+/** A code of another version may be named as anything, such as `constructor`. */
+export const noOutcomes = (): Outcomes => Object.create(null)
+
 /** Adds to outcomes, and returns them. */
 export function addOutcomes(to: Outcomes, added: Outcomes): Outcomes {
   for (const [code, requests] of Object.entries(added)) to[code] = (to[code] ?? 0) + requests
@@ -141,7 +144,7 @@ export async function readUsed(query: Query, unit: Unit, since: number, keyId?: 
     [new Date(since).toISOString(), ...(keyId === undefined ? [] : [keyId])],
   )
   return rows.map((row) => {
-    const outcomes: Outcomes = {}
+    const outcomes = noOutcomes()
     for (const some of JSON.parse(String(row.all)) ?? []) addOutcomes(outcomes, some)
     const unknown = Number(row.refusals) - total(outcomes)
     if (unknown > 0) outcomes.unknown = unknown
