@@ -109,7 +109,7 @@ async function renderWindows({ database, settings, options: { json }, warn }: Ca
     : 'Without REDIS_URL each gateway counts in its own memory, so the counters are unknown here'
   if (!counted)
     warn(
-      `${why}. Shown: what gateways have written about today (UTC), the busiest key first. Other days: npm run keys -- usage --days 30`,
+      `${why}. Shown: what gateways have written about today (UTC), the busiest key first. Other days: npm run keys -- usage --days 30. Hours and errors of a key: npm run keys -- usage <key> --hours 24`,
     )
   await limiter?.close()
   return render(rows, json)

@@ -228,7 +228,7 @@ describe.skipIf(!chromiumPath)('the page of the usage of a key', () => {
     await expect.poll(() => page.locator('#outcomes').isVisible()).toBe(false)
   })
 
-  test('shows the hours of a day that is clicked or chosen in the table, read once; a range leads back to days', async () => {
+  test('shows the hours of a day that is clicked or chosen in the table, read once, and leads back to days', async () => {
     const { key, row } = await createUsed()
     await leaveOut(row)
     await gateway.prisma.apiKeyUsage.deleteMany({ where: { keyId: row.id, day: { gte: daysAgo(3) } } })
@@ -276,8 +276,11 @@ describe.skipIf(!chromiumPath)('the page of the usage of a key', () => {
     expect(await page.locator('#ranges [aria-pressed="true"]').count()).toBe(0)
     expect(await barriers(page)).toEqual([])
     await look('hours')
-    await page.getByRole('button', { name: '7 days' }).click()
+    await page.getByRole('button', { name: 'Back to days' }).press('Enter')
     expect(await page.locator('#days-title').textContent()).toBe('Per day')
+    expect(await page.locator('#plot rect.requests').count()).toBe(30)
+    expect(await page.evaluate(() => document.activeElement?.id)).toBe('days-title')
+    await page.getByRole('button', { name: '7 days' }).click()
     expect(await page.locator('#plot rect.requests').count()).toBe(7)
     // With the keyboard, the way leads through the table. The day of which a part is left says so.
     expect(await page.locator('#rows button').allTextContents()).toEqual(
@@ -552,6 +555,7 @@ describe.skipIf(!chromiumPath)('the page of the usage of a key', () => {
     expect(await barriers(page)).toEqual([])
     expect(await width()).toBe(wide)
     expect(await page.locator('#plot svg').evaluate((svg) => svg.getBoundingClientRect().right)).toBeLessThan(wide)
+    await look(`table-${colorScheme}-${wide}`)
     await page.getByText('The same figures as a table').click()
     await page.evaluate(() => scrollTo(0, 0))
     await look(`${colorScheme}-${wide}`)

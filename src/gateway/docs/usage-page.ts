@@ -57,7 +57,7 @@ export const createUsagePage = ({ baseUrl, base, style, script, icon }: UsageAdd
 <dl id="facts"></dl>
 </section>
 <section class="card" aria-labelledby="days-title">
-<div class="head"><h2 id="days-title" tabindex="-1">Per day</h2>
+<div class="head"><h2 id="days-title" tabindex="-1">Per day</h2><button type="button" id="back" hidden>Back to days</button>
 <div id="ranges" role="group" aria-label="Days">${[7, 30, 90].map(
       (days) => html`<button type="button" data-days="${days}">${days} days</button>`,
     )}</div></div>
@@ -66,13 +66,14 @@ export const createUsagePage = ({ baseUrl, base, style, script, icon }: UsageAdd
 <p id="legend-title"></p>
 <dl id="legend"></dl>
 <div id="plot"></div>
-<details><summary>The same figures as a table</summary><table><caption class="unseen">Usage, the latest first</caption>
+<p id="hint" class="soft small">Choose one of the last days, here or in the table, to see its hours.</p>
+<details><summary>The same figures as a table</summary><div class="scroll" role="group" aria-label="Table" tabindex="0"><table><caption class="unseen">Usage, the latest first</caption>
 <thead><tr><th scope="col" id="part-name"></th><th scope="col">Requests</th><th scope="col">Over the quota</th><th scope="col">Other errors</th><th scope="col">Cost</th></tr></thead>
-<tbody id="rows"></tbody></table></details>
+<tbody id="rows"></tbody></table></div></details>
 <section id="outcomes" aria-labelledby="outcomes-title"><h3 id="outcomes-title"></h3><dl></dl></section>
 </div>
 <p class="soft small">Days and hours are those of UTC. The figures are at most a minute old, and reading them costs 1 of the quota.
-Hours are kept for three days: choose a day to see its hours.</p>
+Hours are kept for three days.</p>
 </section>
 </div>
 </main>`,

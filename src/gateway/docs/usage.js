@@ -55,7 +55,8 @@ async function readPast() {
       `${server()}/quota/usage${dayShown ? `/hours?hours=${HOURS}` : `?days=${Math.max(daysShown, DAYS)}`}`,
     )
     if (reading !== past) return
-    if (response.ok) past = { ...past, note: undefined, [what]: JSON.parse(text).map(partOf) }
+    // Hours that are older than days would have other sums.
+    if (response.ok) past = { ...past, note: undefined, hours: undefined, [what]: JSON.parse(text).map(partOf) }
     else if (response.status === 429)
       reading.note = `The API refused to say what the key has used: ${JSON.parse(text).message}`
     else reading.note = `What the key has used could not be read: the API returned ${response.status}. Press Refresh.`
@@ -72,6 +73,12 @@ function choose(day) {
   const isRead = day ? past.hours : past.days && past.days.length >= daysShown
   if (isRead || !known.quota) showPast()
   else readPast()
+}
+
+/** The button is gone then, and the focus would be, too. @param {Part} [day] */
+function chooseByButton(day) {
+  choose(day)
+  byId('days-title').focus()
 }
 
 /** Shows what is known. Nothing stays of a key that is not in use, or not valid. */
@@ -137,6 +144,8 @@ function showPast() {
   const isEmpty = parts?.every(({ requests }) => requests === 0) ?? true
   byId('days-title').textContent = dayShown ? 'Per hour' : 'Per day'
   byId('part-name').textContent = dayShown ? 'Hour' : 'Day'
+  byId('hint').hidden = dayShown !== undefined
+  byId('back').hidden = dayShown === undefined
   byId('days-note').replaceChildren(note)
   if (!note && parts && isEmpty)
     byId('days-note').append(
@@ -167,10 +176,7 @@ function showPast() {
 function rowOf(part) {
   const { name, date, hasHours, requests, limited, errors, cost } = part
   const button = element('button', { type: 'button' }, date)
-  button.addEventListener('click', () => {
-    choose(part)
-    byId('days-title').focus()
-  })
+  button.addEventListener('click', () => chooseByButton(part))
   const title = hasHours ? button : dayShown ? name : date
   const row = element('tr', null, element('th', { scope: 'row' }, title))
   for (const figure of [requests, limited, errors, cost]) row.append(element('td', null, figure.toLocaleString('en')))
@@ -221,6 +227,7 @@ document.addEventListener('DOMContentLoaded', () => {
     // What had to wait may have been read by now.
     if (!known.problem && past === before) await readPast()
   })
+  byId('back').addEventListener('click', () => chooseByButton())
   byId('ranges').addEventListener('click', ({ target }) => {
     const { days } = /** @type {HTMLElement} */ (target).dataset
     if (!days) return

@@ -100,11 +100,8 @@ function success(operation: Operation, baseUrl: string): ResponseObject {
   const isPage = operation.field.args.some(({ name }) => name === 'limit')
   if (isPage) headers.Link = nextPageHeader(rest.path, baseUrl)
   const created = rest.status === 201 ? 'created ' : ''
-  const description = isPage
-    ? 'One page of the list.'
-    : list
-      ? `The ${created}objects, in the order of the items.`
-      : `The ${created}${name}.`
+  const many = operation.body ? `The ${created}objects, in the order of the items.` : 'All of the list.'
+  const description = isPage ? 'One page of the list.' : list ? many : `The ${created}${name}.`
   const expanded = exampleExpanded(operation)
   const examples = expanded && {
     plain: { value: example },
