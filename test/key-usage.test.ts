@@ -467,6 +467,25 @@ describe('the hours of a key', () => {
     expect(oldest?.name).toMatch(/^name \d+$/)
   })
 
+  test('do not become days while their key is being deleted: that does not end as a deadlock', async () => {
+    // The embedded database has one connection, so nothing happens beside a transaction.
+    if (database.embedded) return
+    const [deleted, other] = (await createKeys(410_000, 2)) as [number, number]
+    await use([deleted, other], [24 * 5, 24 * 5 + 1])
+    const gone = database.prisma.$transaction(async (transaction) => {
+      await transaction.$executeRaw`SELECT FROM "ApiKey" WHERE id = ${deleted} FOR UPDATE`
+      const { usage } = open({ tidyMs: 10 })
+      await expect.poll(() => left([other])).toBe(0)
+      await usage.close()
+      await transaction.apiKey.delete({ where: { id: deleted } })
+    })
+    await gone
+    expect([
+      await left([deleted]),
+      (await usageOf(other)).reduce((sum, [, requests]) => sum + Number(requests), 0),
+    ]).toEqual([0, 2])
+  })
+
   test('are added to a day that has some already', async () => {
     const { row } = await gateway.createKey()
     await use([row.id], [24 * 5])

@@ -117,6 +117,15 @@ async function renderWindows({ database, settings, options: { json }, warn }: Ca
 
 const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
 const exact = new Intl.NumberFormat('en')
+/** The room for the figures of an hour, beside its name and the longest bar. */
+const ROOM = 80 - 18 - WIDTH
+
+/** What exact figures take of a line. */
+const widthOf = (parts: Figures[]) => {
+  const figures = parts.map((part) => figuresOf(part).map((figure) => exact.format(figure)))
+  const columns = FIGURES.map((title, i) => Math.max(title.length, ...figures.map((row) => row[i]?.length ?? 0)))
+  return columns.reduce((total, width) => total + width + 2, 0)
+}
 
 /** A line for each key, with a bar for each day or hour, or for several if there are many. */
 function renderOverview(usage: KeyUsage[], unit: Unit, count: number, last: number) {
@@ -125,7 +134,8 @@ function renderOverview(usage: KeyUsage[], unit: Unit, count: number, last: numb
   const rows = usage.map(({ key, parts, ...total }) => {
     const heights = Array<number>(bars).fill(0)
     for (const { begins, requests } of parts) {
-      const bar = bars - 1 - Math.floor((last - begins) / UNIT_MS[unit] / perBar)
+      // The clock of a gateway may be ahead of this one.
+      const bar = bars - 1 - Math.floor(Math.max(0, last - begins) / UNIT_MS[unit] / perBar)
       heights[bar] = (heights[bar] ?? 0) + requests
     }
     const figures = figuresOf(total).map((figure) => compact.format(figure))
@@ -143,18 +153,19 @@ function renderOverview(usage: KeyUsage[], unit: Unit, count: number, last: numb
 function renderParts({ parts }: KeyUsage, unit: Unit, last: number) {
   const byTime = new Map(parts.map((part) => [part.begins, part]))
   const max = Math.max(...parts.map(({ requests }) => requests))
+  const { format } = widthOf(parts) <= ROOM ? exact : compact
   const rows: string[][] = []
   for (let time = parts[0]?.begins ?? last; time <= last; time += UNIT_MS[unit]) {
     const figures = figuresOf(byTime.get(time) ?? sum([]))
     const [requests, limited, errors] = figures
     const width = Math.ceil((requests / max) * WIDTH)
-    const widthOf = (part: number) => Math.ceil((part / (requests || 1)) * width)
-    const ofErrors = Math.min(widthOf(errors), width - widthOf(limited))
-    const answered = width - widthOf(limited) - ofErrors
+    const barOf = (part: number) => Math.ceil((part / (requests || 1)) * width)
+    const ofErrors = Math.min(barOf(errors), width - barOf(limited))
+    const answered = width - barOf(limited) - ofErrors
     rows.push([
       nameOf(unit, time),
-      ...figures.map((figure) => exact.format(figure)),
-      '█'.repeat(answered) + '▒'.repeat(widthOf(limited)) + '░'.repeat(ofErrors),
+      ...figures.map((figure) => format(figure)),
+      '█'.repeat(answered) + '▒'.repeat(barOf(limited)) + '░'.repeat(ofErrors),
     ])
   }
   return renderColumns([unit, ...FIGURES, '█ ok ▒ limited ░ error'], rows, FIGURES)
@@ -167,8 +178,10 @@ function renderOutcomes({ outcomes }: KeyUsage) {
     .map(([code, requests]) => [
       exact.format(requests),
       String(statusOf(code) ?? ''),
-      code,
-      isErrorCode(code) ? catalogue[code].description.replaceAll('`', '') : 'Counted by another version.',
+      line(code, 30),
+      isErrorCode(code)
+        ? catalogue[code].description.replaceAll('`', '')
+        : 'Counted by another version, or changed by hand.',
     ])
   return rows.length === 0 ? '' : `\n${renderColumns(['requests', 'status', 'code', 'when'], rows, FIGURES)}`
 }

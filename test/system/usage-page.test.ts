@@ -289,7 +289,7 @@ describe.skipIf(!chromiumPath)('the page of the usage of a key', () => {
     await page.getByRole('button', { name: dateOf(daysAgo(3)) }).press('Enter')
     expect(await page.evaluate(() => document.activeElement?.id)).toBe('days-title')
     const left = 24 - (await rows()).length
-    expect(await note()).toBe(left ? `Its hours before ${(await rows()).at(-1)?.[0]} are no longer kept apart.` : '')
+    expect(await note()).toBe(left ? `Its hours before ${(await rows()).at(-1)?.[0]} are no longer kept apart. ` : '')
     // Older days have none.
     await page.getByRole('button', { name: '30 days' }).click()
     await page.locator('#plot rect.requests').nth(10).click()
@@ -303,6 +303,43 @@ describe.skipIf(!chromiumPath)('the page of the usage of a key', () => {
     await expect.poll(() => asked.filter((path) => path.includes('usage')).length).toBe(3)
     await page.getByRole('button', { name: dateOf(daysAgo(2)) }).click()
     await expect.poll(() => asked.filter((path) => path.includes('usage')).at(-1)).toBe('/quota/usage/hours?hours=72')
+  })
+
+  test('reads nothing twice that is being read, and says of each what was not read', async () => {
+    const { key, row } = await createUsed()
+    await leaveOut(row)
+    await remembers(key)
+    const releases: (() => void)[] = []
+    await page.route(`${baseUrl}/quota/usage?days=*`, async (route) => {
+      await new Promise<void>((resolve) => releases.push(resolve))
+      await route.continue()
+    })
+    await page.route(`${baseUrl}/quota/usage/hours*`, (route) => route.fulfill({ status: 503, json: {} }))
+    await visit()
+    await expect.poll(note).toBe('Reading …')
+    await page.getByRole('button', { name: '7 days' }).click()
+    await page.getByRole('button', { name: '30 days' }).click()
+    await expect.poll(() => releases.length).toBe(1)
+    releases[0]?.()
+    await isRead()
+    // While more days are read, hours are.
+    await page.getByRole('button', { name: '90 days' }).click()
+    await expect.poll(note).toBe('Reading …')
+    expect((await legend())[0]).toBe('Last 30 days')
+    await page.locator('#plot rect.requests').nth(28).click()
+    await expect.poll(note).toContain('the API returned 503. Press Refresh.')
+    releases[1]?.()
+    await page.getByRole('button', { name: 'Back to days' }).click()
+    await expect.poll(() => page.locator('#plot rect.requests').count()).toBe(90)
+    expect(await note()).toBe('')
+    expect(asked.filter((path) => path.includes('usage'))).toEqual([
+      '/quota/usage?days=30',
+      '/quota/usage?days=90',
+      '/quota/usage/hours?hours=72',
+    ])
+    await page.unroute(`${baseUrl}/quota/usage/hours*`)
+    await page.locator('#plot rect.requests').nth(88).click()
+    await expect.poll(note).toBe('No request was counted from 00:00 on.')
   })
 
   test('says so when nothing was used', async () => {

@@ -73,7 +73,8 @@ function showOutcomes(parts, range) {
     .querySelector('dl')
     ?.append(
       ...entries.map(([code, requests]) => {
-        const [status = '', meaning = 'Counted by another version of the service.'] = errors[code] ?? []
+        const [status = '', meaning = 'Counted by another version of the service, or changed by hand.'] =
+          errors[code] ?? []
         return element(
           'div',
           null,
@@ -83,4 +84,24 @@ function showOutcomes(parts, range) {
         )
       }),
     )
+}
+
+/**
+ * What figures alone do not say.
+ *
+ * @param {Part[]} parts
+ * @param {boolean} isEmpty
+ * @param {number} [days] how many days they are, if they are no hours
+ * @returns {(Node | string)[]}
+ */
+// biome-ignore lint/correctness/noUnusedVariables: usage.js calls it
+function remarks(parts, isEmpty, days) {
+  if (days) {
+    const link = element('a', { href: 'docs' }, 'The reference')
+    return isEmpty ? [`No request was counted in the last ${days} days. `, link, ' has samples to start with.'] : []
+  }
+  const first = parts.at(-1)?.name
+  if (!first) return ['Its hours are no longer kept apart.']
+  const none = isEmpty ? [`No request was counted from ${first} on.`] : []
+  return first === '00:00' ? none : [`Its hours before ${first} are no longer kept apart. `, ...none]
 }

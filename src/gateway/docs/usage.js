@@ -11,12 +11,14 @@ const PAUSE_MS = 10_000
 const SOON_MS = 14 * DAY_MS
 
 /**
- * What a key has used on each day and in each hour, latest first, as far as it was read, and why there is no more. It is read once
- * for each key, when it is first shown, and when the reader asks.
+ * What a key has used on each day and in each hour, latest first, as far as it was read; why there is no more; and the paths that are
+ * being read. Each is read once for each key, when it is first shown, and when the reader asks.
  *
- * @type {{ of: string | null, days?: Part[], hours?: Part[], note?: string, waits?: boolean }}
+ * @typedef {'days' | 'hours'} What
+ * @typedef {{ of: string | null, notes: Partial<Record<What, string>>, reading: Set<string>, waits?: boolean }} PastState
+ * @type {PastState & Partial<Record<What, Part[]>>}
  */
-let past = { of: null }
+let past = { of: null, notes: {}, reading: new Set() }
 let daysShown = DAYS
 /** The day whose hours are shown, if not days are. @type {Part | undefined} */
 let dayShown
@@ -39,39 +41,52 @@ const obstacle = ({ minute, day, key: { bannedUntil } }) =>
         ? 'Nothing is left of this minute. What the key has used can be read after the reset.'
         : undefined
 
+/** What is to be shown, whether it was read, and where it is read. */
+function wanted() {
+  if (dayShown) return { what: /** @type {What} */ ('hours'), isRead: past.hours, path: `/hours?hours=${HOURS}` }
+  const { days } = past
+  const isRead = days && days.length >= daysShown
+  return { what: /** @type {What} */ ('days'), isRead, path: `?days=${Math.max(daysShown, DAYS)}` }
+}
+
 /** Reads what is shown of the key in use, unless that would be refused: a refusal counts towards a ban. */
 async function readPast() {
   const { quota } = known
   if (!quota) return
-  const note = obstacle(quota)
-  const what = dayShown ? 'hours' : 'days'
-  const isRefresh = (past[what]?.length ?? 0) >= (dayShown ? HOURS : daysShown)
-  past = { ...past, of: key, note: note ?? (isRefresh ? undefined : 'Reading …'), waits: note !== undefined }
+  past.of = key
   const reading = past
+  const { what, path } = wanted()
+  const note = obstacle(quota)
+  reading.waits = note !== undefined
+  reading.notes[what] = note
+  const isRead = note !== undefined || reading.reading.has(path)
+  if (!isRead) reading.reading.add(path)
   showPast()
-  if (note) return
+  if (isRead) return
   try {
-    const { response, text } = await send(
-      `${server()}/quota/usage${dayShown ? `/hours?hours=${HOURS}` : `?days=${Math.max(daysShown, DAYS)}`}`,
-    )
-    if (reading !== past) return
-    // Hours that are older than days would have other sums.
-    if (response.ok) past = { ...past, note: undefined, hours: undefined, [what]: JSON.parse(text).map(partOf) }
-    else if (response.status === 429)
-      reading.note = `The API refused to say what the key has used: ${JSON.parse(text).message}`
-    else reading.note = `What the key has used could not be read: the API returned ${response.status}. Press Refresh.`
+    const { response, text } = await send(`${server()}/quota/usage${path}`)
+    if (response.ok) {
+      // Hours that are older than days would have other sums.
+      if (!dayShown) reading.hours = undefined
+      reading[what] = JSON.parse(text).map(partOf)
+    }
+    if (response.status === 429)
+      reading.notes[what] = `The API refused to say what the key has used: ${JSON.parse(text).message}`
+    else if (!response.ok)
+      reading.notes[what] =
+        `What the key has used could not be read: the API returned ${response.status}. Press Refresh.`
   } catch {
-    reading.note = 'What the key has used could not be read: the API does not answer. Press Refresh.'
+    reading.notes[what] = 'What the key has used could not be read: the API does not answer. Press Refresh.'
   }
+  reading.reading.delete(path)
   // That cost 1.
-  if (reading.of === key) await readQuota()
+  if (reading === past) await readQuota()
 }
 
 /** Shows the hours of a day or, without one, days. @param {Part} [day] */
 function choose(day) {
   dayShown = day
-  const isRead = day ? past.hours : past.days && past.days.length >= daysShown
-  if (isRead || !known.quota) showPast()
+  if (wanted().isRead) showPast()
   else readPast()
 }
 
@@ -86,7 +101,7 @@ function showUsage() {
   const { quota, problem } = known
   const asks = key === null || quota === null
   if (past.of !== key || asks) {
-    past = { of: null }
+    past = { of: null, notes: {}, reading: new Set() }
     dayShown = undefined
   }
   const hadFocus = byId('ask').contains(document.activeElement)
@@ -138,7 +153,8 @@ function showFacts(quota) {
 }
 
 function showPast() {
-  const { note = '' } = past
+  const { what, isRead, path } = wanted()
+  const note = past.notes[what] ?? (past.reading.has(path) && !isRead ? 'Reading …' : '')
   const parts = dayShown ? past.hours?.filter(({ date }) => date === dayShown?.date) : past.days?.slice(0, daysShown)
   const range = dayShown ? dayShown.longName : `Last ${parts?.length} days`
   const isEmpty = parts?.every(({ requests }) => requests === 0) ?? true
@@ -146,19 +162,9 @@ function showPast() {
   byId('part-name').textContent = dayShown ? 'Hour' : 'Day'
   byId('hint').hidden = dayShown !== undefined
   byId('back').hidden = dayShown === undefined
-  byId('days-note').replaceChildren(note)
-  if (!note && parts && isEmpty)
-    byId('days-note').append(
-      ...(dayShown
-        ? [`No request was counted on ${range}.`]
-        : [
-            `No request was counted in the last ${daysShown} days. `,
-            element('a', { href: 'docs' }, 'The reference'),
-            ' has samples to start with.',
-          ]),
-    )
-  else if (!note && dayShown && parts && parts.length < 24 && parts.at(-1)?.name !== '00:00')
-    byId('days-note').append(`Its hours before ${parts.at(-1)?.name} are no longer kept apart.`)
+  byId('days-note').replaceChildren(
+    ...(note || !parts ? [note] : remarks(parts, isEmpty, dayShown ? undefined : daysShown)),
+  )
   byId('days').hidden = isEmpty
   for (const button of byId('ranges').children)
     button.setAttribute('aria-pressed', String(!dayShown && button.getAttribute('data-days') === String(daysShown)))
@@ -221,10 +227,9 @@ document.addEventListener('DOMContentLoaded', () => {
   byId('problem').querySelector('button')?.addEventListener('click', readQuota)
   byId('refresh').addEventListener('click', async () => {
     // What is not shown is read again when it is.
-    const before = past
     past[dayShown ? 'days' : 'hours'] = undefined
+    const before = past
     await readQuota()
-    // What had to wait may have been read by now.
     if (!known.problem && past === before) await readPast()
   })
   byId('back').addEventListener('click', () => chooseByButton())

@@ -11,7 +11,7 @@ export const HOUR_MS = 3_600_000
 const DAY_MS = 86_400_000
 /** How many days of usage are kept: a year, and a month to compare it with. */
 export const USAGE_DAYS = 400
-/** How many hours become days at a time. */
+/** Of so many keys, at most, hours become days at a time. */
 const KEYS = 20
 /** A `lastUsedAt` that is this close to the last use is left as it is. All together, it is at most a minute old. */
 const CLOSE_MS = 15_000
@@ -81,15 +81,17 @@ export async function writeUsage(prisma: PrismaClient, hour: number, batch: read
 
 /**
  * Moves the hours of days that are more than three days ago to these days: those of some keys, in one statement, so that each counts
- * once. Gateways that do so at the same time pass by each other's rows.
+ * once. It passes by rows that another gateway moves at the same time. Like the deletion of a key, it locks the key first.
  */
 const MOVE = Prisma.sql`
   WITH moved AS (
     DELETE FROM "public"."ApiKeyUsageHour" WHERE ctid = ANY (ARRAY(
       SELECT ctid FROM "public"."ApiKeyUsageHour" WHERE hour < date_trunc('day', now() - interval '72 hours', 'UTC')
         AND "keyId" = ANY (ARRAY(
-          SELECT "keyId" FROM "public"."ApiKeyUsageHour"
-            WHERE hour < date_trunc('day', now() - interval '72 hours', 'UTC') ORDER BY hour LIMIT ${KEYS}))
+          SELECT id FROM "public"."ApiKey" WHERE id = ANY (ARRAY(
+            SELECT "keyId" FROM "public"."ApiKeyUsageHour"
+              WHERE hour < date_trunc('day', now() - interval '72 hours', 'UTC') ORDER BY hour LIMIT ${KEYS}))
+            FOR KEY SHARE SKIP LOCKED))
         FOR UPDATE SKIP LOCKED))
     RETURNING *, (hour AT TIME ZONE 'UTC')::date AS day
   )
