@@ -332,10 +332,10 @@ describe('npm run keys', () => {
   test('usage shows figures that are too wide for 80 columns in short', async () => {
     const { id } = await json('create', '--name', 'Wide', '--plan', 'Pro')
     await gateway.prisma.$executeRaw`
-      INSERT INTO "ApiKeyUsageHour" SELECT ${id}, 'x', date_trunc('hour', now()), requests, 3, 9,
+      INSERT INTO "ApiKeyUsageHour" SELECT ${id}, 'x', date_trunc('hour', now()), requests, 3, requests,
         jsonb_build_object(repeat('x', 60), 2, 'conflict', 1) FROM unnest(ARRAY[123456789012]) AS requests`
     const lines = (await keys('usage', String(id), '--hours', '1')).stdout.split('\n')
-    expect(lines.join('\n')).toMatch(/:00 {4}123\.5B {8}0 {7}3 {5}9 {2}█{19}░$/m)
+    expect(lines.join('\n')).toMatch(/:00 {4}123\.5B {8}0 {7}3 {2}123\.5B {2}█{19}░$/m)
     expect(lines.filter((line) => [...line].length > 80)).toEqual([])
   })
 
