@@ -488,7 +488,11 @@ describe('the hours of a key', () => {
 
   test('are added to a day that has some already', async () => {
     const { row } = await gateway.createKey()
-    const day = new Date(hoursAgo(24 * 5).toISOString().slice(0, 10))
+    const day = new Date(
+      hoursAgo(24 * 5)
+        .toISOString()
+        .slice(0, 10),
+    )
     const outcomes = { conflict: 2, not_found: 1 }
     const data = { keyId: row.id, name: 'before', day, requests: 7, refusals: 3, cost: 10, outcomes }
     await database.prisma.apiKeyUsage.create({ data })
