@@ -51,7 +51,7 @@ export const sparkline = (values: number[]) =>
   values.map((value) => (value > 0 ? BARS[Math.ceil((value / Math.max(...values)) * BARS.length) - 1] : '·')).join('')
 
 /** The width of a new terminal. */
-const TERMINAL = 80
+export const TERMINAL = 80
 
 /**
  * Columns without lines, for at most 80 columns of a terminal; the last one is wrapped.

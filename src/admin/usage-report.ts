@@ -15,7 +15,7 @@ import {
   type UsedByKey,
 } from '../gateway/keys/index.js'
 import { type Action, bannedUntil, type Call, find, state } from './key-commands.js'
-import { bar, line, render, renderColumns, sparkline, titleOf } from './table.js'
+import { bar, line, render, renderColumns, sparkline, TERMINAL, titleOf } from './table.js'
 
 // What keys have used: their windows now, and each day or hour. Without --json it fits into 80 columns.
 
@@ -118,7 +118,7 @@ async function renderWindows({ database, settings, options: { json }, warn }: Ca
 const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
 const exact = new Intl.NumberFormat('en')
 /** The room for the figures of an hour, beside its name and the longest bar. */
-const ROOM = 80 - 18 - WIDTH
+const ROOM = TERMINAL - '2026-11-29 12:00  '.length - WIDTH
 
 /** What exact figures take of a line. */
 const widthOf = (parts: Figures[]) => {

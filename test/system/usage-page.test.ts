@@ -339,7 +339,7 @@ describe.skipIf(!chromiumPath)('the page of the usage of a key', () => {
     ])
     await page.unroute(`${baseUrl}/quota/usage/hours*`)
     await page.locator('#plot rect.requests').nth(88).click()
-    await expect.poll(note).toBe('No request was counted from 00:00 on.')
+    await expect.poll(note).toBe('No request was counted on this day.')
   })
 
   test('says so when nothing was used', async () => {

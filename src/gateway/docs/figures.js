@@ -11,24 +11,32 @@ const inUtc = (options) => new Intl.DateTimeFormat('en-GB', { timeZone: 'UTC', .
 const dayNames = inUtc({ day: 'numeric', month: 'short' })
 const longDayNames = inUtc({ dateStyle: 'full' })
 
-/** The status and the meaning of each error. @returns {Record<string, [status: number, meaning: string]>} */
+/** The status and the meaning of each error, as the page has them. @returns {Record<string, [status: number, meaning: string]>} */
 const errorsKnown = () => JSON.parse(byId('content').dataset.errors ?? '')
 
-/** @param {{ date?: string, hour?: string, requests: number, refused: number, cost: number, outcomes: Part['outcomes'] }} entry @returns {Part} */
+/**
+ * The days or the hours that the API returns.
+ *
+ * @typedef {{ date?: string, hour?: string, requests: number, refused: number, cost: number, outcomes: Part['outcomes'] }} UsageEntry
+ * @param {UsageEntry[]} entries
+ * @returns {Part[]}
+ */
 // biome-ignore lint/correctness/noUnusedVariables: usage.js calls it
-function partOf({ date, hour = '', requests, refused, cost, outcomes }) {
+function partsOf(entries) {
   const errors = errorsKnown()
-  const limited = outcomes.reduce((sum, one) => sum + (errors[one.code]?.[0] === 429 ? one.requests : 0), 0)
-  const day = date ?? hour.slice(0, 10)
-  const at = new Date(day)
-  const time = hour.slice(11, 16)
-  return {
-    name: date ? dayNames.format(at) : time,
-    longName: date ? longDayNames.format(at) : `${longDayNames.format(at)}, from ${time}`,
-    date: day,
-    hasHours: date !== undefined && at.getTime() + DAY_MS > Date.now() - (HOURS - 1) * HOUR_MS,
-    ...{ requests, limited, errors: refused - limited, cost, outcomes },
-  }
+  return entries.map(({ date, hour = '', requests, refused, cost, outcomes }) => {
+    const limited = outcomes.reduce((sum, one) => sum + (errors[one.code]?.[0] === 429 ? one.requests : 0), 0)
+    const day = date ?? hour.slice(0, 10)
+    const at = new Date(day)
+    const time = hour.slice(11, 16)
+    return {
+      name: date ? dayNames.format(at) : time,
+      longName: date ? longDayNames.format(at) : `${longDayNames.format(at)}, from ${time}`,
+      date: day,
+      hasHours: date !== undefined && at.getTime() + DAY_MS > Date.now() - (HOURS - 1) * HOUR_MS,
+      ...{ requests, limited, errors: refused - limited, cost, outcomes },
+    }
+  })
 }
 
 /** The figures of some days or hours, beside what each looks like. @param {Part[]} parts @param {string} title */
@@ -102,6 +110,7 @@ function remarks(parts, isEmpty, days) {
   }
   const first = parts.at(-1)?.name
   if (!first) return ['Its hours are no longer kept apart.']
-  const none = isEmpty ? [`No request was counted from ${first} on.`] : []
-  return first === '00:00' ? none : [`Its hours before ${first} are no longer kept apart. `, ...none]
+  if (first === '00:00') return isEmpty ? ['No request was counted on this day.'] : []
+  const none = isEmpty ? `From ${first} on, no request was counted.` : ''
+  return [`Its hours before ${first} are no longer kept apart. ${none}`]
 }

@@ -1,7 +1,6 @@
 // @ts-check
-// What the page of a key's usage shows. shared.js, which is loaded before it, has the key and reads its quota, which is free;
-// figures.js has its figures, plot.js
-// draws. Like the reference, it never makes markup of text.
+// What the page of a key's usage shows. These are loaded before it: shared.js has the key and reads its quota, which is free;
+// figures.js has the figures, and plot.js draws them. Like the reference, it never makes markup of text.
 
 /** Days that are read at first. All hours are read together: to choose among what was read costs nothing. */
 const DAYS = 30
@@ -15,10 +14,10 @@ const SOON_MS = 14 * DAY_MS
  * being read. Each is read once for each key, when it is first shown, and when the reader asks.
  *
  * @typedef {'days' | 'hours'} What
- * @typedef {{ of: string | null, notes: Partial<Record<What, string>>, reading: Set<string>, waits?: boolean }} PastState
+ * @typedef {{ of: string | null, notes: Partial<Record<What, string>>, pending: Set<string>, waits?: boolean }} PastState
  * @type {PastState & Partial<Record<What, Part[]>>}
  */
-let past = { of: null, notes: {}, reading: new Set() }
+let past = { of: null, notes: {}, pending: new Set() }
 let daysShown = DAYS
 /** The day whose hours are shown, if not days are. @type {Part | undefined} */
 let dayShown
@@ -54,21 +53,21 @@ async function readPast() {
   const { quota } = known
   if (!quota) return
   past.of = key
-  const reading = past
   const { what, path } = wanted()
   const note = obstacle(quota)
-  reading.waits = note !== undefined
-  reading.notes[what] = note
-  const isRead = note !== undefined || reading.reading.has(path)
-  if (!isRead) reading.reading.add(path)
+  past.waits = note !== undefined
+  past.notes[what] = note
+  if (note || past.pending.has(path)) return showPast()
+  // By the time of the answer, it may be another key's.
+  const reading = past
+  reading.pending.add(path)
   showPast()
-  if (isRead) return
   try {
     const { response, text } = await send(`${server()}/quota/usage${path}`)
     if (response.ok) {
       // Hours that are older than days would have other sums.
       if (!dayShown) reading.hours = undefined
-      reading[what] = JSON.parse(text).map(partOf)
+      reading[what] = partsOf(JSON.parse(text))
     }
     if (response.status === 429)
       reading.notes[what] = `The API refused to say what the key has used: ${JSON.parse(text).message}`
@@ -78,7 +77,7 @@ async function readPast() {
   } catch {
     reading.notes[what] = 'What the key has used could not be read: the API does not answer. Press Refresh.'
   }
-  reading.reading.delete(path)
+  reading.pending.delete(path)
   // That cost 1.
   if (reading === past) await readQuota()
 }
@@ -101,7 +100,7 @@ function showUsage() {
   const { quota, problem } = known
   const asks = key === null || quota === null
   if (past.of !== key || asks) {
-    past = { of: null, notes: {}, reading: new Set() }
+    past = { of: null, notes: {}, pending: new Set() }
     dayShown = undefined
   }
   const hadFocus = byId('ask').contains(document.activeElement)
@@ -154,7 +153,7 @@ function showFacts(quota) {
 
 function showPast() {
   const { what, isRead, path } = wanted()
-  const note = past.notes[what] ?? (past.reading.has(path) && !isRead ? 'Reading …' : '')
+  const note = past.notes[what] ?? (past.pending.has(path) && !isRead ? 'Reading …' : '')
   const parts = dayShown ? past.hours?.filter(({ date }) => date === dayShown?.date) : past.days?.slice(0, daysShown)
   const range = dayShown ? dayShown.longName : `Last ${parts?.length} days`
   const isEmpty = parts?.every(({ requests }) => requests === 0) ?? true

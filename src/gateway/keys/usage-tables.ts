@@ -1,6 +1,6 @@
 import { Prisma, type PrismaClient } from '../../../prisma/generated/client/client.js'
 import type { Used } from '../../../schema/kit/context.js'
-import { MAX_INT } from '../../../schema/kit/input/rules.js'
+import { MAX_INT, MAX_USAGE_HOURS } from '../../../schema/kit/input/rules.js'
 import type { Logger } from '../../engines/observe/index.js'
 import type { Query } from '../../engines/postgres/index.js'
 import { purgeRegularly, runRegularly } from '../database/index.js'
@@ -36,7 +36,7 @@ export interface UsageOptions {
   tidyMs?: number
 }
 
-/** What a conflict adds to a row: `old` is the name of its table. */
+/** What a conflict adds to a row: `old` is the name of its table. Most rows add no errors, and a call of a function costs. */
 const ADDED = Prisma.raw(`name = excluded.name, requests = old.requests + excluded.requests,
   refusals = old.refusals + excluded.refusals, cost = old.cost + excluded.cost,
   outcomes = CASE excluded.outcomes WHEN '{}' THEN old.outcomes ELSE "public".add_outcomes(old.outcomes, excluded.outcomes) END`)
@@ -79,6 +79,9 @@ export async function writeUsage(prisma: PrismaClient, hour: number, batch: read
     ON CONFLICT ("keyId", hour) DO UPDATE SET ${ADDED}`
 }
 
+/** The first day whose hours are kept apart. */
+const FIRST_DAY = Prisma.sql`date_trunc('day', now() - ${MAX_USAGE_HOURS}::int * interval '1 hour', 'UTC')`
+
 /**
  * Moves the hours of days that are more than three days ago to these days: those of some keys, in one statement, so that each counts
  * once. It passes by rows that another gateway moves at the same time. Like the deletion of a key, it locks the key first.
@@ -86,11 +89,11 @@ export async function writeUsage(prisma: PrismaClient, hour: number, batch: read
 const MOVE = Prisma.sql`
   WITH moved AS (
     DELETE FROM "public"."ApiKeyUsageHour" WHERE ctid = ANY (ARRAY(
-      SELECT ctid FROM "public"."ApiKeyUsageHour" WHERE hour < date_trunc('day', now() - interval '72 hours', 'UTC')
+      SELECT ctid FROM "public"."ApiKeyUsageHour" WHERE hour < ${FIRST_DAY}
         AND "keyId" = ANY (ARRAY(
           SELECT id FROM "public"."ApiKey" WHERE id = ANY (ARRAY(
             SELECT "keyId" FROM "public"."ApiKeyUsageHour"
-              WHERE hour < date_trunc('day', now() - interval '72 hours', 'UTC') ORDER BY hour LIMIT ${KEYS}))
+              WHERE hour < ${FIRST_DAY} ORDER BY hour LIMIT ${KEYS}))
             FOR KEY SHARE SKIP LOCKED))
         FOR UPDATE SKIP LOCKED))
     RETURNING *, (hour AT TIME ZONE 'UTC')::date AS day
