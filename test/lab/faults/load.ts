@@ -1,4 +1,5 @@
 import { request } from 'node:http'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type GatewayProcess, PETS, type World } from './world.js'
 
@@ -169,6 +170,8 @@ export function startLoad(world: World) {
   /** What /readyz of each gateway answered. */
   const readiness: { at: number; status: number }[] = []
   const pending = new Set<Promise<unknown>>()
+  const delays = monitorEventLoopDelay({ resolution: 10 })
+  delays.enable()
   let stopped = false
 
   async function keepSending() {
@@ -198,11 +201,16 @@ export function startLoad(world: World) {
   return {
     samples,
     readiness,
+    /** The longest stall of this process so far. */
+    get stallMs() {
+      return delays.max / 1e6
+    },
     /** Resolves when every request has its answer. */
     async stop() {
       stopped = true
       await Promise.all(running)
       await Promise.all(pending)
+      delays.disable()
     },
   }
 }

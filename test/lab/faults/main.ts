@@ -11,7 +11,7 @@ import { createWorld, type World } from './world.js'
 
 // `npm run test:faults`: every fault under a steady load, and whether the gateways keep their promises.
 
-/** The promises. */
+/** The promises, on a machine that does not stand still: the longest stall of the load itself comes on top. */
 const SLOWEST_MS = 3_500
 const RECOVERY_MS = 2_000
 
@@ -48,6 +48,8 @@ interface Row {
   cut: number
   slowest: number
   recovery: number
+  /** The longest stall of the event loop of the load: while it lasts, most likely nothing on this machine runs. */
+  stall: number
   acknowledged: number
   found: number
   /** Repeated until they were acknowledged. */
@@ -86,6 +88,7 @@ async function measure(fault: ReturnType<typeof selectFaults>[number], world: Wo
     cut: count('cut'),
     slowest: Math.max(0, ...samples.map(({ ms }) => ms)),
     recovery: Math.max(0, lastBad - repaired),
+    stall: load.stallMs,
     acknowledged: writes.length,
     found: await countFound(world, writes),
     orders,
@@ -109,8 +112,8 @@ async function measure(fault: ReturnType<typeof selectFaults>[number], world: Wo
     !samples.some(wronged),
     `${samples.filter(wronged).length} requests were refused that it does not touch; the first: ${firstOf(wronged)}`,
   )
-  promise(row.slowest <= slowestMs, `slowest: ${firstOf(({ ms }) => ms === row.slowest)}`)
-  promise(row.recovery <= RECOVERY_MS, `recovered after ${Math.round(row.recovery)} ms`)
+  promise(row.slowest <= slowestMs + row.stall, `slowest: ${firstOf(({ ms }) => ms === row.slowest)}`)
+  promise(row.recovery <= RECOVERY_MS + row.stall, `recovered after ${Math.round(row.recovery)} ms`)
   promise(row.found === row.acknowledged, `${row.acknowledged - row.found} acknowledged writes are lost`)
   promise(lost === 0 && doubled === 0, `of the orders with a key ${lost} are lost and ${doubled} are there twice`)
   promise(unsold === 0, `the stock has ${unsold} more than was sold of it`)
@@ -132,6 +135,7 @@ function show(rows: [string, Row][]) {
     'cut',
     'slowest',
     'recovery',
+    'stall',
     'acknowledged',
     'found',
     'orders',
@@ -141,7 +145,7 @@ function show(rows: [string, Row][]) {
   for (const [name, row] of rows)
     table.push([name, ...columns.map((column) => Math.round(row[column])), row.broken.length ? 'BROKEN' : 'kept'])
   console.log(table.toString())
-  console.log('slowest and recovery in milliseconds; cut: connections that a killed process took with it;')
+  console.log('slowest, recovery and stall in milliseconds; cut: connections that a killed process took with it;')
   console.log('orders: sent again with their key until they were acknowledged')
   for (const [name, { broken }] of rows) for (const text of broken) console.log(`${name}: ${text}`)
 }
