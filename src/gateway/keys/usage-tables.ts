@@ -173,11 +173,11 @@ export async function readUsage(query: Query, keyId: number, unit: Unit, count: 
   const rows = await readUsed(query, unit, last - (count - 1) * UNIT_MS[unit], keyId)
   const used = new Map(rows.map((row) => [row.begins, row]))
   return Array.from({ length: count }, (_, i) => {
-    const hour = new Date(last - i * UNIT_MS[unit])
-    const { requests = 0, refusals = 0, cost = 0, outcomes = {} } = used.get(hour.getTime()) ?? {}
+    const begins = new Date(last - i * UNIT_MS[unit])
+    const { requests = 0, refusals = 0, cost = 0, outcomes = {} } = used.get(begins.getTime()) ?? {}
     return {
-      date: hour.toISOString().slice(0, 10),
-      hour,
+      date: begins.toISOString().slice(0, 10),
+      hour: begins,
       requests: shown(requests),
       refused: shown(refusals),
       cost: shown(cost),
