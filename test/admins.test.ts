@@ -75,6 +75,17 @@ describe('the database refuses', () => {
     /description must have at most 1000/,
   )
 
+  for (const owner of ['', ' ', ' Ann', 'Ann\u00a0', 'x'.repeat(101)])
+    refused(`the owner "${owner.slice(0, 9)}"`, `UPDATE "ApiKey" SET "owner" = '${owner}'`, /"owner must (have|not)/)
+  for (const email of ['', 'ann', '@x', 'a@', 'a@b@c', 'a b@c', 'a@b\n', `a@${'x'.repeat(253)}`])
+    refused(
+      `the address "${email.slice(0, 9)}"`,
+      `UPDATE "ApiKey" SET "email" = '${email}'`,
+      /"email must be an address/,
+    )
+  refused('an empty note', `UPDATE "ApiKey" SET "note" = ''`, /"note must have 1 to 1000 characters"/)
+  refused('a note of 1,001 characters', `UPDATE "ApiKey" SET "note" = repeat('x', 1001)`, /"note must have 1 to 1000/)
+
   for (const date of ['infinity', '-infinity', '1969-12-31T23:59:59.999Z', '10000-01-01T00:00:00Z', '0044-03-15 BC']) {
     refused(
       `shipDate ${date}`,

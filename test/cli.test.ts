@@ -34,7 +34,7 @@ describe('npm run keys', () => {
   test('names and sources from the database are printed without anything that a terminal obeys or hides', async () => {
     const name = 'a\x1b[31m\x9b2J\x07\x7f\n│ forged\u202eright\u2066\u2028\u{e0041}z'
     const shown = 'a\\u001b[31m\\u009b2J\\u0007\\u007f\\u000a│ forged\\u202eright\\u2066\\u2028\\udb40\\udc41z'
-    const { row } = await gateway.createKey({ name })
+    const { row } = await gateway.createKey({ name, owner: name, note: name })
     await gateway.prisma.$transaction([
       gateway.prisma.$executeRaw`SELECT set_config('petstore.source', 'me\x1b[0m', true)`,
       gateway.prisma.apiKey.update({ where: { id: row.id }, data: { name: `${name}.`, plan: 'Pro' } }),
@@ -54,7 +54,8 @@ describe('npm run keys', () => {
       if (command[0] !== 'history')
         expect(JSON.stringify(JSON.parse(json))).toContain(JSON.stringify(name).slice(1, -1))
     }
-    expect((await keys('show', id)).stdout).toContain(`│ ${shown}. `)
+    const unwrapped = (await keys('show', id)).stdout.replaceAll(/ *│\n│ +│ /g, ' ')
+    for (const value of [`${shown}. `, `${shown} `]) expect(unwrapped).toContain(`│ ${value}`)
     expect((await keys('history', id)).stdout).toContain('me\\u001b[0m')
     await gateway.prisma.apiKey.delete({ where: { id: row.id } })
   })
@@ -131,7 +132,7 @@ describe('npm run keys', () => {
     const nothing = await keys('update', String(id))
     expect([nothing.code, nothing.stderr]).toEqual([
       1,
-      expect.stringContaining('--name <name>, --expires <date>, or both'),
+      expect.stringContaining('Say what changes: --name, --owner, --email, --note or --expires.'),
     ])
   })
 
@@ -142,6 +143,118 @@ describe('npm run keys', () => {
     expect(await found('zoo_')).toEqual(['zoo_north'])
     expect(await found('0%')).toEqual(['Zoo 50% off'])
     expect(await found('\\')).toEqual([])
+  })
+
+  test('owner, email and note are shown, found, copied by a rotation, and removed by an empty text', async () => {
+    const contact = { owner: 'Ann Lee', email: 'ann@example.com', note: 'Call before noon.' }
+    const options = Object.entries(contact).flatMap(([name, value]) => [`--${name}`, ` ${value} `])
+    const { id } = await json('create', '--name', 'Contact', '--plan', 'Free', ...options)
+    expect(await json('show', String(id))).toMatchObject(contact)
+    const rotated = await json('rotate', String(id))
+    expect(await json('show', String(rotated.id))).toMatchObject({ ...contact, originId: id })
+    const owned = async (...args: string[]) =>
+      (await json('list', '--owner', ...args)).map(({ id }: { id: number }) => id)
+    expect([await owned('ANN l'), await owned('ann', '--name', 'Con'), await owned('_')]).toEqual([
+      [id, rotated.id],
+      [id, rotated.id],
+      [],
+    ])
+    expect((await keys('list', '--owner', 'ann')).stdout).toMatch(/│ Ann Lee +│/)
+    expect((await keys('list', '--owner', 'zzz', '--name', 'c')).stdout).toMatch(
+      /^None of \d+ keys has "c" in its name and "zzz" in its owner\.$/m,
+    )
+    const before = await json('show', String(id))
+    const removed = await json('update', String(id), '--owner', '', '--email', 'ü@example.com', '--note', ' ')
+    expect(removed).toEqual({ ...before, owner: null, email: 'ü@example.com', note: null })
+    expect(await owned('ann')).toEqual([rotated.id])
+  })
+
+  test('the longest owner, e-mail address and note are stored, and shown within 80 columns', async () => {
+    const longest = { owner: '€'.repeat(100), email: `a@${'x'.repeat(252)}`, note: `${'word 😀 '.repeat(142)}123456` }
+    const options = Object.entries(longest).flatMap(([name, value]) => [`--${name}`, value])
+    const { id } = await json('create', '--name', 'Longest', '--plan', 'Free', ...options)
+    expect([...longest.note]).toHaveLength(1_000)
+    expect(await json('show', String(id))).toMatchObject(longest)
+    const { stdout } = await keys('show', String(id))
+    const cells = stdout.split('\n').map((line) => line.split('│')[2]?.slice(1, -1) ?? '')
+    for (const value of Object.values(longest))
+      expect(cells.join('').replaceAll(/ /g, '')).toContain(value.replaceAll(' ', ''))
+    expect(stdout.split('\n').filter((line) => line.replaceAll('😀', '  ').length > 80)).toEqual([])
+  })
+
+  test('a second key of a name is made, with a line that says so', async () => {
+    const first = await json('create', '--name', 'Twice', '--plan', 'Free')
+    const line = `Keys with the name "Twice" exist already: ${first.id} (${first.prefix}, active). Tell them apart by id or prefix.\n`
+    const second = await keys('create', '--name', 'Twice', '--plan', 'Free')
+    expect([second.code, second.stderr]).toEqual([0, expect.stringContaining(line)])
+    expect(second.stdout).toMatch(/petstore_\w{48}/)
+    await json('revoke', first.prefix)
+    const third = await json('create', '--name', 'Once', '--plan', 'Free')
+    expect((await keys('update', String(third.id), '--name', 'Twice')).stderr).toContain(
+      `"Twice" exist already: ${first.id} (${first.prefix}, revoked), `,
+    )
+    expect((await keys('update', String(third.id), '--name', 'Twice')).stderr).not.toContain('exist already')
+  })
+
+  test('show, usage and history take a name that only one key has', async () => {
+    const { id, prefix } = await json('create', '--name', 'Only me', '--plan', 'Free')
+    expect(await json('show', 'Only me')).toMatchObject({ id })
+    expect(await json('usage', 'Only me')).toMatchObject([{ id }])
+    expect((await keys('history', 'Only me')).stdout).toContain(`Key ${id}, Only me (${prefix})\n`)
+    await json('rotate', prefix)
+    for (const command of ['show', 'usage', 'history']) {
+      const { code, stdout, stderr } = await keys(command, 'Only me')
+      expect([code, stdout]).toEqual([1, ''])
+      expect(stderr).toMatch(
+        new RegExp(
+          `Several keys have the name "Only me": ${id} \\(${prefix}, active\\), \\d+ .* by its id or prefix\\.$`,
+          'm',
+        ),
+      )
+      expect((await keys(command, 'only me')).stderr).toContain(
+        'There is no key with the id, prefix or name "only me".',
+      )
+    }
+  })
+
+  test('what is an id or a prefix is never taken for a name', async () => {
+    const { id, prefix } = await json('create', '--name', 'Itself', '--plan', 'Free')
+    for (const text of [String(id), prefix, prefix.slice(9)]) {
+      await json('create', '--name', text, '--plan', 'Free')
+      expect(await json('show', text)).toMatchObject({ id })
+    }
+    await json('create', '--name', '1e3', '--plan', 'Free')
+    expect(await json('history', '1e3')).toMatchObject([{ event: 'created', name: '1e3' }])
+  })
+
+  test.each(['revoke', 'delete', 'rotate', 'plan', 'access', 'ban', 'unban', 'update'])(
+    '%s takes no name, and says which keys have it',
+    async (command) => {
+      const { id, prefix } = await json('create', '--name', `By ${command}`, '--plan', 'Free')
+      const before = await json('show', prefix)
+      const values: Record<string, string[]> = { plan: ['Pro'], access: ['read'], update: ['--name', 'x'] }
+      const { code, stdout, stderr } = await keys(command, `By ${command}`, ...(values[command] ?? []))
+      expect([code, stdout]).toEqual([1, ''])
+      expect(stderr).toContain(`This command takes no name. Keys with this name: ${id} (${prefix}, active).\n`)
+      expect(await json('show', prefix)).toEqual(before)
+    },
+  )
+
+  test('while two keys of a rotation are valid, show says when the old one was last used', async () => {
+    const old = await json('create', '--name', 'Rotated', '--plan', 'Free')
+    const { stdout } = await keys('rotate', old.prefix, '--grace', '604800')
+    const [key = ''] = /petstore_\w{48}/.exec(stdout) ?? []
+    const advice = new RegExp(
+      `The old key works until .*Z\\. When it was last used: npm run keys -- show ${old.id}$`,
+      'm',
+    )
+    expect(stdout).toMatch(advice)
+    expect([await status(old.key), await status(key)]).toEqual([200, 200])
+    const used = async (id: string) => (await json('show', id)).lastUsedAt
+    await eventually(() => used(String(old.id))).not.toBeNull()
+    await json('revoke', String(old.id))
+    await eventually(() => status(old.key)).toBe(401)
+    expect(await status(key)).toBe(200)
   })
 
   test('delete deletes a revoked key with its usage; its history stays', async () => {
@@ -210,7 +323,7 @@ describe('npm run keys', () => {
     expect(await json('history', String(id))).toEqual(await json('history', prefix))
     expect(await keys('history', '2000000000')).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('There is no key with the id or prefix "2000000000".'),
+      stderr: expect.stringContaining('There is no key with the id, prefix or name "2000000000".'),
     })
   })
 
@@ -399,8 +512,13 @@ describe('npm run keys', () => {
       /not after the year 9999/,
     ],
     ['no name', 'create --plan Free', /--name/],
-    ['an id beyond all ids', 'show 2147483648', /no key with the id or prefix "2147483648"/],
-    ['an unknown key', 'show 999999', /no key with the id or prefix "999999"/],
+    ['an owner that is too long', `create --name x --plan Free --owner ${'x'.repeat(101)}`, /1 to 100 characters/],
+    ['an owner without a character', 'update 1 --owner \u0007', /no control character/],
+    ['a note that is too long', `update 1 --note ${'x'.repeat(1_001)}`, /1 to 1000 characters/],
+    ['what is no e-mail address', 'create --name x --plan Free --email ann', /an e-mail address of at most 254/],
+    ['an e-mail address that is too long', `update 1 --email a@${'x'.repeat(253)}`, /an e-mail address of at most 254/],
+    ['an id beyond all ids', 'show 2147483648', /no key with the id, prefix or name "2147483648"/],
+    ['an unknown key', 'ban 999999', /no key with the id or prefix "999999"\. List all keys: npm run keys -- list$/m],
     ['an unknown command', 'destroy 1', /unknown command .* Commands: create, list, .*, history\.$/m],
     ['an unknown option', 'ban 1 --days 3', /option '--days'\. Usage: .* ban <key> \(options: --json, --for/],
     ['an unknown access', 'access 1 none', /'none' is invalid.*must be write or read/],
@@ -411,7 +529,7 @@ describe('npm run keys', () => {
     ],
     ['0 days', 'usage --days 0', /'0' is invalid: it must be a whole number from 1 to 400/],
     ['401 days', 'usage --days 401', /'401' is invalid: it must be a whole number from 1 to 400/],
-    ['a missing key', 'history 999999', /no key with the id or prefix/],
+    ['a missing key', 'history 999999', /no key with the id, prefix or name "999999"/],
     ['too many arguments', 'show 1 2', /too many arguments.* Usage: npm run keys -- show <key>/],
   ])('rejects %s with one line on stderr and exit code 1, and writes nothing', async (_, command, message) => {
     const before = await gateway.prisma.apiKey.count()

@@ -38,6 +38,9 @@ describe('the history of a key', () => {
     const values: Record<string, string> = {
       id: '700000',
       name: `'Bob'`,
+      owner: `'Bob Lee'`,
+      email: `'bob@example.com'`,
+      note: `'From the north.'`,
       plan: `'Business'`,
       prefix: `'${prefix}'`,
       hash: `'${hash}'`,
@@ -68,6 +71,25 @@ describe('the history of a key', () => {
     await edit(id, `"plan" = 'Enterprise', "minuteLimit" = 1, "dayLimit" = 2`)
     const [last] = await gateway.prisma.apiKeyEvent.findMany({ orderBy: { id: 'desc' }, take: 1 })
     expect(last?.changes).toEqual({ plan: ['Business', 'Enterprise'], minuteLimit: [null, 1], dayLimit: [null, 2] })
+  })
+
+  test('has of owner, email and note whether there was one, never what it was', async () => {
+    const values = { owner: 'Ann Lee', email: 'ann@example.com', note: 'Call before noon.' }
+    const { row } = await gateway.createKey(values)
+    await edit(row.id, `"owner" = 'Bob Lee', "email" = 'bob@example.com'`)
+    await edit(row.id, `"owner" = 'Bob Lee', "note" = NULL`)
+    await edit(row.id, `"note" = 'Call later.', "plan" = 'Pro'`)
+    await admin.query(`DELETE FROM "ApiKey" WHERE id = ${row.id}`)
+    const [created, ...later] = await eventsOf(row.prefix)
+    expect(created?.changes).toMatchObject({ owner: [null, true], email: [null, true], note: [null, true] })
+    expect(later.map(({ changes }) => changes)).toEqual([
+      { owner: [true, true], email: [true, true] },
+      { note: [true, null] },
+      { note: [null, true], plan: ['Free', 'Pro'] },
+      expect.objectContaining({ owner: [true, null], email: [true, null], note: [true, null] }),
+    ])
+    const { rows } = await admin.query('SELECT row_to_json("ApiKeyEvent")::text AS text FROM "ApiKeyEvent"')
+    expect(JSON.stringify(rows)).not.toMatch(/Lee|@example|Call/)
   })
 
   test('has nothing of an update that changes nothing, or only lastUsedAt', async () => {

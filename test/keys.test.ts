@@ -205,6 +205,14 @@ describe('database reads', () => {
     expect(await counted(() => Promise.all(times(50, () => cache.find(key))))).toBe(0)
   })
 
+  test('what only admins see of a key is not kept, also when a gateway has banned it', async () => {
+    const [cache, { key }] = [open(), await gateway.createKey({ owner: 'Ann', email: 'ann@example.com', note: 'x' })]
+    const row = await cache.find(key)
+    await cache.ban(row as never, Date.now() + 60_000)
+    expect(await cache.find(key)).toMatchObject({ owner: 'Ann', bannedUntil: expect.any(Date) })
+    for (const column of ['email', 'note']) expect(await cache.find(key)).not.toHaveProperty(column)
+  })
+
   test('invented keys are read at most once each, mistyped keys never, and real keys stay in the cache', async () => {
     const [cache, { key }] = [open(), await gateway.createKey()]
     await cache.find(key)

@@ -13,10 +13,13 @@ const dateOf = (day: Date) => day.toISOString().slice(0, 10)
 describe('GET /quota', () => {
   test('says what the key is, and nothing of its secret', async () => {
     const expiresAt = new Date(Date.now() + DAY_MS)
-    const { key, row } = await gateway.createKey({ name: 'Shop', access: 'read', expiresAt })
+    const contact = { owner: 'Ann Lee', email: 'ann@example.com', note: 'Call before noon.' }
+    const { key, row } = await gateway.createKey({ name: 'Shop', access: 'read', expiresAt, ...contact })
     const { body, text } = await gateway.get('/quota', { key })
+    // Neither the address nor the note: they are for admins.
     expect(body.key).toEqual({
       name: 'Shop',
+      owner: 'Ann Lee',
       prefix: row.prefix,
       access: 'read',
       createdAt: row.createdAt.toISOString(),
@@ -24,7 +27,7 @@ describe('GET /quota', () => {
     })
     expect(text).not.toContain(row.hash)
     expect(text).not.toContain(key)
-    const query = '{ quota { key { name prefix access expiresAt bannedUntil } } }'
+    const query = '{ quota { key { name owner prefix access expiresAt bannedUntil } } }'
     const { data } = (await gateway.graphql(query, {}, { key })).body
     const { createdAt: _, ...shown } = body.key
     expect(data.quota.key).toEqual({ ...shown, bannedUntil: null })

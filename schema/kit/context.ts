@@ -2,7 +2,7 @@ import type PrismaTypes from '../../prisma/generated/pothos.js'
 import type { Plan } from './plans.js'
 
 /** `reset` is in Unix seconds. */
-export type Quota = { plan: Plan; key: Row<'ApiKey'> } & Record<
+export type Quota = { plan: Plan; key: Omit<Row<'ApiKey'>, 'email' | 'note'> } & Record<
   'minute' | 'day',
   { limit: number; remaining: number; reset: number }
 >

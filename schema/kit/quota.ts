@@ -58,14 +58,22 @@ const Access = builder.enumType('Access', {
   } as const,
 })
 
+/** What admins call a key, and its owner. */
+const label = { pattern: '^[\\s\\S]*$', minLength: 1, maxLength: 100 }
+
 const Key = builder.objectRef<QuotaShape['key']>('Key').implement({
   description: 'The calling key, without its secret.',
   fields: (t) => ({
     name: t.exposeString('name', {
-      description: 'Whose key it is.',
+      description: 'What it is called.',
       example: 'My shop',
-      // Whatever an administrator has written.
-      bounds: { pattern: '^[\\s\\S]*$', maxLength: 10_000 },
+      bounds: label,
+    }),
+    owner: t.exposeString('owner', {
+      nullable: true,
+      description: 'The person or company whose key it is.',
+      example: 'Ann Lee',
+      bounds: label,
     }),
     prefix: t.exposeString('prefix', {
       description: 'How it begins, to tell keys apart.',

@@ -2,7 +2,7 @@ import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 
 import { suggestionList } from 'graphql/jsutils/suggestionList.js'
 import * as z from 'zod'
 import { Access } from '../../prisma/generated/client/client.js'
-import { MAX_INT, MAX_USAGE_HOURS } from '../../schema/kit/input/rules.js'
+import { codePoints, MAX_INT, MAX_TEXT, MAX_USAGE_HOURS } from '../../schema/kit/input/rules.js'
 import { plans } from '../../schema/kit/plans.js'
 import { reasonOf } from '../engines/observe/index.js'
 import { databaseError, messageOf } from '../engines/postgres/index.js'
@@ -39,12 +39,31 @@ const date = (text: string) => {
 
 const dateOrNever = (text: string) => (text.toLowerCase() === 'never' ? 'never' : date(text))
 
-const label = (text: string) => {
+const label =
+  (max = 100) =>
+  (text: string) => {
+    const value = text.trim()
+    if (value === '' || codePoints(value) > max || /\p{C}/u.test(value))
+      throw new InvalidArgumentError(`must have 1 to ${max} characters and no control character.`)
+    return value
+  }
+
+/** The longest address that can be written to (RFC 5321). */
+const MAX_ADDRESS = 254
+
+const address = (text: string) => {
   const value = text.trim()
-  if (value === '' || [...value].length > 100 || /\p{C}/u.test(value))
-    throw new InvalidArgumentError('must have 1 to 100 characters and no control character.')
+  if (value.length > MAX_ADDRESS || /\p{C}/u.test(value) || !z.regexes.unicodeEmail.test(value))
+    throw new InvalidArgumentError(`must be an e-mail address of at most ${MAX_ADDRESS} characters.`)
   return value
 }
+
+type Read = (text: string) => string
+
+const orEmpty =
+  (read: Read): Read =>
+  (text) =>
+    text.trim() === '' ? '' : read(text)
 
 /** One of some words, in any case. */
 const choice = (words: string[]) => (text: string) => {
@@ -134,7 +153,9 @@ function createProgram(terminal: Terminal, args: string[]) {
     })
   const program = onTerminal(
     new Command('keys')
-      .description('Manages API keys. <key> is the id or the prefix of a key.')
+      .description(
+        'Manages API keys. <key> is the id or the prefix of a key; show, usage and history also take a name that only one key has.',
+      )
       .configureHelp({ showGlobalOptions: true }),
   )
   const define = (usage: string, action: Action, description: string) => {
@@ -147,6 +168,12 @@ function createProgram(terminal: Terminal, args: string[]) {
       .option('--minute-limit <n>', 'requests per minute (Enterprise)', count())
       .option('--day-limit <n>', 'requests per day (Enterprise)', count())
 
+  const withContact = (command: Command, as: (read: Read) => Read) =>
+    command
+      .option('--owner <owner>', 'the person or company whose key it is', as(label()))
+      .option('--email <address>', 'where to write to about the key', as(address))
+      .option('--note <text>', 'what else there is to know about the key', as(label(MAX_TEXT)))
+
   const { create, list, show, update, revoke, delete: remove, rotate, plan, access, ban, unban } = keyCommands
   const planNames = Object.keys(plans)
   const planOption = new Option('--plan <plan>', `the plan: ${planNames.join(', ')}`)
@@ -154,21 +181,27 @@ function createProgram(terminal: Terminal, args: string[]) {
   const accessNames = Object.values(Access)
   const accessArgument = new Argument('<access>', accessNames.join(' or ')).argParser(choice(accessNames))
 
-  withLimits(
-    define('create', create, 'create a key and print it once')
-      .requiredOption('--name <name>', 'the owner of the key', label)
-      .addOption(planOption.argParser(choice(planNames)).makeOptionMandatory()),
-  )
+  const named = define('create', create, 'create a key and print it once')
+    .requiredOption('--name <name>', 'what the key is called', label())
+    .addOption(planOption.argParser(choice(planNames)).makeOptionMandatory())
+  withLimits(withContact(named, (read) => read))
     .option('--access <access>', 'write, or read for a key that may only read', choice(accessNames), Access.write)
     .option('--expires <date>', 'when the key expires (default: never)', date)
-  define('list', list, 'list all keys').option('--name <text>', 'only keys whose name has this, in any case')
+  define('list', list, 'list all keys')
+    .option('--name <text>', 'only keys whose name has this, in any case')
+    .option('--owner <text>', 'only keys whose owner has this, in any case')
   define('show <key>', show, 'show a key, without its secret')
-  define('update <key>', update, 'change the name of a key, or when it expires')
-    .option('--name <name>', 'the owner of the key', label)
+  const updated = define('update <key>', update, 'change the name of a key, whose it is, or when it expires').option(
+    '--name <name>',
+    'what the key is called',
+    label(),
+  )
+  withContact(updated, orEmpty)
+    .addHelpText('after', '\nAn empty text removes an owner, an address or a note: --note ""')
     .option('--expires <date>', 'when the key expires, or never', dateOrNever)
   define('revoke <key>', revoke, 'revoke a key permanently')
   define('delete <key>', remove, 'delete a revoked key and its usage; its history stays')
-  define('rotate <key>', rotate, 'create a new key with the same plan, limits and access, and let the old one expire')
+  define('rotate <key>', rotate, 'create a new key with all that the old one has, and let the old one expire')
     .option('--grace <seconds>', 'how long the old key still works', count(), DAY_SECONDS)
     .option('--expires <date>', 'when the new key expires (required if the old key has an expiry date)', date)
   withLimits(define('plan <key>', plan, 'change the plan').addArgument(planArgument))

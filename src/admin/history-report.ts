@@ -1,6 +1,7 @@
 import type { ApiKeyEvent } from '../../prisma/generated/client/client.js'
 import type { Database } from '../gateway/database/index.js'
-import { type Action, find, prefixIn, state } from './key-commands.js'
+import { findToShow, idIn, prefixIn, state } from './key.js'
+import type { Action } from './key-commands.js'
 import { render, renderColumns, text, titleOf, visible } from './table.js'
 
 /** The events that `history` shows: of a key, and of all keys. Without --json they fit into 80 columns. */
@@ -9,6 +10,9 @@ const MAX_EVENTS_OF_ALL = 100
 
 /** What the prefix, or the moment of the event, says already. */
 const IMPLIED = new Set(['id', 'hash', 'prefix', 'createdAt', 'originId'])
+
+/** Columns of which the history keeps only whether they had a value. */
+const PRIVATE = new Set(['owner', 'email', 'note'])
 
 const shown = (value: unknown) =>
   typeof value === 'string' && /^\d{4}-\d\d-\d\dT/.test(value) && !Number.isNaN(Date.parse(value))
@@ -21,6 +25,7 @@ function describe({ event, changes }: Pick<ApiKeyEvent, 'event' | 'changes'>, re
   const isWhole = event === 'created' || event === 'deleted'
   const columns = all.filter(([column]) => !isWhole || !IMPLIED.has(column))
   const lines = columns.map(([column, [before, after]]) => {
+    if (PRIVATE.has(column)) return `${column} ${before === null ? 'set' : after === null ? 'removed' : 'changed'}`
     if (column === 'replacedById' && after !== null) return `replaced by key ${after}`
     if (isWhole || before === null) return `${column} ${shown(after ?? before)}`
     return `${column} ${shown(before)} → ${shown(after)}`
@@ -32,7 +37,7 @@ function describe({ event, changes }: Pick<ApiKeyEvent, 'event' | 'changes'>, re
 /** The last event of a deleted key, which is found by its id or prefix; undefined for any other key. */
 const findDeleted = ({ prisma: { apiKeyEvent } }: Database, idOrPrefix: string) => {
   const prefix = prefixIn(idOrPrefix)
-  const named = prefix ? { prefix } : { changes: { path: ['id', '0'], equals: Number(idOrPrefix) } }
+  const named = prefix ? { prefix } : { changes: { path: ['id', '0'], equals: idIn(idOrPrefix) } }
   return apiKeyEvent.findFirst({ where: { event: 'deleted', ...named } })
 }
 
@@ -40,7 +45,7 @@ const findDeleted = ({ prisma: { apiKeyEvent } }: Database, idOrPrefix: string) 
 export const history: Action = async ({ database, options: { json } }, idOrPrefix) => {
   const { apiKeyEvent } = database.prisma
   const deleted = idOrPrefix === undefined ? undefined : await findDeleted(database, idOrPrefix)
-  const key = idOrPrefix === undefined || deleted ? undefined : await find(database, idOrPrefix)
+  const key = idOrPrefix === undefined || deleted ? undefined : await findToShow(database, idOrPrefix)
   const newest = await apiKeyEvent.findMany({
     where: key ? { keyId: key.id } : { prefix: deleted?.prefix },
     include: { key: { select: { replaces: { select: { id: true } } } } },

@@ -1,9 +1,9 @@
 import type { Access, ApiKey, Prisma } from '../../prisma/generated/client/client.js'
-import { MAX_INT } from '../../schema/kit/input/rules.js'
 import type { Database } from '../gateway/database/index.js'
 import { createSecret, isOver, keySubject, writeKeys } from '../gateway/keys/index.js'
 import type { Settings } from '../settings.js'
 import { StartupError } from '../startup-error.js'
+import { bannedUntil, find, findToShow, sameName, state } from './key.js'
 import { type Fields, render, text } from './table.js'
 
 // The commands that create, show and change keys.
@@ -11,6 +11,10 @@ import { type Fields, render, text } from './table.js'
 /** The options of all commands. Each command has those that command-line.ts gives it. */
 export interface Options extends Pick<ApiKey, 'name' | 'plan' | 'access'> {
   json?: boolean
+  /** `update` takes an empty text, which removes what was there. */
+  owner?: string
+  email?: string
+  note?: string
   expires?: Date
   minuteLimit?: number
   dayLimit?: number
@@ -30,7 +34,7 @@ export interface Call {
 }
 
 /** A command with its arguments, as far as it has them. It returns what it prints. */
-export type Action = (call: Call, idOrPrefix: string, value: string) => Promise<string>
+export type Action = (call: Call, key: string, value: string) => Promise<string>
 
 /** Only an Enterprise key has limits of its own, and it needs both. Any other plan clears them. */
 function limitsFor(plan: ApiKey['plan'], { minuteLimit, dayLimit }: Options) {
@@ -45,14 +49,6 @@ function limitsFor(plan: ApiKey['plan'], { minuteLimit, dayLimit }: Options) {
 
 const inSeconds = (seconds: number) => new Date(Date.now() + seconds * 1000)
 
-export const bannedUntil = ({ bannedUntil: until }: ApiKey) => (isOver(until) ? null : until)
-
-export function state(key: ApiKey) {
-  if (isOver(key.revokedAt)) return 'revoked'
-  if (isOver(key.expiresAt)) return 'expired'
-  return bannedUntil(key) ? 'banned' : 'active'
-}
-
 /** The fields of a key that are printed: all but its hash. */
 function printable(key: ApiKey): Fields {
   const { hash: _, ...fields } = key
@@ -61,59 +57,58 @@ function printable(key: ApiKey): Fields {
   return { ...fields, ...limits, bannedUntil: bannedUntil(key), state: state(key) }
 }
 
-/** The prefix in a text: a prefix, its digits, or a whole key. */
-export function prefixIn(text = ''): string | undefined {
-  const [, ofKey, digits = ofKey] = /^petstore_([0-9a-f]{8})[0-9a-f]*$|^([0-9a-f]{8})$/.exec(text) ?? []
-  return digits && `petstore_${digits}`
-}
-
-/** Finds a key by its id, its prefix, the digits of its prefix, or the whole key. */
-export async function find({ prisma: { apiKey } }: Database, idOrPrefix: string): Promise<ApiKey> {
-  const id = /^\d{1,10}$/.test(idOrPrefix) ? Number(idOrPrefix) : 0
-  const prefix = prefixIn(idOrPrefix)
-  const key =
-    (id <= MAX_INT && (await apiKey.findUnique({ where: { id } }))) ||
-    (prefix && (await apiKey.findUnique({ where: { prefix } })))
-  if (key) return key
-  throw new StartupError(
-    `There is no key with the id or prefix ${JSON.stringify(idOrPrefix)}. List all keys: npm run keys -- list`,
-  )
-}
-
 /** A new key, and for people what to do with it. */
 const renderNew = ({ id, name, plan, prefix }: ApiKey, key: string, json: boolean | undefined, advice: string) =>
   render({ id, name, plan, prefix, key }, json) + (json ? '' : `${advice}\n`)
 
+/** Says which keys have a name already. It asks before that is written: a new secret is printed whatever happens. */
+async function warnOfSameName({ database, options, warn }: Call, name: string) {
+  const line = options.json ? undefined : await sameName(database, name)
+  if (line) warn(line)
+}
+
 /** A command that changes a key and shows it. */
 const change =
   (decide: (key: ApiKey, options: Options, value: string) => Prisma.ApiKeyUpdateInput): Action =>
-  async ({ database, options }, idOrPrefix, value) => {
+  async (call, idOrPrefix, value) => {
+    const { database, options } = call
     const key = await find(database, idOrPrefix)
     const data = decide(key, options, value)
+    if (typeof data.name === 'string' && data.name !== key.name) await warnOfSameName(call, data.name)
     const write = ({ apiKey }: Prisma.TransactionClient) => apiKey.update({ where: { id: key.id }, data })
     return render(printable(await writeKeys(database.prisma, 'command line', write)), options.json)
   }
 
+const orNull = (text: string | undefined) => (text === '' ? null : text)
+
+/** A filter for a part of a text, in any case. An underscore and a percent sign are no wildcards. */
+const having = (text: string | undefined) =>
+  text === undefined ? undefined : ({ contains: text.replace(/[\\%_]/g, '\\$&'), mode: 'insensitive' } as const)
+
 export const keyCommands = {
-  async create({ database, options }) {
-    const { name, plan, access, expires, json } = options
+  async create(call) {
+    const { database, options } = call
+    const { name, owner, email, note, plan, access, expires, json } = options
     const { key, prefix, hash } = createSecret()
-    const data = { name, plan, access, prefix, hash, expiresAt: expires, ...limitsFor(plan, options) }
+    const limits = limitsFor(plan, options)
+    const data = { name, owner, email, note, plan, access, prefix, hash, expiresAt: expires, ...limits }
+    await warnOfSameName(call, name)
     const row = await writeKeys(database.prisma, 'command line', ({ apiKey }) => apiKey.create({ data }))
     return renderNew(row, key, json, 'Copy the key now. It cannot be shown again: only its hash is stored.')
   },
-  async list({ database, options: { name, ...options } }) {
-    // An underscore and a percent sign are no wildcards.
-    const contains = name?.replace(/[\\%_]/g, '\\$&')
-    const where = { name: { contains, mode: 'insensitive' } } as const
-    const keys = await database.prisma.apiKey.findMany({ where, orderBy: { id: 'asc' } })
-    const all = keys.length === 0 && name && !options.json ? await database.prisma.apiKey.count() : 0
-    if (all > 0) return `None of ${all} keys has ${JSON.stringify(name)} in its name.\n`
-    const columns = 'id name plan access prefix state minuteLimit dayLimit expiresAt replacedById lastUsedAt'
-    return render(keys.map(printable), options.json, columns.split(' '))
+  async list({ database, options: { name, owner, json } }) {
+    const { apiKey } = database.prisma
+    const where = { name: having(name), owner: having(owner) }
+    const keys = await apiKey.findMany({ where, orderBy: { id: 'asc' } })
+    const filters = [name && `${JSON.stringify(name)} in its name`, owner && `${JSON.stringify(owner)} in its owner`]
+    const asked = filters.filter(Boolean).join(' and ')
+    const all = keys.length === 0 && asked && !json ? await apiKey.count() : 0
+    if (all > 0) return `None of ${all} keys has ${asked}.\n`
+    const columns = 'id name owner plan access prefix state minuteLimit dayLimit expiresAt replacedById lastUsedAt'
+    return render(keys.map(printable), json, columns.split(' '))
   },
-  async show({ database, options }, idOrPrefix) {
-    return render(printable(await find(database, idOrPrefix)), options.json)
+  async show({ database, options }, key) {
+    return render(printable(await findToShow(database, key)), options.json)
   },
   async rotate({ database, options }, idOrPrefix) {
     const { expires, grace, json } = options
@@ -128,8 +123,9 @@ export const keyCommands = {
         `Key ${old.prefix} expires at ${text(old.expiresAt)}. Set when the new key expires: --expires <date>`,
       )
     const { key, prefix, hash } = createSecret()
-    const { name, plan, access, minuteLimit, dayLimit, bannedUntil } = old
-    const kept = { name, plan, access, minuteLimit, dayLimit, bannedUntil, originId: old.originId ?? old.id }
+    const { name, owner, email, note, plan, access, minuteLimit, dayLimit, bannedUntil } = old
+    const contact = { name, owner, email, note }
+    const kept = { ...contact, plan, access, minuteLimit, dayLimit, bannedUntil, originId: old.originId ?? old.id }
     const end = inSeconds(grace)
     const expiresAt = old.expiresAt && old.expiresAt < end ? old.expiresAt : end
     const row = await writeKeys(database.prisma, 'command line', async ({ apiKey }) => {
@@ -137,14 +133,17 @@ export const keyCommands = {
       await apiKey.update({ where: { id: old.id }, data: { expiresAt, replacedById: row.id } })
       return row
     })
-    const advice = `The old key works until ${text(expiresAt)}. Copy the new key now. It cannot be shown again.`
+    const advice = `Copy the new key now. It cannot be shown again.
+The old key works until ${text(expiresAt)}. When it was last used: npm run keys -- show ${old.id}`
     return renderNew(row, key, json, advice)
   },
-  update: change((_key, { name, ...options }) => {
+  update: change((_key, { name, owner, email, note, ...options }) => {
     const expiry = options.expires as Date | 'never' | undefined
-    if (name === undefined && expiry === undefined)
-      throw new StartupError('Say what changes: --name <name>, --expires <date>, or both.')
-    return { name, expiresAt: expiry === 'never' ? null : expiry }
+    const contact = { owner: orNull(owner), email: orNull(email), note: orNull(note) }
+    const changes = { name, ...contact, expiresAt: expiry === 'never' ? null : expiry }
+    if (Object.values(changes).every((value) => value === undefined))
+      throw new StartupError('Say what changes: --name, --owner, --email, --note or --expires.')
+    return changes
   }),
   async delete({ database, options }, idOrPrefix) {
     const key = await find(database, idOrPrefix)

@@ -1,6 +1,10 @@
 import Table from 'cli-table3'
+import { codePoints } from '../../schema/kit/input/rules.js'
 
 // Output of the command line: tables, or JSON for programs.
+
+/** The width of a new terminal. */
+export const TERMINAL = 80
 
 export type Fields = Record<string, unknown>
 
@@ -19,6 +23,16 @@ export const text = (value: unknown) =>
 // No lines between rows: they make a long table harder to read.
 const plain = { style: { head: [], border: [] }, chars: { mid: '', 'left-mid': '', 'mid-mid': '', 'right-mid': '' } }
 
+/** Options that wrap the fields of a key where one is too long for a line. A secret is not, so that it can be copied. */
+function wrapping(fields: Fields) {
+  const width = TERMINAL - Math.max(...Object.keys(fields).map((name) => name.length)) - 7
+  const values = Object.values(fields).map(text)
+  const isTooLong = (value: string) => codePoints(value) > width
+  if (!values.some(isTooLong)) return {}
+  const hasLongWord = values.some((value) => value.split(' ').some(isTooLong))
+  return { colWidths: [null, width + 2], wordWrap: true, wrapOnWordBoundary: !hasLongWord }
+}
+
 /** A table of several keys, or of the fields of one. */
 export function render(rows: Fields | Fields[], json: boolean | undefined, columns?: string[]): string {
   if (json) return `${visible(JSON.stringify(rows))}\n`
@@ -28,7 +42,7 @@ export function render(rows: Fields | Fields[], json: boolean | undefined, colum
   // A column in which no key has a value says nothing.
   const head = all.filter((column) => (rows as Fields[]).some((row) => row[column] != null))
   const lines = Array.isArray(rows) ? rows.map((row) => head.map((column) => row[column])) : Object.entries(rows)
-  const table = new Table({ ...plain, head })
+  const table = new Table({ ...plain, head, ...(Array.isArray(rows) ? {} : wrapping(rows)) })
   table.push(...lines.map((line) => line.map(text)))
   return `${table}\n`
 }
@@ -49,9 +63,6 @@ const BARS = [...'▁▂▃▄▅▆▇█']
 /** A bar for each value, relative to the largest; a dot for 0. */
 export const sparkline = (values: number[]) =>
   values.map((value) => (value > 0 ? BARS[Math.ceil((value / Math.max(...values)) * BARS.length) - 1] : '·')).join('')
-
-/** The width of a new terminal. */
-export const TERMINAL = 80
 
 /**
  * Columns without lines, for at most 80 columns of a terminal; the last one is wrapped.

@@ -14,7 +14,8 @@ import {
   type Unit,
   type UsedByKey,
 } from '../gateway/keys/index.js'
-import { type Action, bannedUntil, type Call, find, state } from './key-commands.js'
+import { bannedUntil, findToShow, state } from './key.js'
+import type { Action, Call } from './key-commands.js'
 import { bar, line, render, renderColumns, sparkline, TERMINAL, titleOf } from './table.js'
 
 // What keys have used: their windows now, and each day or hour. Without --json it fits into 80 columns.
@@ -217,7 +218,7 @@ async function renderUsage({ database, options: { json } }: Call, unit: Unit, co
 /** What keys have used: in each day or hour, or in their windows now. */
 export const usage: Action = async (call, idOrPrefix) => {
   const { days, hours } = call.options
-  const key = idOrPrefix === undefined ? undefined : await find(call.database, idOrPrefix)
+  const key = idOrPrefix === undefined ? undefined : await findToShow(call.database, idOrPrefix)
   if (hours) return renderUsage(call, 'hour', hours, key)
   return days ? renderUsage(call, 'day', days, key) : renderWindows(call, key)
 }

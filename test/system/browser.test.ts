@@ -320,7 +320,7 @@ inChromium('the reference', () => {
       ['short-answers-are-there-webhooks', 'webhook, Webhooks, events, polling, subscription'],
       ['short-answers-how-much-have-i-used', 'usage, billing'],
       ['short-answers-is-there-a-user-interface', 'studio, prisma studio, graphiql'],
-      ['authentication', 'key, api key, token, bearer, login, 401'],
+      ['authentication', 'key, api key, token, bearer, login, 401, rotate key, key rotation'],
       ['limits-by-plan', 'rate limit, limit, quota, plan, pricing'],
       ['backing-off', '429, too many requests, throttling'],
       ['bans', 'ban, banned'],

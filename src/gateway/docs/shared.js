@@ -75,6 +75,7 @@ const server = () => byId('content').dataset.server ?? ''
  * @typedef {{ limit: number, remaining: number, reset: number }} QuotaWindow
  * @typedef {object} KeyFacts
  * @property {string} name
+ * @property {string} [owner]
  * @property {string} prefix
  * @property {string} access
  * @property {string} createdAt

@@ -127,7 +127,7 @@ function showFacts(quota) {
   for (const id of ['key-name', 'key-plan', 'windows', 'facts', 'ban']) byId(id).replaceChildren()
   if (!quota) return
   const { plan, minute, day } = quota
-  const { name, prefix, access, createdAt, expiresAt, bannedUntil } = quota.key
+  const { name, owner, prefix, access, createdAt, expiresAt, bannedUntil } = quota.key
   byId('key-name').textContent = name
   byId('key-plan').textContent = `${plan} plan`
   if (bannedUntil)
@@ -139,15 +139,15 @@ function showFacts(quota) {
   byId('windows').append(windowBar('minute', minute), windowBar('day', day))
   const expires = expiresAt ? moment(expiresAt, true) : 'never'
   if (expiresAt && Date.parse(expiresAt) < Date.now() + SOON_MS) Object.assign(expires, { className: 'soon' })
-  /** @type {[string, Node | string][]} */
-  const facts = [
-    ['Begins with', element('code', null, prefix)],
-    ['Access', access === 'read' ? 'only read' : 'read and change'],
-    ['Created', moment(createdAt)],
-    ['Expires', expires],
-  ]
+  /** @param {string} term @param {Node | string} [value] */
+  const fact = (term, value) =>
+    value ? element('div', null, element('dt', null, term), element('dd', null, value)) : ''
   byId('facts').append(
-    ...facts.map(([term, fact]) => element('div', null, element('dt', null, term), element('dd', null, fact))),
+    fact('Owner', owner),
+    fact('Begins with', element('code', null, prefix)),
+    fact('Access', access === 'read' ? 'only read' : 'read and change'),
+    fact('Created', moment(createdAt)),
+    fact('Expires', expires),
   )
 }
 

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
-import type { ApiKey, PrismaClient } from '../../../prisma/generated/client/client.js'
+import type { PrismaClient } from '../../../prisma/generated/client/client.js'
 import type { Reads } from '../../../schema/kit/context.js'
 import { getOrCreate } from '../../../schema/kit/get-or-create.js'
 import type { Logger } from '../../engines/observe/index.js'
 import { type Query, Unreadable } from '../../engines/postgres/index.js'
-import { isOver, isSecret, storedSecret, writeKeys } from './api-key.js'
+import { isOver, isSecret, type Key, storedSecret, writeKeys } from './api-key.js'
 import { KeyChanges, REMEMBERED_MS } from './key-changes.js'
 
 export interface ApiKeyCacheOptions {
@@ -31,9 +31,9 @@ const RENEW_MS = 900_000
 const MAX_ROWS = 200_000
 const MAX_UNKNOWN = 10_000
 
-export type Found = ApiKey | undefined
+export type Found = Key | undefined
 interface Known {
-  row: ApiKey
+  row: Key
   /** When the read began, by `performance.now()`. */
   readAt: number
 }
@@ -42,7 +42,7 @@ interface Known {
 const usable = (row: Found): Found => (row && !isOver(row.revokedAt) && !isOver(row.expiresAt) ? row : undefined)
 
 /** A row that is trusted while the database is away, not while it cannot be understood. */
-const unlessUnreadable = (row: ApiKey) => (error: unknown) => {
+const unlessUnreadable = (row: Key) => (error: unknown) => {
   if (error instanceof Unreadable) throw error
   return row
 }
@@ -108,14 +108,16 @@ export class ApiKeyCache {
     const readAt = performance.now()
     const overdue = setTimeout(() => this.#unreadable(), PATIENCE_MS).unref()
     try {
-      const row = await this.options.reads.row('ApiKey', 'hash', storedSecret(secret).hash)
+      const found = await this.options.reads.row('ApiKey', 'hash', storedSecret(secret).hash)
       this.#retryAt = undefined
-      if (row) this.#rows.set(secret, { row, readAt })
-      else {
+      if (!found) {
         this.#rows.delete(secret)
         this.#unknown.set(secret, true)
+        return undefined
       }
-      return row ?? undefined
+      const { email: _email, note: _note, ...row } = found
+      this.#rows.set(secret, { row, readAt })
+      return row
     } catch (error) {
       // The row is there, and may say that the key is over.
       if (error instanceof Unreadable) this.#rows.delete(secret)
@@ -131,11 +133,15 @@ export class ApiKeyCache {
   }
 
   /** Writes a ban into the key's row, from which other gateways and admins read it. */
-  async ban(key: ApiKey, until: number): Promise<void> {
+  async ban(key: Key, until: number): Promise<void> {
     const { prisma, log } = this.options
     try {
       const row = await writeKeys(prisma, 'gateway', ({ apiKey }) =>
-        apiKey.update({ where: { id: key.id }, data: { bannedUntil: new Date(until) } }),
+        apiKey.update({
+          where: { id: key.id },
+          data: { bannedUntil: new Date(until) },
+          select: { bannedUntil: true },
+        }),
       )
       // The cache keeps this very object, so the ban is known before the row is read again.
       Object.assign(key, row)

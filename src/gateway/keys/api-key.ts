@@ -4,6 +4,9 @@ import type { ApiKey, Prisma, PrismaClient } from '../../../prisma/generated/cli
 import { plans } from '../../../schema/kit/plans.js'
 import type { Subject } from '../../engines/rate-limit/index.js'
 
+/** What a gateway keeps of a key: not what only admins see. */
+export type Key = Omit<ApiKey, 'email' | 'note'>
+
 /** Lengths of the windows in seconds. Only tests have others. */
 export const windowSeconds = { minute: 60, day: 86_400, address: 60 }
 
@@ -34,7 +37,7 @@ export const isSecret = (text: string) => hasForm(text) && checksum(text.slice(0
 export const isOver = (end: Date | null) => end !== null && !(end.getTime() > Date.now())
 
 /** The subject and windows of a key's requests. */
-export function keySubject({ id, plan, minuteLimit, dayLimit }: ApiKey, seconds = windowSeconds): Subject {
+export function keySubject({ id, plan, minuteLimit, dayLimit }: Key, seconds = windowSeconds): Subject {
   const limits = plans[plan] ?? { minute: minuteLimit ?? 0, day: dayLimit ?? 0 }
   return {
     id: `key:${id}`,

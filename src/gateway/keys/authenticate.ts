@@ -1,16 +1,15 @@
-import type { ApiKey } from '../../../prisma/generated/client/client.js'
 import { ApiError, invalidRequest } from '../../../schema/kit/errors.js'
 import { inTime } from '../../deadline.js'
 import { type RateLimiter, type RateLimitResult, refusalMessage, type Subject } from '../../engines/rate-limit/index.js'
 import { type HttpRequest, type RequestHead, unavailable } from '../http/index.js'
-import { addressSubject, hasForm, isSecret, keySubject, type windowSeconds } from './api-key.js'
+import { addressSubject, hasForm, isSecret, type Key, keySubject, type windowSeconds } from './api-key.js'
 import type { ApiKeyCache, Found } from './api-key-cache.js'
 import { missingKey, noKey } from './missing-key.js'
 import { Throttle } from './throttle.js'
 
 /** Who sends a request. */
 export interface Caller {
-  readonly key: ApiKey
+  readonly key: Key
   readonly subject: Subject
   /** How long the request has waited for its key, in milliseconds. */
   readonly waitedMs: number

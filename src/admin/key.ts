@@ -1,0 +1,76 @@
+import type { ApiKey } from '../../prisma/generated/client/client.js'
+import { MAX_INT } from '../../schema/kit/input/rules.js'
+import type { Database } from '../gateway/database/index.js'
+import { isOver } from '../gateway/keys/index.js'
+import { StartupError } from '../startup-error.js'
+
+// A key, as an admin names it and as a command describes it.
+
+/** How many keys a message names. */
+const MAX_NAMED = 10
+
+export const bannedUntil = ({ bannedUntil: until }: ApiKey) => (isOver(until) ? null : until)
+
+export function state(key: ApiKey) {
+  if (isOver(key.revokedAt)) return 'revoked'
+  if (isOver(key.expiresAt)) return 'expired'
+  return bannedUntil(key) ? 'banned' : 'active'
+}
+
+/** The prefix in a text: a prefix, its digits, or a whole key. */
+export function prefixIn(text = ''): string | undefined {
+  const [, ofKey, digits = ofKey] = /^petstore_([0-9a-f]{8})[0-9a-f]*$|^([0-9a-f]{8})$/.exec(text) ?? []
+  return digits && `petstore_${digits}`
+}
+
+/** The id in a text; 0 if there is none. */
+export function idIn(text: string): number {
+  const id = /^\d{1,10}$/.test(text) ? Number(text) : 0
+  return id <= MAX_INT ? id : 0
+}
+
+async function lookUp({ prisma: { apiKey } }: Database, text: string): Promise<ApiKey | null> {
+  const [id, prefix] = [idIn(text), prefixIn(text)]
+  const key = id > 0 ? await apiKey.findUnique({ where: { id } }) : null
+  return key ?? (prefix ? apiKey.findUnique({ where: { prefix } }) : null)
+}
+
+const findNamed = ({ prisma: { apiKey } }: Database, name: string): Promise<ApiKey[]> =>
+  apiKey.findMany({ where: { name }, orderBy: { id: 'asc' }, take: MAX_NAMED + 1 })
+
+/** `5 (petstore_0a1b2c3d, active), 7 (petstore_3f9a12c4, revoked)` */
+function named(keys: ApiKey[]): string {
+  const shown = keys.slice(0, MAX_NAMED).map((key) => `${key.id} (${key.prefix}, ${state(key)})`)
+  return shown.join(', ') + (keys.length > MAX_NAMED ? ' and more' : '')
+}
+
+const LIST = 'List all keys: npm run keys -- list'
+
+/** Finds a key by its id, its prefix, the digits of its prefix, or the whole key. */
+export async function find(database: Database, idOrPrefix: string): Promise<ApiKey> {
+  const key = await lookUp(database, idOrPrefix)
+  if (key) return key
+  const others = await findNamed(database, idOrPrefix)
+  const advice = others.length > 0 ? `This command takes no name. Keys with this name: ${named(others)}.` : LIST
+  throw new StartupError(`There is no key with the id or prefix ${JSON.stringify(idOrPrefix)}. ${advice}`)
+}
+
+/** Finds a key by its name, too, if no other one has it: for commands that change nothing. */
+export async function findToShow(database: Database, idPrefixOrName: string): Promise<ApiKey> {
+  const key = await lookUp(database, idPrefixOrName)
+  const [only, ...others] = key ? [key] : await findNamed(database, idPrefixOrName)
+  if (only && others.length === 0) return only
+  const name = JSON.stringify(idPrefixOrName)
+  throw new StartupError(
+    only
+      ? `Several keys have the name ${name}: ${named([only, ...others])}. Say which one by its id or prefix.`
+      : `There is no key with the id, prefix or name ${name}. ${LIST}`,
+  )
+}
+
+/** A line about the keys that have a name already, which another key is about to get. */
+export async function sameName(database: Database, name: string): Promise<string | undefined> {
+  const keys = await findNamed(database, name)
+  if (keys.length === 0) return undefined
+  return `Keys with the name ${JSON.stringify(name)} exist already: ${named(keys)}. Tell them apart by id or prefix.`
+}
