@@ -100,7 +100,13 @@ describe('npm run keys', () => {
     })
 
     const rotated = await json('rotate', prefix, '--grace', '3600')
-    expect((await keys('rotate', prefix)).stderr).toMatch(/expires at .* Set when the new key expires: --expires/)
+    const again = await keys('rotate', prefix)
+    expect([again.code, again.stderr]).toEqual([
+      1,
+      expect.stringContaining(
+        `Key ${prefix} was replaced by key ${rotated.id} (${rotated.prefix}) already, which is active. To replace that one: npm run keys -- rotate ${rotated.id}\n`,
+      ),
+    ])
     expect(rotated).toMatchObject({ name: 'Bob', plan: 'Enterprise' })
     expect([await status(key), await status(rotated.key)]).toEqual([200, 200])
     await gateway.prisma.apiKey.update({ where: { id }, data: { expiresAt: new Date(before) } })
@@ -110,6 +116,10 @@ describe('npm run keys', () => {
     expect(await json('revoke', rotated.prefix)).toMatchObject({ state: 'revoked' })
     await eventually(() => status(rotated.key)).toBe(401)
     expect((await keys('rotate', rotated.prefix)).stderr).toMatch(/is revoked and cannot be rotated/)
+    // What it was replaced by has ended, so it can be replaced again.
+    await json('update', prefix, '--expires', '2090-01-01')
+    expect((await keys('rotate', prefix)).stderr).toMatch(/expires at .* Set when the new key expires: --expires/)
+    expect(await json('rotate', prefix, '--expires', '2091-01-01')).toMatchObject({ name: 'Bob' })
   })
 
   test('create --access read and access make keys that may only read; rotation keeps the access', async () => {
@@ -167,6 +177,8 @@ describe('npm run keys', () => {
     const removed = await json('update', String(id), '--owner', '', '--email', 'ü@example.com', '--note', ' ')
     expect(removed).toEqual({ ...before, owner: null, email: 'ü@example.com', note: null })
     expect(await owned('ann')).toEqual([rotated.id])
+    expect(await json('list', '--email', 'Ü@')).toMatchObject([{ id }])
+    expect(await owned('')).toEqual((await json('list')).map(({ id }: { id: number }) => id))
   })
 
   test('the longest owner, e-mail address and note are stored, and shown within 80 columns', async () => {
@@ -504,6 +516,7 @@ describe('npm run keys', () => {
     ['a limit of 0', 'create --name x --plan Enterprise --minute-limit 0', /from 1 to 2147483647/],
     ['a name that is too long', `create --name ${'x'.repeat(101)} --plan Free`, /1 to 100 characters/],
     ['a control character in a name', 'create --name a\u0007b --plan Free', /control character/],
+    ['a value without quotes', 'create --name x --plan Free --owner Ann Lee', /Write a value with spaces in quotes\./],
     ['a day that does not exist', 'create --name x --plan Free --expires 2099-02-30', /a date in the future/],
     ['a date in the past', 'create --name x --plan Free --expires 2020-01-01', /a date in the future/],
     [

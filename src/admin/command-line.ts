@@ -28,10 +28,13 @@ const count =
     return value
   }
 
+/** A time without an offset is in UTC, as a day is. */
 const date = (text: string) => {
-  const isDay = z.iso.date().safeParse(text.slice(0, 10)).success
-  const time = isDay ? Date.parse(text) : Number.NaN
-  if (time > Date.now() && time <= MAX_DATE) return new Date(time)
+  const [day, time] = [text.slice(0, 10), text.slice(10)]
+  const isDay = z.iso.date().safeParse(day).success
+  const hasOffset = /(?:Z|[+-]\d\d:?\d\d)$/i.test(time)
+  const moment = isDay ? Date.parse(time === '' || hasOffset ? text : `${text}Z`) : Number.NaN
+  if (moment > Date.now() && moment <= MAX_DATE) return new Date(moment)
   throw new InvalidArgumentError(
     'must be a date in the future, such as 2027-01-31 or 2027-01-31T12:00:00Z, and not after the year 9999.',
   )
@@ -102,12 +105,13 @@ function explain(command: Command, given: string, args: string[]): string {
     .replace(/([^.)])$/, '$1.')
   // One of the sentences above says what is accepted.
   const refusal = line.replace(/ is invalid( for argument '\w+')?\. (?=must )/, ' is invalid$1: it ')
-  if (refusal !== line) return `${refusal}\n`
+  if (refusal !== line) return `${refusal.replace(/(argument '[^']{60})[^']+/, '$1…')}\n`
+  const hint = line.includes('too many arguments') ? ' Write a value with spaces in quotes.' : ''
   const commands = command.commands.map((sub) => sub.name()).join(', ')
   if (commands) return `${line} Commands: ${commands}.\n`
   const usage = command.name() + command.usage().replace('[options]', '')
   const options = command.options.map(({ flags }) => flags).join(', ')
-  return `${line} Usage: npm run keys -- ${usage} (options: ${options})\n`
+  return `${line}${hint} Usage: npm run keys -- ${usage} (options: ${options})\n`
 }
 
 export interface Terminal {
@@ -186,10 +190,11 @@ function createProgram(terminal: Terminal, args: string[]) {
     .addOption(planOption.argParser(choice(planNames)).makeOptionMandatory())
   withLimits(withContact(named, (read) => read))
     .option('--access <access>', 'write, or read for a key that may only read', choice(accessNames), Access.write)
-    .option('--expires <date>', 'when the key expires (default: never)', date)
+    .option('--expires <date>', 'when the key expires, in UTC (default: never)', date)
   define('list', list, 'list all keys')
     .option('--name <text>', 'only keys whose name has this, in any case')
     .option('--owner <text>', 'only keys whose owner has this, in any case')
+    .option('--email <text>', 'only keys whose e-mail address has this, in any case')
   define('show <key>', show, 'show a key, without its secret')
   const updated = define('update <key>', update, 'change the name of a key, whose it is, or when it expires').option(
     '--name <name>',
@@ -198,7 +203,7 @@ function createProgram(terminal: Terminal, args: string[]) {
   )
   withContact(updated, orEmpty)
     .addHelpText('after', '\nAn empty text removes an owner, an address or a note: --note ""')
-    .option('--expires <date>', 'when the key expires, or never', dateOrNever)
+    .option('--expires <date>', 'when the key expires, in UTC, or never', dateOrNever)
   define('revoke <key>', revoke, 'revoke a key permanently')
   define('delete <key>', remove, 'delete a revoked key and its usage; its history stays')
   define('rotate <key>', rotate, 'create a new key with all that the old one has, and let the old one expire')

@@ -82,8 +82,7 @@ const change =
 const orNull = (text: string | undefined) => (text === '' ? null : text)
 
 /** A filter for a part of a text, in any case. An underscore and a percent sign are no wildcards. */
-const having = (text: string | undefined) =>
-  text === undefined ? undefined : ({ contains: text.replace(/[\\%_]/g, '\\$&'), mode: 'insensitive' } as const)
+const having = (text: string) => ({ contains: text.replace(/[\\%_]/g, '\\$&'), mode: 'insensitive' }) as const
 
 export const keyCommands = {
   async create(call) {
@@ -96,14 +95,14 @@ export const keyCommands = {
     const row = await writeKeys(database.prisma, 'command line', ({ apiKey }) => apiKey.create({ data }))
     return renderNew(row, key, json, 'Copy the key now. It cannot be shown again: only its hash is stored.')
   },
-  async list({ database, options: { name, owner, json } }) {
+  async list({ database, options: { name, owner, email, json } }) {
     const { apiKey } = database.prisma
-    const where = { name: having(name), owner: having(owner) }
+    const filters = Object.entries({ name, owner, email }).filter(([, text]) => text)
+    const where = Object.fromEntries(filters.map(([column, text = '']) => [column, having(text)]))
     const keys = await apiKey.findMany({ where, orderBy: { id: 'asc' } })
-    const filters = [name && `${JSON.stringify(name)} in its name`, owner && `${JSON.stringify(owner)} in its owner`]
-    const asked = filters.filter(Boolean).join(' and ')
-    const all = keys.length === 0 && asked && !json ? await apiKey.count() : 0
-    if (all > 0) return `None of ${all} keys has ${asked}.\n`
+    const all = keys.length === 0 && filters.length > 0 && !json ? await apiKey.count() : 0
+    const asked = filters.map(([column, text]) => `${JSON.stringify(text)} in its ${column}`)
+    if (all > 0) return `None of ${all} keys has ${asked.join(' and ')}.\n`
     const columns = 'id name owner plan access prefix state minuteLimit dayLimit expiresAt replacedById lastUsedAt'
     return render(keys.map(printable), json, columns.split(' '))
   },
@@ -116,6 +115,12 @@ export const keyCommands = {
     if (isOver(old.revokedAt) || isOver(old.expiresAt))
       throw new StartupError(
         `Key ${old.prefix} is ${state(old)} and cannot be rotated. Create a new key: npm run keys -- create`,
+      )
+    const { replacedById } = old
+    const successor = replacedById && (await database.prisma.apiKey.findUnique({ where: { id: replacedById } }))
+    if (successor && !isOver(successor.revokedAt) && !isOver(successor.expiresAt))
+      throw new StartupError(
+        `Key ${old.prefix} was replaced by key ${successor.id} (${successor.prefix}) already, which is ${state(successor)}. To replace that one: npm run keys -- rotate ${successor.id}`,
       )
     // Not copied: if the date comes from an earlier rotation, the new key would expire with the old one.
     if (old.expiresAt && !expires)

@@ -25,6 +25,20 @@ test('npm run keys prints on both outputs, and exits with a code', async () => {
   expect(refused).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/^.*missing.*\n$/) })
 })
 
+test.each([
+  ['2090-01-31', '2090-01-31T00:00:00.000Z'],
+  ['2090-01-31T12:00', '2090-01-31T12:00:00.000Z'],
+  ['2090-01-31 12:00:01', '2090-01-31T12:00:01.000Z'],
+  ['2090-01-31T12:00:00.5Z', '2090-01-31T12:00:00.500Z'],
+  ['2090-01-31T12:00+05:45', '2090-01-31T06:15:00.000Z'],
+  ['2090-01-31T12:00-0300', '2090-01-31T15:00:00.000Z'],
+])('--expires %s is the same moment in each time zone', async (expires, moment) => {
+  const { id } = await keys(database.env, 'create', '--name', 'Ends', '--plan', 'Free')
+  const environment = { ...database.env, TZ: 'Australia/Lord_Howe' }
+  const { stdout } = await runCommand(['admin/keys', 'update', String(id), '--expires', expires, '--json'], environment)
+  expect(JSON.parse(stdout).expiresAt).toBe(moment)
+})
+
 test('without a running gateway, npm run keys opens and migrates the embedded database itself', async () => {
   const alone = { DATA_DIR: await dataFolder(), PORT: String(await freePort()) }
   const { code, stdout } = await runCommand(

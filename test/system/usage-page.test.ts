@@ -110,16 +110,17 @@ describe.skipIf(!chromiumPath)('the page of the usage of a key', () => {
 
   test('shows what a pasted key is, what is left of both windows, and when they reset', async () => {
     const expiresAt = new Date(Date.now() + 9.5 * DAY_MS)
-    const { key, row } = await createUsed({ expiresAt, access: 'read' })
+    const { key, row } = await createUsed({ expiresAt, access: 'read', owner: '<b>Ann</b> & Söhne' })
     await visit()
     await pastes(key)
     await isRead()
     expect(await page.locator('#key-name').textContent()).toBe('Corner shop')
     expect(await page.locator('#key-plan').textContent()).toBe('Pro plan')
     const facts = await page.locator('#facts dd').allTextContents()
-    expect(facts[0]).toBe(row.prefix)
-    expect(facts[1]).toBe('only read')
-    expect(facts[3]).toMatch(/^\d+ \w+ 20\d\d, \d\d:\d\d \(in\s\d+\sdays\)$/)
+    expect(facts[0]).toBe('<b>Ann</b> & Söhne')
+    expect(facts[1]).toBe(row.prefix)
+    expect(facts[2]).toBe('only read')
+    expect(facts[4]).toMatch(/^\d+ \w+ 20\d\d, \d\d:\d\d \(in\s\d+\sdays\)$/)
     const times = page.locator('#facts time')
     expect(await times.evaluateAll((all) => all.map((one) => (one as HTMLTimeElement).dateTime))).toEqual([
       row.createdAt.toISOString(),
@@ -578,7 +579,9 @@ describe.skipIf(!chromiumPath)('the page of the usage of a key', () => {
     ['light', 320],
   ] as const)('%s at %i pixels has no barriers, and nothing wider than the page', async (colorScheme, wide) => {
     const name = `${'Pet shops of the northern coast '.repeat(3)}${'x'.repeat(60)}`.slice(0, 100)
-    const { key } = await createUsed({ name, plan: 'Enterprise', minuteLimit: 2_000_000_000, dayLimit: 2_000_000_000 })
+    const limits = { minuteLimit: 2_000_000_000, dayLimit: 2_000_000_000 }
+    const expiresAt = new Date(Date.now() + 9.5 * DAY_MS)
+    const { key } = await createUsed({ name, owner: name, expiresAt, plan: 'Enterprise', ...limits })
     await page.emulateMedia({ colorScheme })
     await page.setViewportSize({ width: wide, height: 800 })
     await visit()
@@ -591,6 +594,9 @@ describe.skipIf(!chromiumPath)('the page of the usage of a key', () => {
     await page.getByText('The same figures as a table').click()
     expect(await barriers(page)).toEqual([])
     expect(await width()).toBe(wide)
+    // The names of facts are on one line each.
+    const heights = await page.locator('#facts dt').evaluateAll((all) => all.map((one) => one.clientHeight))
+    expect(new Set(heights).size).toBe(1)
     expect(await page.locator('#plot svg').evaluate((svg) => svg.getBoundingClientRect().right)).toBeLessThan(wide)
     await look(`table-${colorScheme}-${wide}`)
     await page.getByText('The same figures as a table').click()
