@@ -1,3 +1,4 @@
+import stringWidth from 'string-width'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type Gateway, openGateway } from './support/gateway.js'
 import { runKeys } from './support/remote.js'
@@ -181,6 +182,21 @@ describe('npm run keys', () => {
     expect(await owned('')).toEqual((await json('list')).map(({ id }: { id: number }) => id))
   })
 
+  test.each([
+    ['wide', '漢'.repeat(100), `${'連絡先 '.repeat(100)}電話`],
+    ['decorated', 'é'.repeat(100), '🐶'.repeat(1_000)],
+    ['long', 'x'.repeat(100), `https://example.com/${'y'.repeat(900)} ask Bob first`],
+  ])('%s texts are shown in whole, within 80 columns', async (_, owner, note) => {
+    const { id } = await json('create', '--name', 'Wide', '--plan', 'Free', '--owner', owner, '--note', note)
+    const { stdout } = await keys('show', String(id))
+    const cells = stdout.split('\n').map((line) => line.split('│')[2]?.trim() ?? '')
+    for (const value of [owner, note]) expect(cells.join('').replaceAll(' ', '')).toContain(value.replaceAll(' ', ''))
+    await json('update', String(id), '--name', owner)
+    const { stdout: events } = await keys('history', String(id))
+    expect(events.replaceAll(/\s/g, '')).toContain(`nameWide→${owner}`)
+    for (const line of `${stdout}${events}`.split('\n')) expect(stringWidth(line), line).toBeLessThanOrEqual(80)
+  })
+
   test('the longest owner, e-mail address and note are stored, and shown within 80 columns', async () => {
     const longest = { owner: '€'.repeat(100), email: `a@${'x'.repeat(252)}`, note: `${'word 😀 '.repeat(142)}123456` }
     const options = Object.entries(longest).flatMap(([name, value]) => [`--${name}`, value])
@@ -196,16 +212,16 @@ describe('npm run keys', () => {
 
   test('a second key of a name is made, with a line that says so', async () => {
     const first = await json('create', '--name', 'Twice', '--plan', 'Free')
-    const line = `Keys with the name "Twice" exist already: ${first.id} (${first.prefix}, active). Tell them apart by id or prefix.\n`
+    const line = `Note: "Twice" is also the name of key ${first.id} (${first.prefix}, active). Tell them apart by id or prefix.\n`
     const second = await keys('create', '--name', 'Twice', '--plan', 'Free')
     expect([second.code, second.stderr]).toEqual([0, expect.stringContaining(line)])
     expect(second.stdout).toMatch(/petstore_\w{48}/)
     await json('revoke', first.prefix)
     const third = await json('create', '--name', 'Once', '--plan', 'Free')
     expect((await keys('update', String(third.id), '--name', 'Twice')).stderr).toContain(
-      `"Twice" exist already: ${first.id} (${first.prefix}, revoked), `,
+      `"Twice" is also the name of keys ${first.id} (${first.prefix}, revoked), `,
     )
-    expect((await keys('update', String(third.id), '--name', 'Twice')).stderr).not.toContain('exist already')
+    expect((await keys('update', String(third.id), '--name', 'Twice')).stderr).not.toContain('Note')
   })
 
   test('show, usage and history take a name that only one key has', async () => {
@@ -227,6 +243,12 @@ describe('npm run keys', () => {
         'There is no key with the id, prefix or name "only me".',
       )
     }
+    // Those that have ended do not count, unless all have.
+    await json('revoke', prefix)
+    const { id: successor } = await json('show', 'Only me')
+    expect(successor).toBeGreaterThan(id)
+    await json('revoke', String(successor))
+    expect((await keys('show', 'Only me')).stderr).toContain('Several keys have the name "Only me"')
   })
 
   test('what is an id or a prefix is never taken for a name', async () => {
@@ -234,6 +256,13 @@ describe('npm run keys', () => {
     for (const text of [String(id), prefix, prefix.slice(9)]) {
       await json('create', '--name', text, '--plan', 'Free')
       expect(await json('show', text)).toMatchObject({ id })
+    }
+    const gone = await json('create', '--name', 'Gone, too', '--plan', 'Free')
+    await gateway.prisma.apiKey.delete({ where: { id: gone.id } })
+    for (const text of [String(gone.id), gone.prefix, gone.prefix.slice(9)]) {
+      await json('create', '--name', text, '--plan', 'Free')
+      for (const command of ['show', 'usage']) expect((await keys(command, text)).code).toBe(1)
+      expect(await json('history', text)).toMatchObject([{ event: 'created' }, { event: 'deleted' }])
     }
     await json('create', '--name', '1e3', '--plan', 'Free')
     expect(await json('history', '1e3')).toMatchObject([{ event: 'created', name: '1e3' }])
@@ -542,7 +571,7 @@ describe('npm run keys', () => {
     ],
     ['0 days', 'usage --days 0', /'0' is invalid: it must be a whole number from 1 to 400/],
     ['401 days', 'usage --days 401', /'401' is invalid: it must be a whole number from 1 to 400/],
-    ['a missing key', 'history 999999', /no key with the id, prefix or name "999999"/],
+    ['a missing key', 'history Nobody', /no key with the id, prefix or name "Nobody"\. List all keys/],
     ['too many arguments', 'show 1 2', /too many arguments.* Usage: npm run keys -- show <key>/],
   ])('rejects %s with one line on stderr and exit code 1, and writes nothing', async (_, command, message) => {
     const before = await gateway.prisma.apiKey.count()

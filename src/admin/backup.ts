@@ -31,7 +31,7 @@ program
     const dataDir = dataDirectory()
     const summary = await backUp(dataDir, file, (message) => void process.stderr.write(`${message}\n`))
     sayFor(file)(
-      `Wrote ${file === STREAM ? 'a backup' : file} from ${dataDir} (${rows(summary)}). Keep it as safe as ${dataDir}: it has all keys' hashes${summary.demoKeys ? ' and the demo keys' : ''}.`,
+      `Wrote ${file === STREAM ? 'a backup' : file} from ${dataDir} (${rows(summary)}). Keep it as safe as ${dataDir}: it has all keys' hashes and owners${summary.demoKeys ? ' and the demo keys' : ''}.`,
     )
   })
 program

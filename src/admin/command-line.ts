@@ -1,8 +1,7 @@
-import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 'commander'
+import { Argument, Command, CommanderError, Option } from 'commander'
 import { suggestionList } from 'graphql/jsutils/suggestionList.js'
-import * as z from 'zod'
 import { Access } from '../../prisma/generated/client/client.js'
-import { codePoints, MAX_INT, MAX_TEXT, MAX_USAGE_HOURS } from '../../schema/kit/input/rules.js'
+import { MAX_TEXT, MAX_USAGE_HOURS } from '../../schema/kit/input/rules.js'
 import { plans } from '../../schema/kit/plans.js'
 import { reasonOf } from '../engines/observe/index.js'
 import { databaseError, messageOf } from '../engines/postgres/index.js'
@@ -13,72 +12,18 @@ import { StartupError } from '../startup-error.js'
 import { history } from './history-report.js'
 import { type Action, keyCommands, type Options } from './key-commands.js'
 import { usage } from './usage-report.js'
+import { address, choice, count, date, dateOrNever, label, orEmpty, type Read } from './values.js'
 
 // The command line that manages API keys. Every command prints a table, or JSON with --json.
 
-// Values: each is read into what it means, or refused with a sentence that says what is accepted.
-
-const MAX_DATE = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
-
-const count =
-  (max = MAX_INT) =>
-  (text: string) => {
-    const value = /^\d+$/.test(text) ? Number(text) : 0
-    if (value < 1 || value > max) throw new InvalidArgumentError(`must be a whole number from 1 to ${max}.`)
-    return value
-  }
-
-/** A time without an offset is in UTC, as a day is. */
-const date = (text: string) => {
-  const [day, time] = [text.slice(0, 10), text.slice(10)]
-  const isDay = z.iso.date().safeParse(day).success
-  const hasOffset = /(?:Z|[+-]\d\d:?\d\d)$/i.test(time)
-  const moment = isDay ? Date.parse(time === '' || hasOffset ? text : `${text}Z`) : Number.NaN
-  if (moment > Date.now() && moment <= MAX_DATE) return new Date(moment)
-  throw new InvalidArgumentError(
-    'must be a date in the future, such as 2027-01-31 or 2027-01-31T12:00:00Z, and not after the year 9999.',
-  )
-}
-
-const dateOrNever = (text: string) => (text.toLowerCase() === 'never' ? 'never' : date(text))
-
-const label =
-  (max = 100) =>
-  (text: string) => {
-    const value = text.trim()
-    if (value === '' || codePoints(value) > max || /\p{C}/u.test(value))
-      throw new InvalidArgumentError(`must have 1 to ${max} characters and no control character.`)
-    return value
-  }
-
-/** The longest address that can be written to (RFC 5321). */
-const MAX_ADDRESS = 254
-
-const address = (text: string) => {
-  const value = text.trim()
-  if (value.length > MAX_ADDRESS || /\p{C}/u.test(value) || !z.regexes.unicodeEmail.test(value))
-    throw new InvalidArgumentError(`must be an e-mail address of at most ${MAX_ADDRESS} characters.`)
-  return value
-}
-
-type Read = (text: string) => string
-
-const orEmpty =
-  (read: Read): Read =>
-  (text) =>
-    text.trim() === '' ? '' : read(text)
-
-/** One of some words, in any case. */
-const choice = (words: string[]) => (text: string) => {
-  const word = words.find((word) => word.toLowerCase() === text.toLowerCase())
-  if (!word) throw new InvalidArgumentError(`must be ${words.slice(0, -1).join(', ')} or ${words.at(-1)}.`)
-  return word
-}
-
-/** Without `--` before it, npm takes an option for one of its own, and passes it as a variable. */
+/**
+ * Without `--` before it, npm takes an option for one of its own, and passes it as a variable. `email` is one of its own, which
+ * may stand in its configuration.
+ */
 function takenByNpm({ options }: Command, args: string[], variables: NodeJS.ProcessEnv): string[] {
   if (variables.npm_lifecycle_event !== 'keys') return []
   return options.flatMap(({ long }) => {
+    if (long === '--email') return []
     const value = variables[`npm_config_${long?.slice(2).replaceAll('-', '_')}`]
     const isGiven = args.some((arg) => arg === long || arg.startsWith(`${long}=`))
     return long && value !== undefined && !isGiven && !OF_NPM.test(value) ? long : []
@@ -158,7 +103,7 @@ function createProgram(terminal: Terminal, args: string[]) {
   const program = onTerminal(
     new Command('keys')
       .description(
-        'Manages API keys. <key> is the id or the prefix of a key; show, usage and history also take a name that only one key has.',
+        'Manages API keys. <key> is the id or the prefix of a key; show, usage and history also take a name that only one valid key has.',
       )
       .configureHelp({ showGlobalOptions: true }),
   )
@@ -174,7 +119,7 @@ function createProgram(terminal: Terminal, args: string[]) {
 
   const withContact = (command: Command, as: (read: Read) => Read) =>
     command
-      .option('--owner <owner>', 'the person or company whose key it is', as(label()))
+      .option('--owner <owner>', 'whose key it is, a person or a company (the key shows it)', as(label()))
       .option('--email <address>', 'where to write to about the key', as(address))
       .option('--note <text>', 'what else there is to know about the key', as(label(MAX_TEXT)))
 
@@ -206,7 +151,11 @@ function createProgram(terminal: Terminal, args: string[]) {
     .option('--expires <date>', 'when the key expires, in UTC, or never', dateOrNever)
   define('revoke <key>', revoke, 'revoke a key permanently')
   define('delete <key>', remove, 'delete a revoked key and its usage; its history stays')
-  define('rotate <key>', rotate, 'create a new key with all that the old one has, and let the old one expire')
+  define(
+    'rotate <key>',
+    rotate,
+    'create a key with the same name, owner, plan, limits, access and ban, and let the old one expire',
+  )
     .option('--grace <seconds>', 'how long the old key still works', count(), DAY_SECONDS)
     .option('--expires <date>', 'when the new key expires (required if the old key has an expiry date)', date)
   withLimits(define('plan <key>', plan, 'change the plan').addArgument(planArgument))

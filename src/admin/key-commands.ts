@@ -3,7 +3,7 @@ import type { Database } from '../gateway/database/index.js'
 import { createSecret, isOver, keySubject, writeKeys } from '../gateway/keys/index.js'
 import type { Settings } from '../settings.js'
 import { StartupError } from '../startup-error.js'
-import { bannedUntil, find, findToShow, sameName, state } from './key.js'
+import { bannedUntil, find, findToShow, isEnded, sameName, state } from './key.js'
 import { type Fields, render, text } from './table.js'
 
 // The commands that create, show and change keys.
@@ -112,13 +112,13 @@ export const keyCommands = {
   async rotate({ database, options }, idOrPrefix) {
     const { expires, grace, json } = options
     const old = await find(database, idOrPrefix)
-    if (isOver(old.revokedAt) || isOver(old.expiresAt))
+    if (isEnded(old))
       throw new StartupError(
         `Key ${old.prefix} is ${state(old)} and cannot be rotated. Create a new key: npm run keys -- create`,
       )
     const { replacedById } = old
     const successor = replacedById && (await database.prisma.apiKey.findUnique({ where: { id: replacedById } }))
-    if (successor && !isOver(successor.revokedAt) && !isOver(successor.expiresAt))
+    if (successor && !isEnded(successor))
       throw new StartupError(
         `Key ${old.prefix} was replaced by key ${successor.id} (${successor.prefix}) already, which is ${state(successor)}. To replace that one: npm run keys -- rotate ${successor.id}`,
       )

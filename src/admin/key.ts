@@ -11,6 +11,9 @@ const MAX_NAMED = 10
 
 export const bannedUntil = ({ bannedUntil: until }: ApiKey) => (isOver(until) ? null : until)
 
+/** Whether a key cannot be used anymore. A ban ends. */
+export const isEnded = ({ revokedAt, expiresAt }: ApiKey) => isOver(revokedAt) || isOver(expiresAt)
+
 export function state(key: ApiKey) {
   if (isOver(key.revokedAt)) return 'revoked'
   if (isOver(key.expiresAt)) return 'expired'
@@ -35,13 +38,16 @@ async function lookUp({ prisma: { apiKey } }: Database, text: string): Promise<A
   return key ?? (prefix ? apiKey.findUnique({ where: { prefix } }) : null)
 }
 
-const findNamed = ({ prisma: { apiKey } }: Database, name: string): Promise<ApiKey[]> =>
-  apiKey.findMany({ where: { name }, orderBy: { id: 'asc' }, take: MAX_NAMED + 1 })
+/** The keys with a name. What is an id or a prefix is never taken for a name. */
+async function findNamed({ prisma: { apiKey } }: Database, text: string): Promise<ApiKey[]> {
+  if (idIn(text) > 0 || prefixIn(text)) return []
+  return apiKey.findMany({ where: { name: text }, orderBy: { id: 'asc' } })
+}
 
 /** `5 (petstore_0a1b2c3d, active), 7 (petstore_3f9a12c4, revoked)` */
 function named(keys: ApiKey[]): string {
   const shown = keys.slice(0, MAX_NAMED).map((key) => `${key.id} (${key.prefix}, ${state(key)})`)
-  return shown.join(', ') + (keys.length > MAX_NAMED ? ' and more' : '')
+  return shown.join(', ') + (keys.length > MAX_NAMED ? ` and ${keys.length - MAX_NAMED} more` : '')
 }
 
 const LIST = 'List all keys: npm run keys -- list'
@@ -50,27 +56,34 @@ const LIST = 'List all keys: npm run keys -- list'
 export async function find(database: Database, idOrPrefix: string): Promise<ApiKey> {
   const key = await lookUp(database, idOrPrefix)
   if (key) return key
-  const others = await findNamed(database, idOrPrefix)
-  const advice = others.length > 0 ? `This command takes no name. Keys with this name: ${named(others)}.` : LIST
+  const keys = await findNamed(database, idOrPrefix)
+  const advice = keys.length > 0 ? `This command takes no name. Keys with this name: ${named(keys)}.` : LIST
   throw new StartupError(`There is no key with the id or prefix ${JSON.stringify(idOrPrefix)}. ${advice}`)
 }
 
-/** Finds a key by its name, too, if no other one has it: for commands that change nothing. */
+/**
+ * Finds a key by its name, too, for commands that change nothing: the only one with that name, or the only one of them that is
+ * neither revoked nor expired.
+ */
 export async function findToShow(database: Database, idPrefixOrName: string): Promise<ApiKey> {
   const key = await lookUp(database, idPrefixOrName)
-  const [only, ...others] = key ? [key] : await findNamed(database, idPrefixOrName)
+  if (key) return key
+  const all = await findNamed(database, idPrefixOrName)
+  const valid = all.filter((key) => !isEnded(key))
+  const [only, ...others] = valid.length > 0 ? valid : all
   if (only && others.length === 0) return only
   const name = JSON.stringify(idPrefixOrName)
   throw new StartupError(
     only
-      ? `Several keys have the name ${name}: ${named([only, ...others])}. Say which one by its id or prefix.`
+      ? `Several keys have the name ${name}: ${named(all)}. Say which one by its id or prefix.`
       : `There is no key with the id, prefix or name ${name}. ${LIST}`,
   )
 }
 
 /** A line about the keys that have a name already, which another key is about to get. */
-export async function sameName(database: Database, name: string): Promise<string | undefined> {
-  const keys = await findNamed(database, name)
+export async function sameName({ prisma: { apiKey } }: Database, name: string): Promise<string | undefined> {
+  const keys = await apiKey.findMany({ where: { name }, orderBy: { id: 'asc' } })
   if (keys.length === 0) return undefined
-  return `Keys with the name ${JSON.stringify(name)} exist already: ${named(keys)}. Tell them apart by id or prefix.`
+  const these = keys.length === 1 ? 'key' : 'keys'
+  return `Note: ${JSON.stringify(name)} is also the name of ${these} ${named(keys)}. Tell them apart by id or prefix.`
 }

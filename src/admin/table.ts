@@ -1,5 +1,6 @@
 import Table from 'cli-table3'
-import { codePoints } from '../../schema/kit/input/rules.js'
+import stringWidth from 'string-width'
+import wrapAnsi from 'wrap-ansi'
 
 // Output of the command line: tables, or JSON for programs.
 
@@ -23,14 +24,14 @@ export const text = (value: unknown) =>
 // No lines between rows: they make a long table harder to read.
 const plain = { style: { head: [], border: [] }, chars: { mid: '', 'left-mid': '', 'mid-mid': '', 'right-mid': '' } }
 
-/** Options that wrap the fields of a key where one is too long for a line. A secret is not, so that it can be copied. */
-function wrapping(fields: Fields) {
-  const width = TERMINAL - Math.max(...Object.keys(fields).map((name) => name.length)) - 7
-  const values = Object.values(fields).map(text)
-  const isTooLong = (value: string) => codePoints(value) > width
-  if (!values.some(isTooLong)) return {}
-  const hasLongWord = values.some((value) => value.split(' ').some(isTooLong))
-  return { colWidths: [null, width + 2], wordWrap: true, wrapOnWordBoundary: !hasLongWord }
+/** A text in lines of a width. Only a word that is longer is broken. */
+const wrap = (value: string, width: number) => wrapAnsi(value, width, { hard: true })
+
+/** The fields of a key. A note can be longer than a line of a terminal; a secret is not, so that it can be copied. */
+function fieldsOf(fields: Fields): string[][] {
+  const names = Object.keys(fields)
+  const width = TERMINAL - Math.max(...names.map((name) => name.length)) - '│  │  │'.length
+  return names.map((name) => [name, wrap(text(fields[name]), width)])
 }
 
 /** A table of several keys, or of the fields of one. */
@@ -41,9 +42,9 @@ export function render(rows: Fields | Fields[], json: boolean | undefined, colum
   const all = Array.isArray(rows) ? (columns ?? Object.keys(rows[0] ?? {})) : []
   // A column in which no key has a value says nothing.
   const head = all.filter((column) => (rows as Fields[]).some((row) => row[column] != null))
-  const lines = Array.isArray(rows) ? rows.map((row) => head.map((column) => row[column])) : Object.entries(rows)
-  const table = new Table({ ...plain, head, ...(Array.isArray(rows) ? {} : wrapping(rows)) })
-  table.push(...lines.map((line) => line.map(text)))
+  const lines = Array.isArray(rows) ? rows.map((row) => head.map((column) => text(row[column]))) : fieldsOf(rows)
+  const table = new Table({ ...plain, head })
+  table.push(...lines)
   return `${table}\n`
 }
 
@@ -53,9 +54,11 @@ export const bar = (used: number, limit: number) => {
 }
 
 /** A text on one line, cut to a width. */
-export const line = (value: string, width: number) => {
-  const characters = [...visible(value)]
-  return characters.length > width ? `${characters.slice(0, width - 1).join('')}…` : characters.join('')
+export function line(value: string, width: number): string {
+  const shown = visible(value)
+  if (stringWidth(shown) <= width) return shown
+  const [first] = wrapAnsi(shown, width - 1, { hard: true, wordWrap: false }).split('\n')
+  return `${first}…`
 }
 
 const BARS = [...'▁▂▃▄▅▆▇█']
@@ -72,17 +75,16 @@ export const sparkline = (values: number[]) =>
 export function renderColumns(head: string[], rows: string[][], right: string[] = []): string {
   const widths = head
     .slice(0, -1)
-    .map((title, i) => Math.max(title.length, ...rows.map((row) => [...(row[i] ?? '')].length)))
+    .map((title, i) => Math.max(title.length, ...rows.map((row) => stringWidth(row[i] ?? ''))))
   const used = widths.reduce((total, width) => total + width + 2, 0)
   const noLines = Object.keys(new Table().options.chars).map((name) => [name, ''])
   const table = new Table({
     style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0 },
     chars: { ...Object.fromEntries(noLines), middle: '  ' },
-    colWidths: [...widths, Math.max(20, TERMINAL - used)],
     colAligns: head.map((title) => (right.includes(title) ? 'right' : 'left')),
-    wordWrap: true,
   })
-  table.push(head, ...rows)
+  const width = Math.max(20, TERMINAL - used)
+  table.push(head, ...rows.map((row) => row.map((cell, i) => (i === widths.length ? wrap(cell, width) : cell))))
   return `${table.toString().replaceAll(/ +$/gm, '')}\n`
 }
 
