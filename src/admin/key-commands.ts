@@ -135,7 +135,12 @@ export const keyCommands = {
     const expiresAt = old.expiresAt && old.expiresAt < end ? old.expiresAt : end
     const row = await writeKeys(database.prisma, 'command line', async ({ apiKey }) => {
       const row = await apiKey.create({ data: { ...kept, expiresAt: expires, prefix, hash } })
-      await apiKey.update({ where: { id: old.id }, data: { expiresAt, replacedById: row.id } })
+      const unchanged = { id: old.id, replacedById, revokedAt: old.revokedAt }
+      const { count } = await apiKey.updateMany({ where: unchanged, data: { expiresAt, replacedById: row.id } })
+      if (count === 0)
+        throw new StartupError(
+          `Key ${old.prefix} was changed at the same moment, and is not rotated. What happened: npm run keys -- history ${old.id}`,
+        )
       return row
     })
     const advice = `Copy the new key now. It cannot be shown again.

@@ -38,11 +38,12 @@ async function lookUp({ prisma: { apiKey } }: Database, text: string): Promise<A
   return key ?? (prefix ? apiKey.findUnique({ where: { prefix } }) : null)
 }
 
-/** The keys with a name. What is an id or a prefix is never taken for a name. */
-async function findNamed({ prisma: { apiKey } }: Database, text: string): Promise<ApiKey[]> {
-  if (idIn(text) > 0 || prefixIn(text)) return []
-  return apiKey.findMany({ where: { name: text }, orderBy: { id: 'asc' } })
-}
+const findNamed = ({ prisma: { apiKey } }: Database, name: string): Promise<ApiKey[]> =>
+  apiKey.findMany({ where: { name }, orderBy: { id: 'asc' } })
+
+/** The keys that a text names. What looks like an id or a prefix is never taken for a name. */
+const findByName = async (database: Database, text: string): Promise<ApiKey[]> =>
+  idIn(text) > 0 || prefixIn(text) ? [] : findNamed(database, text)
 
 /** `5 (petstore_0a1b2c3d, active), 7 (petstore_3f9a12c4, revoked)` */
 function named(keys: ApiKey[]): string {
@@ -56,7 +57,7 @@ const LIST = 'List all keys: npm run keys -- list'
 export async function find(database: Database, idOrPrefix: string): Promise<ApiKey> {
   const key = await lookUp(database, idOrPrefix)
   if (key) return key
-  const keys = await findNamed(database, idOrPrefix)
+  const keys = await findByName(database, idOrPrefix)
   const advice = keys.length > 0 ? `This command takes no name. Keys with this name: ${named(keys)}.` : LIST
   throw new StartupError(`There is no key with the id or prefix ${JSON.stringify(idOrPrefix)}. ${advice}`)
 }
@@ -68,7 +69,7 @@ export async function find(database: Database, idOrPrefix: string): Promise<ApiK
 export async function findToShow(database: Database, idPrefixOrName: string): Promise<ApiKey> {
   const key = await lookUp(database, idPrefixOrName)
   if (key) return key
-  const all = await findNamed(database, idPrefixOrName)
+  const all = await findByName(database, idPrefixOrName)
   const valid = all.filter((key) => !isEnded(key))
   const [only, ...others] = valid.length > 0 ? valid : all
   if (only && others.length === 0) return only
@@ -81,8 +82,8 @@ export async function findToShow(database: Database, idPrefixOrName: string): Pr
 }
 
 /** A line about the keys that have a name already, which another key is about to get. */
-export async function sameName({ prisma: { apiKey } }: Database, name: string): Promise<string | undefined> {
-  const keys = await apiKey.findMany({ where: { name }, orderBy: { id: 'asc' } })
+export async function sameName(database: Database, name: string): Promise<string | undefined> {
+  const keys = await findNamed(database, name)
   if (keys.length === 0) return undefined
   const these = keys.length === 1 ? 'key' : 'keys'
   return `Note: ${JSON.stringify(name)} is also the name of ${these} ${named(keys)}. Tell them apart by id or prefix.`
