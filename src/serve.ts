@@ -48,7 +48,7 @@ export async function serve(settings: Settings, process: Process): Promise<strin
   closers.push(() => database.close())
   await assertIndexes(lists, database)
   const { REDIS_URL: redisUrl } = settings
-  const keyPrefix = redisUrl && `petstore:${await installationId(settings, database.prisma)}`
+  const keyPrefix = redisUrl && `petstore:${await installationId(settings, database.query)}`
   const rateLimiter = await openRateLimiter({
     redisUrl,
     keyPrefix,
@@ -79,7 +79,7 @@ export async function serve(settings: Settings, process: Process): Promise<strin
   if (GATEWAYS > 1) lines.push(`  processes  ${GATEWAYS}`)
   if (collector) lines.push(`  spans      to ${new URL(collector.url).host}`)
   if (demo) lines.push('', 'Try it:', '', `curl -H "Authorization: Bearer ${demo.Free}" "${base}/pets?limit=3"`)
-  else if ((await database.prisma.apiKey.count()) === 0)
+  else if ((await database.query('SELECT FROM "public"."ApiKey" LIMIT 1', [])).length === 0)
     lines.push('', 'There are no keys yet. Create the first one: npm run keys -- create --name NAME --plan Free')
   return `${lines.join('\n')}\n`
 }

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { json } from 'node:stream/consumers'
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import type { Query } from '../src/engines/postgres/index.js'
+import { type Query, UNDO } from '../src/engines/postgres/index.js'
 import { createDeadline } from '../src/gateway/context/index.js'
 import { resetStore, times } from './support/calls.js'
 import { type Answer, type Call, type Gateway, sharedGateway } from './support/gateway.js'
@@ -48,13 +48,12 @@ describe('a transaction', () => {
     expect(result).toBe(2)
   })
 
-  test('is repeated as a whole: a conflict cannot be undone up to a savepoint', async () => {
+  test('is repeated as a whole: a conflict cannot be undone', async () => {
     let attempts = 0
     const result = await transaction(async (query) => {
       if (attempts++ === 0) {
-        await query('SAVEPOINT within', [])
         await query(conflict, [])
-          .catch(() => query('ROLLBACK TO SAVEPOINT within', []))
+          .catch(() => query(UNDO, []))
           .catch(() => {})
       }
       return attempts
@@ -67,11 +66,14 @@ describe('a transaction', () => {
     const { endsAt, runTransaction } = createDeadline(1_500)
     let attempts = 0
     const late = runTransaction(() =>
-      gateway.database.transaction(async (query) => {
-        await query('UPDATE "public"."Category" SET name = $1', ['late'])
-        await query(`SELECT pg_sleep($1)`, [attempts === 0 ? 0.6 : 1])
-        if (attempts++ === 0) await query(conflict, [])
-      }, endsAt),
+      gateway.database.transaction(
+        async (query) => {
+          await query('UPDATE "public"."Category" SET name = $1', ['late'])
+          await query(`SELECT pg_sleep($1)`, [attempts === 0 ? 0.6 : 1])
+          if (attempts++ === 0) await query(conflict, [])
+        },
+        { endsAt },
+      ),
     )
     await expect(late).rejects.toThrow()
     await new Promise((done) => setTimeout(done, 1_000))

@@ -52,7 +52,7 @@ function open() {
       return answer
     }) as typeof row,
   }
-  const cache = new ApiKeyCache({ prisma, query, reads, log: createLog('silent') })
+  const cache = new ApiKeyCache({ query, reads, log: createLog('silent') })
   /** What is read in some seconds in which all keys are used each second. */
   const use = async (keys: string[], seconds = 1) => {
     const before = statements.length

@@ -96,7 +96,7 @@ describe('the history of a key', () => {
     const { row } = await gateway.createKey()
     await edit(row.id, `"lastUsedAt" = now()`)
     await edit(row.id, `"plan" = 'Free', "lastUsedAt" = now()`)
-    const usage = new KeyUsage({ prisma: gateway.prisma, log: createLog('silent') })
+    const usage = new KeyUsage({ query: gateway.database.query, log: createLog('silent') })
     usage.count({ key: row }, 1)
     await usage.close()
     expect(await after(row)).toEqual([])

@@ -29,7 +29,7 @@ const today = () => new Date().toISOString().slice(0, 10)
 function open(options: Partial<ConstructorParameters<typeof KeyUsage>[0]> = {}) {
   const logged: string[] = []
   const log = createLog('debug', { write: (line) => void logged.push(line) })
-  const usage = new KeyUsage({ prisma: database.prisma, log, ...options })
+  const usage = new KeyUsage({ query: database.query, log, ...options })
   onTestFinished(() => usage.close())
   const count = (id: number, cost = 1, refusal?: ErrorCode) => usage.count({ key: { id } as ApiKey }, cost, refusal)
   return { usage, count, logged }
@@ -73,9 +73,8 @@ describe('requests, refusals and cost of a key', () => {
 
   test('are written with one statement for all keys', async () => {
     const keys = await Promise.all(times(3, () => gateway.createKey()))
-    const { prisma, statements } = watched(database)
-    onTestFinished(() => prisma.$disconnect())
-    const { usage, count } = open({ prisma })
+    const { query, statements } = watched(database)
+    const { usage, count } = open({ query })
     for (const { row } of keys) count(row.id)
     await usage.flush()
     expect(statements).toHaveLength(1)
@@ -88,12 +87,14 @@ describe('requests, refusals and cost of a key', () => {
     const ids = await createKeys(150_000, 10)
     // As autovacuum does. Plans are made again, for the keys that there are now.
     await database.prisma.$executeRaw`ANALYZE "ApiKey"`
-    const read = await database.prisma.$transaction(async (transaction) => {
-      const { usage, count } = open({ prisma: transaction as typeof database.prisma })
+    const read = await database.transaction(async (query) => {
+      const { usage, count } = open({ query })
       const rowsRead = async () => {
-        const [{ rows }] = await transaction.$queryRaw<[{ rows: number }]>`
-          SELECT (seq_tup_read + idx_tup_fetch)::int AS rows FROM pg_stat_xact_user_tables WHERE relname = 'ApiKey'`
-        return rows
+        const [row] = await query(
+          `SELECT (seq_tup_read + idx_tup_fetch)::int AS rows FROM pg_stat_xact_user_tables WHERE relname = 'ApiKey'`,
+          [],
+        )
+        return Number(row?.rows)
       }
       for (const id of ids) count(id)
       const before = await rowsRead()
@@ -282,7 +283,7 @@ describe('while the database is away', () => {
     const proxy = await TcpProxy.open(database.url)
     const embedded = database.embedded ? { url: database.url, port: 0, close: async () => {} } : undefined
     const behind = connect({ ...readServerUrl('DATABASE_URL', proxy.url), embedded }, {})
-    const opened = open({ prisma: behind.prisma, maxWaiting: 2 })
+    const opened = open({ query: behind.query, maxWaiting: 2 })
     onTestFinished(async () => {
       await opened.usage.close()
       await behind.close()

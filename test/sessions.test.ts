@@ -1,4 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { type Query, readServerUrl } from '../src/engines/postgres/index.js'
+import { connect } from '../src/gateway/database/index.js'
+import { openTestDatabase } from './support/database.js'
 import { useGateway } from './support/gateway.js'
 import { hasPgbouncer, startPgbouncer } from './support/pgbouncer.js'
 import { asAdmin, databaseUrl, scratchDatabase, testDatabaseUrl } from './support/postgres.js'
@@ -56,6 +59,36 @@ describe.runIf(testDatabaseUrl)('in a database that sets', () => {
   )
 })
 
+describe.runIf(testDatabaseUrl)('reads that belong together see no row that another one adds between them', () => {
+  async function countAround(url: string) {
+    const server = connect(readServerUrl('DATABASE_URL', url), { timeoutMs: 30_000 })
+    onTestFinished(() => server.close())
+    const count = 'SELECT count(*)::int AS count FROM "public"."Category"'
+    const work = async (query: Query) => {
+      const before = await query(count, [])
+      await server.query(`INSERT INTO "public"."Category" (name) VALUES ('Meanwhile')`, [])
+      return [before, await query(count, [])]
+    }
+    return server.transaction(work, { isAtOneMoment: true })
+  }
+
+  test('on a server', async () => {
+    const { env, close } = await openTestDatabase()
+    onTestFinished(close)
+    const [before, after] = await countAround(env.DATABASE_URL as string)
+    expect(after).toEqual(before)
+  })
+
+  test.runIf(hasPgbouncer)('through PgBouncer in transaction mode', async () => {
+    const { env, close } = await openTestDatabase()
+    onTestFinished(close)
+    const pooled = await startPgbouncer('transaction', testDatabaseUrl as string)
+    const { pathname } = new URL(env.DATABASE_URL as string)
+    const [before, after] = await countAround(pooled(pathname.slice(1), '?pgbouncer=true'))
+    expect(after).toEqual(before)
+  })
+})
+
 describe('a fact about a key that cannot be read', () => {
   test.each(['revokedAt', 'expiresAt', 'bannedUntil'])('is not taken for "no": %s', async (column) => {
     const gateway = await useGateway({ keyTtlMs: 1 })
@@ -95,7 +128,7 @@ describe('a fact about a key that cannot be read', () => {
     async () => {
       const gateway = await useGateway({ keyTtlMs: 1 })
       const revoked = await gateway.createLimitedKey(1_000, 1_000, { revokedAt: new Date() })
-      await gateway.prisma.$executeRawUnsafe(`SET DateStyle = 'German'`)
+      await gateway.database.query(`SET DateStyle = 'German'`, [])
       expect((await gateway.get('/categories', revoked)).status).toBe(401)
       expect((await gateway.get('/categories')).status).toBe(200)
     },

@@ -4,7 +4,7 @@ import { Access } from '../../prisma/generated/client/client.js'
 import { MAX_TEXT, MAX_USAGE_HOURS } from '../../schema/kit/input/rules.js'
 import { plans } from '../../schema/kit/plans.js'
 import { reasonOf } from '../engines/observe/index.js'
-import { databaseError, messageOf } from '../engines/postgres/index.js'
+import { databaseError } from '../engines/postgres/index.js'
 import { openDatabase, PATIENT_MS } from '../gateway/database/index.js'
 import { USAGE_DAYS } from '../gateway/keys/index.js'
 import { readSettings } from '../settings.js'
@@ -66,6 +66,17 @@ export interface Terminal {
 }
 
 const DAY_SECONDS = 86_400
+
+interface PrismaError {
+  meta?: { driverAdapterError?: PrismaError }
+  cause?: { originalMessage?: string }
+}
+
+/** What PostgreSQL said, if an error of Prisma comes from there. */
+function messageOf(error: unknown): string | undefined {
+  const { meta, cause } = error as PrismaError
+  return (meta?.driverAdapterError?.cause ?? cause)?.originalMessage
+}
 
 /** Runs a command whose arguments commander has read. */
 async function run(command: Command, action: Action, { environment, out, err }: Terminal) {

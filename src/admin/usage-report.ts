@@ -85,7 +85,7 @@ async function renderWindows({ database, settings, options: { json }, warn }: Ca
   const limiter = redisUrl
     ? await openRateLimiter({
         redisUrl,
-        keyPrefix: `petstore:${await installationId(settings, database.prisma)}`,
+        keyPrefix: `petstore:${await installationId(settings, database.query)}`,
         banAfter: 1,
         banSeconds: 1,
         log: createLog('silent'),

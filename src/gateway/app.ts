@@ -80,7 +80,7 @@ export function createApp(dependencies: Dependencies) {
   const { reads, createContext, createTransact } = createAccess(database)
 
   const apiKeys = new ApiKeyCache({ ...database, reads, log, ttlMs: keyTtlMs })
-  const usage = new KeyUsage({ prisma: database.prisma, log })
+  const usage = new KeyUsage({ query: database.query, log })
   const admissions = new Admissions(limits, database.answersSince)
   const uploads = new MemoryBudget(dependencies.uploadBudget ?? Math.max(UPLOAD_BUDGET, 16 * maxBodyBytes))
   const unread = new MemoryBudget(MAX_UNREAD)

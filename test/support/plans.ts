@@ -49,7 +49,7 @@ let prepared = 0
 
 /** Reads by a statement, as the gateway's connections do or with a plan for its values. */
 export async function reading(
-  { prisma }: Pick<Database, 'prisma'>,
+  { transaction }: Pick<Database, 'transaction'>,
   sql: string,
   values: readonly unknown[],
   mode: Mode = 'force_generic_plan',
@@ -66,11 +66,11 @@ export async function reading(
     DEALLOCATE ${name};
     PERFORM set_config('test.plan', plan::text, true);
   END $do$`
-  const [, explained] = await prisma.$transaction([
-    prisma.$executeRawUnsafe(explain),
-    prisma.$queryRaw<[{ plan: string }]>`SELECT current_setting('test.plan') AS plan`,
-  ])
-  const [{ Plan: plan }] = JSON.parse(explained[0].plan) as [{ Plan: Node }]
+  const [explained] = await transaction(async (query) => {
+    await query(explain, [])
+    return query(`SELECT current_setting('test.plan') AS plan`, [])
+  })
+  const [{ Plan: plan }] = JSON.parse(String(explained?.plan)) as [{ Plan: Node }]
   const scans = nodesOf(plan).filter(isScan)
   const found = (node: Node) =>
     node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0) + (node['Rows Removed by Index Recheck'] ?? 0)

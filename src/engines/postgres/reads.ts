@@ -20,9 +20,6 @@ type Row = Record<string, unknown>
 /** The most that is read by one statement. It bounds what one slow statement can delay. */
 const MAX_TOGETHER = 100
 
-/** The first statement of a transaction whose reads all see the same rows, whatever others change. */
-export const AT_ONE_MOMENT = 'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY'
-
 const queue: (() => void)[] = []
 
 /** Calls `ask` at the end of the event loop's turn, in one callback for all, so that the pool can send them together. */

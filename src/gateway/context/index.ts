@@ -34,9 +34,13 @@ export type CreateResolverContext = (caller: Caller, quota: Promise<QuotaDecisio
 /**
  * Runs work of a request in a transaction, which is repeated if another one is in its way.
  *
- * @param rows what it will change, as far as that is known: transactions that change the same rows wait for each other here
+ * @param options.rows what it will change, as far as that is known: transactions that change the same rows wait for each other here
+ * @param options.isAtOneMoment it only reads, and all its reads see the same rows
  */
-type Transact = <T>(work: (query: Query) => Promise<T>, rows?: readonly NamedRow[]) => Promise<T>
+type Transact = <T>(
+  work: (query: Query) => Promise<T>,
+  options?: { rows?: readonly NamedRow[]; isAtOneMoment?: boolean },
+) => Promise<T>
 
 /** For all transactions of a request, whose time begins now. */
 export type CreateTransact = (caller: Caller) => Transact
@@ -66,7 +70,7 @@ export function createAccess(database: Pick<Database, 'tables' | 'query' | 'tran
     }
     const { endsAt, run, runTransaction } = createDeadline(database.requestTimeoutMs - caller.waitedMs)
     const transaction: Context['transaction'] = (work, rows) =>
-      runTransaction(() => database.transaction((query) => work(insideOf(query)), endsAt, namesOf(rows)))
+      runTransaction(() => database.transaction((query) => work(insideOf(query)), { endsAt, rows: namesOf(rows) }))
     const ownReads: Reads = {
       row: (...args) => run(() => reads.row(...args)),
       rows: (...args) => run(() => reads.rows(...args)),
@@ -87,9 +91,8 @@ export function createAccess(database: Pick<Database, 'tables' | 'query' | 'tran
 
   const createTransact: CreateTransact = (caller) => {
     const { endsAt, runTransaction } = createDeadline(database.requestTimeoutMs - caller.waitedMs)
-    return (work, rows) => {
-      return runTransaction(() => database.transaction(work, endsAt, namesOf(rows)))
-    }
+    return (work, { rows, isAtOneMoment = false } = {}) =>
+      runTransaction(() => database.transaction(work, { endsAt, rows: namesOf(rows), isAtOneMoment }))
   }
 
   return { reads, createContext, createTransact }

@@ -1,13 +1,13 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { PrismaPg } from '@prisma/adapter-pg'
-import type pg from 'pg'
 import { $Enums, PrismaClient } from '../../../prisma/generated/client/client.js'
 import { models } from '../../../schema/kit/model.js'
 import { type Embedded, openEmbedded, optimizeWasmLater } from '../../engines/embedded/index.js'
 import type { Logger } from '../../engines/observe/index.js'
 import {
   ConnectionPool,
+  connectionsFor,
   createTables,
   type DataModel,
   databaseError,
@@ -19,7 +19,7 @@ import {
   readServerUrl,
   type ServerUrl,
   SHARED,
-  valuesOfPrisma,
+  type TransactionOptions,
 } from '../../engines/postgres/index.js'
 import type { Settings } from '../../settings.js'
 import { StartupError } from '../../startup-error.js'
@@ -109,7 +109,7 @@ async function openServer(url: string, directUrl: string | undefined, options: D
   } catch (error) {
     throw databaseError(error, directUrl ? 'DIRECT_URL' : 'DATABASE_URL', name)
   }
-  const database = connect({ ...server, url: direct.url }, options)
+  const database = connect({ ...server, direct }, options)
   try {
     const { isShared } = await database.open()
     if (isShared && server.isPooled === undefined) throw new Error(SHARED)
@@ -127,17 +127,21 @@ const TIMEOUT_MS = 2_200
 /** For work that no client waits for. */
 export const PATIENT_MS = 30_000
 
+/** The most connections of Prisma. */
+const PRISMA_CONNECTIONS = 2
+
 /** What is connected to: an embedded database, or a server. */
 interface Target extends Pick<ServerUrl, 'connectionString' | 'name' | 'schema'> {
-  isPooled?: boolean
-  /** For programs that need connections of their own. */
-  url?: string
+  isPooled?: boolean | undefined
+  /** The same database for what needs connections of its own. */
+  direct?: Pick<ServerUrl, 'connectionString' | 'isPooled' | 'url'>
   embedded?: Embedded
 }
 
 /** Connects to a database that is up to date. */
 export function connect(target: Target, { log, timeoutMs = TIMEOUT_MS }: DatabaseOptions) {
-  const { connectionString, name, schema, isPooled, url = connectionString, embedded } = target
+  const { connectionString, name, schema, isPooled, embedded } = target
+  const direct = target.direct ?? { connectionString, isPooled, url: connectionString }
   const probe = new Probe(connectionString, (moment) => pool.answersSince(moment), log)
   let observe: OnStatement | undefined
   const pool: ConnectionPool = new ConnectionPool({
@@ -153,38 +157,28 @@ export function connect(target: Target, { log, timeoutMs = TIMEOUT_MS }: Databas
       else log?.info({ statements }, 'the database answers these statements again')
     },
   })
-  const adapter = new PrismaPg(pool, {
-    schema,
-    disposeExternalPool: true,
-    statementNameGenerator: ({ sql }) => pool.statementName(sql) as string,
+  const prisma = new PrismaClient({
+    adapter: new PrismaPg({ ...connectionsFor(direct, timeoutMs), max: PRISMA_CONNECTIONS }, { schema }),
+    transactionOptions: { isolationLevel: 'ReadCommitted', maxWait: timeoutMs, timeout: timeoutMs },
+    errorFormat: 'minimal',
+    log: [],
   })
-  // The pool ends a transaction before Prisma would: only the pool knows how long it has waited for a connection.
-  const transactionOptions = { timeout: 2 * timeoutMs }
-  const prisma = new PrismaClient({ adapter, transactionOptions, errorFormat: 'minimal', log: [] })
-  const queryBy = (send: (statement: pg.QueryConfig, endsAt?: number) => Promise<pg.QueryResult>): Query => {
-    return async (text, values, endsAt) =>
-      (await send({ name: pool.statementName(text), text, values, types: valuesOfPrisma }, endsAt)).rows
-  }
   // Only the client knows the names in the database where they differ.
   const { _runtimeDataModel: stored } = prisma as unknown as { _runtimeDataModel: { models: DataModel['mapped'] } }
   const tables = createTables({ models, enums: $Enums, mapped: stored.models })
   let closed: Promise<void> | undefined
   return {
+    /** For commands and the first data. It opens its own connections when it is used: requests do not use it. */
     prisma,
     /** What is stored, for statements of our own. */
     tables,
     /** Outside of transactions. */
-    query: queryBy((statement, endsAt) => pool.send(statement, endsAt)),
-    /**
-     * Calls `work` with what sends the statements of one transaction, and commits. If it throws, nothing has changed.
-     *
-     * @param endsAt as in Query
-     * @param rows as in ConnectionPool.transaction
-     */
-    transaction: <T>(work: (query: Query) => Promise<T>, endsAt?: number, rows?: readonly string[]) =>
-      pool.transaction((client) => work(queryBy((statement) => client.query(statement))), endsAt, rows),
+    query: pool.query,
+    /** As in ConnectionPool. */
+    transaction: <T>(work: (query: Query) => Promise<T>, options?: TransactionOptions) =>
+      pool.transaction(work, options),
     /** For programs that need connections of their own, such as Studio. */
-    url,
+    url: direct.url,
     /** Names the database in messages; without the password. */
     name,
     /** Resolves when the pool has its first answer. */
@@ -204,11 +198,7 @@ export function connect(target: Target, { log, timeoutMs = TIMEOUT_MS }: Databas
     ping: () => probe.ping(),
     close(): Promise<void> {
       probe.close()
-      // A client that has sent nothing does not end the pool.
-      closed ??= prisma
-        .$disconnect()
-        .then(() => (pool.ending ? undefined : pool.end()))
-        .finally(() => embedded?.close())
+      closed ??= Promise.all([prisma.$disconnect(), pool.end()]).then(() => embedded?.close())
       return closed
     },
   }

@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import type { PrismaClient } from '../../../prisma/generated/client/client.js'
-import { messageOf } from '../../engines/postgres/index.js'
+import type { Query } from '../../engines/postgres/index.js'
 import type { Settings } from '../../settings.js'
 import { StartupError } from '../../startup-error.js'
+
+const FIND = 'SELECT id FROM "public"."Installation"'
+const MAKE = 'INSERT INTO "public"."Installation" (id) VALUES ($1) ON CONFLICT DO NOTHING'
 
 /**
  * The id of an installation, by which its names in Redis differ from those of others: INSTALLATION_ID, or the one that is in its
@@ -12,18 +14,19 @@ import { StartupError } from '../../startup-error.js'
  */
 export async function installationId(
   { INSTALLATION_ID }: Pick<Settings, 'INSTALLATION_ID'>,
-  { installation }: PrismaClient,
+  query: Query,
 ): Promise<string> {
   if (INSTALLATION_ID) return INSTALLATION_ID
   try {
-    const found = await installation.findFirst()
-    if (found) return found.id
-    await installation.createMany({ data: { id: randomBytes(6).toString('hex') }, skipDuplicates: true })
+    const find = async () => (await query(FIND, []))[0]?.id as string | undefined
+    const found = await find()
+    if (found) return found
+    await query(MAKE, [randomBytes(6).toString('hex')])
     // Another one may have been first.
-    return (await installation.findFirstOrThrow()).id
+    return (await find()) ?? Promise.reject(new Error('it is not there after it was made'))
   } catch (error) {
     throw new StartupError(
-      `the id of this installation can neither be read nor made: ${messageOf(error)}; a role needs SELECT and INSERT on "Installation", a standby a gateway on its primary first; or set INSTALLATION_ID`,
+      `the id of this installation can neither be read nor made: ${(error as Error).message}; a role needs SELECT and INSERT on "Installation", a standby a gateway on its primary first; or set INSTALLATION_ID`,
       { cause: error },
     )
   }

@@ -1,24 +1,24 @@
-import { Prisma, type PrismaClient } from '../../../prisma/generated/client/client.js'
 import type { Logger } from '../../engines/observe/index.js'
+import type { Query } from '../../engines/postgres/index.js'
 
 const ROWS = 500
 
 export interface RegularOptions {
-  prisma: PrismaClient
+  query: Query
   log: Logger
-  /** Changes a small batch of rows, so that it delays other requests little. It runs until nothing is left to change. */
-  statement: Prisma.Sql
+  /** Changes a small batch of rows, so that it delays other requests little. It runs until it returns no row. */
+  statement: string
   /** What is in the log if it fails: "failed to …". */
   aim: string
   everyMs: number
 }
 
 /** Runs a statement regularly. Returns the function that ends it. */
-export function runRegularly({ prisma, log, statement, aim, everyMs }: RegularOptions): () => void {
+export function runRegularly({ query, log, statement, aim, everyMs }: RegularOptions): () => void {
   let isStopped = false
   async function run() {
     try {
-      while (!isStopped && (await prisma.$executeRaw(statement)) > 0);
+      while (!isStopped && (await query(statement, [])).length > 0);
     } catch (error) {
       log.warn({ err: error }, `failed to ${aim}`)
     }
@@ -33,14 +33,14 @@ export function runRegularly({ prisma, log, statement, aim, everyMs }: RegularOp
 export interface PurgeOptions extends Omit<RegularOptions, 'statement' | 'aim'> {
   table: 'IdempotentAnswer' | 'ApiKeyUsage'
   /** Which rows are old. */
-  condition: Prisma.Sql
+  condition: string
 }
 
 /** Deletes old rows regularly. Returns the function that ends it. */
 export function purgeRegularly({ table, condition, ...options }: PurgeOptions): () => void {
-  const name = Prisma.raw(`"public"."${table}"`)
-  const statement = Prisma.sql`
+  const name = `"public"."${table}"`
+  const statement = `
     DELETE FROM ${name} WHERE ctid = ANY (ARRAY(
-      SELECT ctid FROM ${name} WHERE ${condition} LIMIT ${ROWS} FOR UPDATE SKIP LOCKED))`
+      SELECT ctid FROM ${name} WHERE ${condition} LIMIT ${ROWS} FOR UPDATE SKIP LOCKED)) RETURNING 1`
   return runRegularly({ ...options, statement, aim: `delete old rows of ${table}` })
 }

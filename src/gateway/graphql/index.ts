@@ -144,7 +144,7 @@ export function createGraphql(options: GraphqlOptions) {
       return { isRefused, ...resultOf(isWithoutData ? { data: null, errors: errors.slice(0, 1) } : executed, request) }
     }
     const rows = operation.rows(variables)
-    if (key === undefined) return createTransact(caller)((query) => undoing(query, perform), rows)
+    if (key === undefined) return createTransact(caller)((query) => undoing(query, perform), { rows })
     const { name: operationName, isBatch } = operation
     const keyed = { request, body: bodyOf(call), caller, operationName, rows, isBatch }
     return idempotency.once(keyed, key, perform)

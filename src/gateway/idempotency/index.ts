@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import { Prisma } from '../../../prisma/generated/client/client.js'
 import { ApiError, catalogue, invalidRequest } from '../../../schema/kit/errors.js'
 import type { Logger } from '../../engines/observe/index.js'
 import {
@@ -10,6 +9,7 @@ import {
   LAST_COMMENT,
   MustRepeat,
   type Query,
+  UNDO,
 } from '../../engines/postgres/index.js'
 import type { CreateTransact, NamedRow } from '../context/index.js'
 import { type Database, purgeRegularly } from '../database/index.js'
@@ -81,9 +81,6 @@ function judge({ isFree, isExpired, fingerprint: first, status, headers, body }:
   return { status, headers: { ...headers, 'idempotency-replayed': 'true' }, body }
 }
 
-/** Undoes what the transaction has changed. It goes on. */
-const UNDO = 'ROLLBACK AND CHAIN'
-
 type Keyed = [callerId: number, key: string, fingerprint: string]
 
 async function keep(query: Query, keyed: Keyed, { status, headers, body = '' }: HttpResponse, max: number) {
@@ -127,7 +124,7 @@ export function readIdempotencyKey({ head: { rawHeaders, headers } }: HttpReques
  * response is kept in the transaction that performs the request, so that a crash cannot separate the two. The lock of the
  * key ends with the transaction or its connection, so a killed gateway blocks no other.
  */
-export function createIdempotency({ prisma }: Pick<Database, 'prisma'>, createTransact: CreateTransact, log: Logger) {
+export function createIdempotency({ query }: Pick<Database, 'query'>, createTransact: CreateTransact, log: Logger) {
   return {
     /**
      * Calls `perform` with a transaction and keeps its response, or returns the response that is kept already.
@@ -180,7 +177,7 @@ export function createIdempotency({ prisma }: Pick<Database, 'prisma'>, createTr
       }
 
       try {
-        return await createTransact(caller)(attempt, rows)
+        return await createTransact(caller)(attempt, { rows })
       } catch (error) {
         if (unkept) return unkept
         throw error
@@ -188,10 +185,10 @@ export function createIdempotency({ prisma }: Pick<Database, 'prisma'>, createTr
     },
     /** Ends the deletion of expired answers. */
     close: purgeRegularly({
-      prisma,
+      query,
       log,
       table: 'IdempotentAnswer',
-      condition: Prisma.raw(EXPIRED),
+      condition: EXPIRED,
       everyMs: PURGE_MS,
     }),
   }

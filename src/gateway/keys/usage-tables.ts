@@ -1,4 +1,3 @@
-import { Prisma, type PrismaClient } from '../../../prisma/generated/client/client.js'
 import type { Used } from '../../../schema/kit/context.js'
 import { MAX_INT, MAX_USAGE_HOURS } from '../../../schema/kit/input/rules.js'
 import type { Logger } from '../../engines/observe/index.js'
@@ -31,15 +30,15 @@ export function addOutcomes(to: Outcomes, added: Outcomes): Outcomes {
 const total = (outcomes: Outcomes) => Object.values(outcomes).reduce((sum, requests) => sum + requests, 0)
 
 export interface UsageOptions {
-  prisma: PrismaClient
+  query: Query
   log: Logger
   tidyMs?: number
 }
 
 /** What a conflict adds to a row: `old` is the name of its table. Most rows add no errors, and a call of a function costs. */
-const ADDED = Prisma.raw(`name = excluded.name, requests = old.requests + excluded.requests,
+const ADDED = `name = excluded.name, requests = old.requests + excluded.requests,
   refusals = old.refusals + excluded.refusals, cost = old.cost + excluded.cost,
-  outcomes = CASE excluded.outcomes WHEN '{}' THEN old.outcomes ELSE "public".add_outcomes(old.outcomes, excluded.outcomes) END`)
+  outcomes = CASE excluded.outcomes WHEN '{}' THEN old.outcomes ELSE "public".add_outcomes(old.outcomes, excluded.outcomes) END`
 
 export interface Use {
   keyId: number
@@ -50,43 +49,44 @@ export interface Use {
 }
 
 /**
- * Adds to what other gateways have written about an hour (a number of hours since 1970). Keys that are deleted are left out. No
- * two gateways wait for each other: rows of usage are written in one order, and a key whose row is locked gets its time of use
- * later. (Were the batch not materialized, PostgreSQL would read all keys in the order of their index: the pool plans without
- * sorts.)
+ * The parameters: rows in JSON, and an hour. No two gateways wait for each other: rows of usage are written in one order, and a key
+ * whose row is locked gets its time of use later. (Were the batch not materialized, PostgreSQL would read all keys in the order of
+ * their index: the pool plans without sorts.)
  */
-export async function writeUsage(prisma: PrismaClient, hour: number, batch: readonly Use[]): Promise<void> {
+const WRITE = `
+  WITH batch AS MATERIALIZED (
+    SELECT id, name, "lastUsedAt", requests, refusals, cost, coalesce(outcomes, '{}') AS outcomes, now() - ago * interval '1 millisecond' AS "usedAt"
+      FROM json_to_recordset($1::json)
+        AS batch("keyId" integer, requests bigint, refusals bigint, cost bigint, outcomes jsonb, ago bigint)
+      JOIN "public"."ApiKey" ON id = "keyId"
+  ), used AS (
+    SELECT key.id, "usedAt" FROM batch JOIN "public"."ApiKey" AS key ON key.id = batch.id
+      WHERE coalesce(batch."lastUsedAt" NOT BETWEEN "usedAt" - ${CLOSE_MS} * interval '1 millisecond' AND now(), true)
+      FOR NO KEY UPDATE OF key SKIP LOCKED
+  ), updated AS (
+    UPDATE "public"."ApiKey" AS key SET "lastUsedAt" = "usedAt" FROM used WHERE key.id = used.id
+  )
+  INSERT INTO "public"."ApiKeyUsageHour" AS old ("keyId", name, hour, requests, refusals, cost, outcomes)
+    SELECT id, name, $2::timestamptz, requests, refusals, cost, outcomes FROM batch ORDER BY id
+  ON CONFLICT ("keyId", hour) DO UPDATE SET ${ADDED}`
+
+/** Adds to what other gateways have written about an hour (a number of hours since 1970). Keys that are deleted are left out. */
+export async function writeUsage(query: Query, hour: number, batch: readonly Use[]): Promise<void> {
   const now = Date.now()
   const rows = batch.map(({ keyId, requests, cost, usedAt, outcomes }) => {
     return { keyId, requests, refusals: total(outcomes ?? {}), cost, outcomes, ago: Math.max(0, now - usedAt) }
   })
-  await prisma.$executeRaw`
-    WITH batch AS MATERIALIZED (
-      SELECT id, name, "lastUsedAt", requests, refusals, cost, coalesce(outcomes, '{}') AS outcomes, now() - ago * interval '1 millisecond' AS "usedAt"
-        FROM json_to_recordset(${JSON.stringify(rows)}::json)
-          AS batch("keyId" integer, requests bigint, refusals bigint, cost bigint, outcomes jsonb, ago bigint)
-        JOIN "public"."ApiKey" ON id = "keyId"
-    ), used AS (
-      SELECT key.id, "usedAt" FROM batch JOIN "public"."ApiKey" AS key ON key.id = batch.id
-        WHERE coalesce(batch."lastUsedAt" NOT BETWEEN "usedAt" - ${CLOSE_MS} * interval '1 millisecond' AND now(), true)
-        FOR NO KEY UPDATE OF key SKIP LOCKED
-    ), updated AS (
-      UPDATE "public"."ApiKey" AS key SET "lastUsedAt" = "usedAt" FROM used WHERE key.id = used.id
-    )
-    INSERT INTO "public"."ApiKeyUsageHour" AS old ("keyId", name, hour, requests, refusals, cost, outcomes)
-      SELECT id, name, ${new Date(hour * HOUR_MS).toISOString()}::timestamptz, requests, refusals, cost, outcomes
-        FROM batch ORDER BY id
-    ON CONFLICT ("keyId", hour) DO UPDATE SET ${ADDED}`
+  await query(WRITE, [JSON.stringify(rows), new Date(hour * HOUR_MS).toISOString()])
 }
 
 /** The first day whose hours are kept apart. */
-const FIRST_DAY = Prisma.sql`date_trunc('day', now() - ${MAX_USAGE_HOURS}::int * interval '1 hour', 'UTC')`
+const FIRST_DAY = `date_trunc('day', now() - interval '${MAX_USAGE_HOURS} hours', 'UTC')`
 
 /**
  * Moves the hours of days that are more than three days ago to these days: those of some keys, in one statement, so that each counts
  * once. It passes by rows that another gateway moves at the same time. Like the deletion of a key, it locks the key first.
  */
-const MOVE = Prisma.sql`
+const MOVE = `
   WITH moved AS (
     DELETE FROM "public"."ApiKeyUsageHour" WHERE ctid = ANY (ARRAY(
       SELECT ctid FROM "public"."ApiKeyUsageHour" WHERE hour < ${FIRST_DAY}
@@ -102,12 +102,12 @@ const MOVE = Prisma.sql`
     SELECT "keyId", (array_agg(name ORDER BY hour DESC))[1], day, sum(requests), sum(refusals), sum(cost),
         "public".sum_outcomes(outcomes)
       FROM moved GROUP BY "keyId", day ORDER BY "keyId", day
-  ON CONFLICT ("keyId", day) DO UPDATE SET ${ADDED}`
+  ON CONFLICT ("keyId", day) DO UPDATE SET ${ADDED} RETURNING 1`
 
 /** Adds old hours up to days, and deletes old days, regularly. Returns the function that ends it. */
-export function tidyRegularly({ prisma, log, tidyMs = HOUR_MS }: UsageOptions): () => void {
-  const options = { prisma, log, everyMs: tidyMs }
-  const condition = Prisma.sql`day <= (now() AT TIME ZONE 'UTC')::date - ${USAGE_DAYS}::int`
+export function tidyRegularly({ query, log, tidyMs = HOUR_MS }: UsageOptions): () => void {
+  const options = { query, log, everyMs: tidyMs }
+  const condition = `day <= (now() AT TIME ZONE 'UTC')::date - ${USAGE_DAYS}`
   const ends = [
     runRegularly({ ...options, statement: MOVE, aim: 'add the usage of hours up to days' }),
     purgeRegularly({ ...options, table: 'ApiKeyUsage', condition }),

@@ -91,7 +91,7 @@ export class KeyUsage {
         const rows = [...keys].map(([keyId, use]) => ({ keyId, ...use }))
         for (let written = 0; written < rows.length; written += BATCH) {
           const batch = rows.slice(written, written + BATCH)
-          await writeUsage(this.options.prisma, hour, batch)
+          await writeUsage(this.options.query, hour, batch)
           for (const { keyId } of batch) keys.delete(keyId)
         }
       }

@@ -6,7 +6,7 @@ import { createEtag, matchesWeakly } from '../../../schema/kit/etag.js'
 import { ITEMS_PER_UNIT } from '../../../schema/kit/input/rules.js'
 import { batchUnits, EXPAND, fill, type Operation } from '../../../schema/kit/operations.js'
 import { inSpan } from '../../engines/observe/index.js'
-import { AT_ONE_MOMENT, type Query } from '../../engines/postgres/index.js'
+import type { Query } from '../../engines/postgres/index.js'
 import { type CreateResolverContext, type CreateTransact, rowsOf } from '../context/index.js'
 import { type Body, type HttpRequest, type HttpResponse, jsonResponse, parseBody } from '../http/index.js'
 import type { Idempotency } from '../idempotency/index.js'
@@ -77,13 +77,9 @@ function prepareOperation(
       const contextValue = createContext(caller, quota, query)
       const { data, errors } = await inSpan('execute', () => execute({ contextValue, variables: args }))
       // Only now, because a transaction costs more.
-      if (transact && !query && isDeletedBelow(errors?.[0])) return transact(readAtOneMoment)
+      if (transact && !query && isDeletedBelow(errors?.[0])) return transact(perform, { isAtOneMoment: true })
       if (errors?.[0]) throw refusalOf(errors[0])
       return { response: responseOf(request, data?.get(name) ?? 'null', contextValue) }
-    }
-    async function readAtOneMoment(query: Query) {
-      await query(AT_ONE_MOMENT, [])
-      return perform(query)
     }
 
     if (idempotencyKey !== undefined) {

@@ -62,8 +62,7 @@ describe.skipIf(!testDatabaseUrl)('rows in the binary format', () => {
   function openPool(connectionString: string) {
     const pool = new ConnectionPool({ connectionString, timeoutMs: 60_000, kind: 'server', ask: async () => [] })
     onTestFinished(() => pool.end())
-    const named = (text: string) => ({ name: pool.statementName(text), text, types: valuesOfPrisma })
-    return { pool, named }
+    return pool
   }
 
   test.each([1, 2, 3, 7, 64, 4_096, 1_000_000])(
@@ -96,12 +95,13 @@ describe.skipIf(!testDatabaseUrl)('rows in the binary format', () => {
   // It fails also if a new version of `pg` no longer attaches its connections as row-bytes.ts expects.
   test('do not depend on the settings of a session', async () => {
     const { url } = await open()
-    const { pool, named } = openPool(url)
+    const pool = openPool(url)
     const text = `SELECT '2026-11-28 22:39:24Z'::timestamptz AS at`
-    const rows = await pool.transaction(async (client) => {
-      await client.query(named(text))
-      await client.query({ text: `SET LOCAL DateStyle = 'German'; SET LOCAL TimeZone = 'Asia/Kathmandu'` })
-      return (await client.query(named(text))).rows
+    const rows = await pool.transaction(async (query) => {
+      await query(text, [])
+      await query(`SET LOCAL DateStyle = 'German'`, [])
+      await query(`SET LOCAL TimeZone = 'Asia/Kathmandu'`, [])
+      return query(text, [])
     })
     expect(rows).toEqual([{ at: new Date('2026-11-28T22:39:24Z') }])
   })
@@ -114,13 +114,12 @@ describe.skipIf(!testDatabaseUrl)('rows in the binary format', () => {
     `'-infinity'::date`,
   ])('refuse a moment that is no date, in both formats: %s', async (moment) => {
     const { url } = await open()
-    const { pool, named } = openPool(url)
-    const statement = named(`SELECT coalesce($1, ${moment}) AS at`)
-    const ask = (at: string | null) => pool.send({ ...statement, values: [at] })
+    const pool = openPool(url)
+    const ask = (at: string | null) => pool.query(`SELECT coalesce($1, ${moment}) AS at`, [at])
     await expect(ask(null)).rejects.toMatchObject({ code: 'EBADMSG' })
     const at = new Date('2026-11-28Z')
-    expect((await ask('2026-11-28Z')).rows).toEqual([{ at }])
-    expect((await ask('2026-11-28Z')).rows).toEqual([{ at }])
+    expect(await ask('2026-11-28Z')).toEqual([{ at }])
+    expect(await ask('2026-11-28Z')).toEqual([{ at }])
     await expect(ask(null)).rejects.toMatchObject({ code: 'EBADMSG' })
   })
 
@@ -128,20 +127,20 @@ describe.skipIf(!testDatabaseUrl)('rows in the binary format', () => {
     setFlagsFromString('--expose-gc')
     const gc = runInNewContext('gc') as () => void
     const { url } = await open()
-    const { pool } = openPool(url)
+    const pool = openPool(url)
     const held = () => {
       gc()
       return process.memoryUsage().arrayBuffers
     }
     const before = held()
-    await pool.query(`SELECT repeat('x', 40000000)`)
+    await pool.query(`SELECT repeat('x', 40000000)`, [])
     await expect.poll(held).toBeLessThan(before + 10_000_000)
     expect(pool.state.idle).toBe(1)
   })
 
   test('are asked for only where each of their types is known; others are as `pg` has them', async () => {
     const { url, plain } = await open()
-    const { pool, named } = openPool(url)
+    const pool = openPool(url)
     await plain.query('CREATE TYPE pair AS (a integer, b text); CREATE DOMAIN age AS integer')
     const text = `SELECT 1.50::numeric AS "numeric", ARRAY[1, 2] AS "array", ARRAY['sad']::mood[] AS "moods", (1, 'x')::pair AS "pair",
       1.5::float8 AS "float", '2026-11-28 22:39'::timestamp AS "timestamp", '\\x00ff'::bytea AS "bytea", 7::age AS "age"`
@@ -149,7 +148,7 @@ describe.skipIf(!testDatabaseUrl)('rows in the binary format', () => {
     expect(expected).toMatchObject({ numeric: '1.50', array: [1, 2], moods: '{sad}', age: 7 })
     for (const [name, value] of Object.entries(expected)) {
       const one = `SELECT "${name}" FROM (${text}) "_"`
-      for (let times = 0; times < 3; times++) expect((await pool.send(named(one))).rows).toEqual([{ [name]: value }])
+      for (let times = 0; times < 3; times++) expect(await pool.query(one, [])).toEqual([{ [name]: value }])
     }
   })
 })

@@ -17,18 +17,6 @@ export const isOutdated = (error: pg.DatabaseError) => isMissing(error) || error
 export const isConflict = (error: unknown) =>
   isRefusal(error) && (error.code === '40P01' || error.code === '40001' || isOutdated(error))
 
-interface PrismaError {
-  code?: string
-  meta?: { driverAdapterError?: PrismaError }
-  cause?: { originalMessage?: string }
-}
-
-/** What PostgreSQL said, if an error of Prisma comes from there. */
-export function messageOf(error: unknown): string | undefined {
-  const { meta, cause } = error as PrismaError
-  return (meta?.driverAdapterError?.cause ?? cause)?.originalMessage
-}
-
 /** A transaction that is repeated as a whole, like one that PostgreSQL has rolled back because of a conflict with another. */
 export class MustRepeat extends Error {
   readonly code = '40001'
@@ -79,11 +67,8 @@ export class Unreadable extends Error {
   readonly code = 'EBADMSG'
 }
 
-/** In the form of a socket's error, which Prisma knows. */
 export class OutOfTime extends Error {
   readonly code = 'ETIMEDOUT'
-  readonly errno = -110
-  readonly syscall = 'read'
   override readonly message = 'the database did not answer in time'
 }
 

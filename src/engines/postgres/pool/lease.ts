@@ -1,10 +1,10 @@
 import type { Socket } from 'node:net'
 import type pg from 'pg'
 import type { Bulkhead, Bulkheads, Waiting } from './bulkheads.js'
-import { isCanceled, isMissing, isOutdated, isRefusal, isStale, OutOfTime } from './errors.js'
+import { isCanceled, isRefusal, isStale, OutOfTime } from './errors.js'
 import type { OrphanedBackends } from './orphans.js'
-import { SET_TRANSACTION } from './session.js'
-import type { Shapes } from './shapes.js'
+import { BEGIN, SET_TRANSACTION } from './session.js'
+import type { Sent, Shapes } from './shapes.js'
 
 /** PostgreSQL ends a statement this long before the client gives up, so that what returned 503 is not performed later. */
 export const MARGIN_MS = 400
@@ -154,26 +154,25 @@ export class Lease {
    * A statement that is a transaction of its own. Through a pooler, a write needs one that holds its timeout. A read needs
    * none: it overwrites nothing.
    */
-  async runAlone(client: pg.PoolClient, statement: pg.QueryConfig): Promise<pg.QueryResult> {
+  async runAlone(client: pg.PoolClient, statement: Sent): Promise<pg.QueryResult> {
     if (this.source.kind !== 'pooler') return this.run(client, statement)
     if (this.options.isRead) return this.#send(client, statement)
-    client.query('BEGIN').catch(() => {})
+    client.query(BEGIN).catch(() => {})
     timeouts.delete(this)
     const [result] = await Promise.all([this.run(client, statement), this.#send(client, { text: 'COMMIT' })])
     return result
   }
 
   /** A statement of a transaction that has begun, or that has the whole connection. */
-  run(client: pg.PoolClient, statement: pg.QueryConfig): Promise<pg.QueryResult> {
+  run(client: pg.PoolClient, statement: Sent): Promise<pg.QueryResult> {
     this.#setTimeout(client)
     return this.#send(client, statement)
   }
 
-  #send(client: pg.PoolClient, statement: pg.QueryConfig): Promise<pg.QueryResult> {
-    const { text, name } = statement
+  #send(client: pg.PoolClient, statement: Sent): Promise<pg.QueryResult> {
     const { bulkhead, isRead } = this.options
     const { bulkheads, shapes, onStatement } = this.source
-    const operation = text === 'COMMIT' ? 'commit' : isRead ? 'read' : 'write'
+    const operation = statement.text === 'COMMIT' ? 'commit' : isRead ? 'read' : 'write'
     const sentAt = performance.now()
     return shapes.query(client, statement).then(
       (result) => {
@@ -188,7 +187,6 @@ export class Lease {
         const reason = this.#late ? new OutOfTime() : error
         onStatement?.(operation, (performance.now() - sentAt) / 1000, reason)
         if (isRefusal(error)) bulkheads.answeredAt = performance.now()
-        if (name && isRefusal(error) && isOutdated(error)) shapes.renew(client, name, isMissing(error))
         if (!isRefusal(error) || isStale(error)) this.#onError(error as Error)
         else if (isCanceled(error)) this.#fail(error)
         else bulkhead.answered()

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
+import type { Query } from '../query.js'
 import { type Bulkhead, Bulkheads, MAX_WITH_STALLED, type OnBulkheadChange } from './bulkheads.js'
 import { conflictDelay, isCanceled, isConflict, isRefusal, MAX_REPEATS, OutOfTime } from './errors.js'
 import { GatheringSocket } from './gathering-socket.js'
@@ -7,8 +8,8 @@ import { Lease, type LeaseSource, MARGIN_MS } from './lease.js'
 import { type Ask, OrphanedBackends, OrphanedConnections } from './orphans.js'
 import { RowBytesClient } from './row-bytes.js'
 import { SET_SESSION } from './session.js'
-import { inStatementSpan, isRead, Shapes } from './shapes.js'
-import { TransactionClient } from './transaction.js'
+import { inStatementSpan, isRead, type Sent, Shapes } from './shapes.js'
+import { Transaction } from './transaction.js'
 
 /** The most statements that share a connection. Each one waits for those before it, and for the disk if they write. */
 const MAX_SHARED_READS = 16
@@ -32,8 +33,17 @@ export interface ConnectionPoolOptions extends Pick<LeaseSource, 'kind' | 'onSta
 const PLANNING =
   '-c plan_cache_mode=force_generic_plan -c enable_sort=off -c enable_incremental_sort=off -c enable_bitmapscan=off -c enable_seqscan=off -c jit=off'
 
+export interface TransactionOptions {
+  /** As in Query. */
+  endsAt?: number | undefined
+  /** What it writes beside what its first statement names. */
+  rows?: readonly string[]
+  /** It only reads, and all its reads see the same rows, whatever others change. */
+  isAtOneMoment?: boolean
+}
+
 interface PendingStatement {
-  statement: pg.QueryConfig
+  statement: Required<Sent>
   repeats: number
   /** The rows that it writes. */
   rows: readonly string[]
@@ -41,7 +51,7 @@ interface PendingStatement {
   isAlone: boolean
   /** By performance.now(). */
   endsAt: number
-  resolve: (result: never) => void
+  resolve: (result: pg.QueryResult) => void
   reject: (error: unknown) => void
 }
 
@@ -53,7 +63,8 @@ interface PendingStatement {
  * Every statement and transaction has a deadline that does not depend on the server, and bulkheads without answers leave
  * connections to the others.
  */
-export class ConnectionPool extends pg.Pool {
+export class ConnectionPool {
+  readonly #pool: pg.Pool
   readonly #timeoutMs: number
   readonly #leases: LeaseSource
   /** What can still be joined: reads by bulkhead, writes by text. */
@@ -69,7 +80,7 @@ export class ConnectionPool extends pg.Pool {
     if (kind === 'server') url.searchParams.set('options', `${PLANNING} ${url.searchParams.get('options') ?? ''}`)
     // Before the pool closes the connection, so that a statement that waits for a lock costs none.
     const statementTimeoutMs = timeoutMs - MARGIN_MS
-    super({
+    const pool = new pg.Pool({
       keepAlive: true,
       connectionString: url.href,
       max: MAX_WITH_STALLED,
@@ -81,8 +92,9 @@ export class ConnectionPool extends pg.Pool {
       ...(kind !== 'embedded' && { pipeline: true, stream: () => new GatheringSocket(), Client: RowBytesClient }),
     } as pg.PoolConfig)
     // A connection that breaks while nobody has it must not end the process.
-    this.on('error', () => {}).on('connect', (client) => client.on('error', () => {}))
-    if (kind === 'pooler') this.on('connect', (client) => void client.query(SET_SESSION).catch(() => {}))
+    pool.on('error', () => {}).on('connect', (client) => client.on('error', () => {}))
+    if (kind === 'pooler') pool.on('connect', (client) => void client.query(SET_SESSION).catch(() => {}))
+    this.#pool = pool
     this.#timeoutMs = timeoutMs
     const bulkheads = new Bulkheads(onBulkheadChange)
     // How connections that are given up are followed. Those of the embedded database end with its one session.
@@ -99,13 +111,14 @@ export class ConnectionPool extends pg.Pool {
       kind,
       statementTimeoutMs,
       sharedTimeoutMs: Math.floor(statementTimeoutMs / MAX_SHARED_WRITES),
-      connect: () => super.connect(),
+      connect: () => pool.connect(),
     }
   }
 
   /** Connections, and how many statements and transactions wait for one. */
   get state() {
-    return { inUse: this.totalCount - this.idleCount, idle: this.idleCount, waiting: this.#leases.bulkheads.waiting }
+    const { totalCount: total, idleCount: idle } = this.#pool
+    return { inUse: total - idle, idle, waiting: this.#leases.bulkheads.waiting }
   }
 
   /**
@@ -118,7 +131,7 @@ export class ConnectionPool extends pg.Pool {
 
   /** Opens the first connection. Its backend is not the one that its server has named if a pooler is between. */
   async open(table: string): Promise<{ isShared: boolean }> {
-    const client = (await super.connect()) as pg.PoolClient & { processID?: number }
+    const client = (await this.#pool.connect()) as pg.PoolClient & { processID?: number }
     try {
       const { rows } = await client.query(`SELECT pg_backend_pid() AS pid, EXISTS (SELECT FROM ${table})`)
       return { isShared: rows[0].pid !== client.processID }
@@ -127,59 +140,34 @@ export class ConnectionPool extends pg.Pool {
     }
   }
 
-  /** The name under which a connection prepares a statement. */
-  statementName(sql: string): string | undefined {
-    return this.#leases.shapes.nameOf(sql)
+  /** Closes all connections, those in use once they are returned. */
+  end(): Promise<void> {
+    return this.#pool.end()
   }
 
-  #rowsOf({ text, values }: pg.QueryConfig): readonly string[] {
-    return this.#leases.shapes.of(text).rowsIn(values)
+  /** Sends a statement that is a transaction of its own. */
+  readonly query: Query = async (text, values, endsAt) => {
+    const rows = this.#leases.shapes.of(text).rowsIn(values)
+    const pending = { statement: { text, values }, repeats: 0, rows, isAlone: false, endsAt: this.#endOf(endsAt) }
+    const send = () => new Promise<pg.QueryResult>((resolve, reject) => this.#add({ resolve, reject, ...pending }))
+    return (await inStatementSpan(text, send)).rows
+  }
+
+  /** Calls `work` with what sends the statements of one transaction, and commits. If it throws, nothing has changed. */
+  transaction<T>(work: (query: Query) => Promise<T>, options: TransactionOptions = {}): Promise<T> {
+    const { rows: more = [], isAtOneMoment = false } = options
+    const endsAt = this.#endOf(options.endsAt)
+    const createLease = ({ text, values = [] }: Sent) => {
+      const { bulkhead, rowsIn } = this.#leases.shapes.of(text)
+      const rows = [...new Set([...more, ...rowsIn(values)])]
+      return new Lease(this.#leases, { bulkhead, rows, isWide: rows.length > 1, endsAt })
+    }
+    return new Transaction(createLease, isAtOneMoment).complete(work)
   }
 
   /** When something that begins now must have ended. */
   #endOf(endsAt = Number.POSITIVE_INFINITY): number {
     return Math.min(endsAt, performance.now() + this.#timeoutMs)
-  }
-
-  /**
-   * Calls `work` with the connection of a transaction, and commits. If it throws, nothing has changed.
-   *
-   * @param rows what it writes beside what its first statement names
-   */
-  transaction<T>(
-    work: (client: TransactionClient) => Promise<T>,
-    endsAt?: number,
-    rows: readonly string[] = [],
-  ): Promise<T> {
-    return this.#beginning(endsAt, rows).complete(work)
-  }
-
-  /** For Prisma's transactions: those of commands, and of a ban. */
-  override connect() {
-    return Promise.resolve(this.#beginning() as unknown as pg.PoolClient)
-  }
-
-  #beginning(given?: number, more: readonly string[] = []): TransactionClient {
-    const endsAt = this.#endOf(given)
-    return new TransactionClient((first) => {
-      const rows = [...new Set([...more, ...this.#rowsOf(first)])]
-      const { bulkhead } = this.#leases.shapes.of(first.text)
-      return new Lease(this.#leases, { bulkhead, rows, isWide: rows.length > 1, endsAt })
-    })
-  }
-
-  /** For Prisma, whose moments depend on the session: through a pooler, its reads also need a transaction that sets it. */
-  override query(given: pg.QueryConfig | string, values?: unknown): Promise<pg.QueryResult> {
-    const statement = typeof given === 'string' ? { text: given, values: values as unknown[] } : given
-    if (this.#leases.kind !== 'pooler' || !isRead(statement.text)) return this.send(statement)
-    return this.transaction((client) => client.query(statement))
-  }
-
-  /** A statement that is a transaction of its own. */
-  send(statement: pg.QueryConfig, given?: number): Promise<pg.QueryResult> {
-    const pending = { statement, repeats: 0, rows: this.#rowsOf(statement), isAlone: false, endsAt: this.#endOf(given) }
-    const answer = () => new Promise<never>((resolve, reject) => this.#add({ resolve, reject, ...pending }))
-    return inStatementSpan(statement.text, answer)
   }
 
   #add(pending: PendingStatement): void {
@@ -226,7 +214,7 @@ export class ConnectionPool extends pg.Pool {
   async #run(lease: Lease, client: pg.PoolClient, pending: PendingStatement): Promise<void> {
     const { statement, repeats, resolve, reject } = pending
     try {
-      resolve((await lease.runAlone(client, statement)) as never)
+      resolve(await lease.runAlone(client, statement))
     } catch (error) {
       if (lease.hasSharedTimeout && isRefusal(error) && isCanceled(error)) this.#add({ ...pending, isAlone: true })
       else if (repeats < MAX_REPEATS && isRepeatable(error, statement.text)) this.#repeat(pending)
@@ -236,7 +224,6 @@ export class ConnectionPool extends pg.Pool {
 
   #repeat(pending: PendingStatement): void {
     pending.repeats++
-    pending.statement.name &&= this.statementName(pending.statement.text)
     setTimeout(() => this.#add(pending), conflictDelay(pending.repeats))
   }
 }

@@ -1,3 +1,5 @@
+import type pg from 'pg'
+
 // A server, a database and a role have settings with which sessions begin: a server's time zone, for example, is that of the
 // machine on which it was made. What is relied on is set here.
 
@@ -35,7 +37,21 @@ export const SESSION_PARAMETERS: Record<string, string> = KEPT
 export const SET_SESSION = assignments(KEPT, 'SET').join('; ')
 
 /** For a transaction through a pooler, whose sessions are shared. */
-export const SET_TRANSACTION = [
-  'SET TRANSACTION ISOLATION LEVEL READ COMMITTED',
-  ...assignments({ ...KEPT, lock_timeout: SETTINGS.lock_timeout }, 'SET LOCAL'),
-].join('; ')
+export const SET_TRANSACTION = assignments({ ...KEPT, lock_timeout: SETTINGS.lock_timeout }, 'SET LOCAL').join('; ')
+
+/** Connections for a program that has a pool of its own, such as Prisma. What takes longer fails. */
+export const connectionsFor = (
+  { connectionString, isPooled }: { connectionString: string; isPooled?: boolean | undefined },
+  timeoutMs: number,
+): pg.PoolConfig => ({
+  connectionString,
+  keepAlive: true,
+  connectionTimeoutMillis: timeoutMs,
+  query_timeout: timeoutMs,
+  ...(isPooled ? { onConnect: (client) => client.query(SET_SESSION) } : { statement_timeout: timeoutMs }),
+})
+
+// Said for each transaction, because a pooler's sessions may begin with another isolation.
+export const BEGIN = 'BEGIN ISOLATION LEVEL READ COMMITTED'
+/** All its statements see the same rows, whatever others change. */
+export const BEGIN_AT_ONE_MOMENT = 'BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY'

@@ -4,9 +4,10 @@ import type pg from 'pg'
 import { getOrCreate } from '../../../../schema/kit/get-or-create.js'
 import { describeStatement, inSpan } from '../../observe/index.js'
 import type { Bulkhead, Bulkheads } from './bulkheads.js'
+import { isMissing, isOutdated, isRefusal } from './errors.js'
 import { type Description, PreparedQuery, valuesOfPrisma } from './prepared-query.js'
 
-// What the text of a statement says about it. Texts come from Prisma and from our own code, never from a client.
+// What the text of a statement says about it. Texts come from our own code, never from a client.
 
 /** A comment in which a statement names its bulkhead. The rows for which its transaction may wait are named beside it. */
 export const bulkheadComment = (bulkhead: string) => `/* bulkhead: ${bulkhead} */`
@@ -60,18 +61,24 @@ function describe(sql: string) {
 /** Sends it in a span that its verb and tables name, the one that it writes first. */
 export const inStatementSpan = <T>(sql: string, send: () => T): T => inSpan(() => describe(sql), send)
 
-type Values = readonly unknown[] | undefined
+/** A statement as it is asked for. One without values, such as COMMIT, is not prepared. */
+export interface Sent {
+  text: string
+  values?: unknown[]
+}
+
+type Values = readonly unknown[]
 
 /** Returns what names the rows that a statement writes or locks, as far as its text and its values do. */
 function createRows(sql: string): (values: Values) => readonly string[] {
   if (isRead(sql)) return () => []
   const [, table, ids] = ROWS.exec(sql) ?? []
-  if (table) return (values) => [values?.[Number(ids) - 1]].flat().map((id) => rowName(table, id))
+  if (table) return (values) => [values[Number(ids) - 1]].flat().map((id) => rowName(table, id))
   const [, number] = ROW.exec(sql) ?? []
   if (number === undefined || NAMED.test(sql)) return () => []
   const [written = ''] = tablesOf(sql)
   return (values) => {
-    const id = values?.[Number(number) - 1]
+    const id = values[Number(number) - 1]
     return id === undefined || id === null ? [] : [rowName(written, id)]
   }
 }
@@ -136,21 +143,21 @@ export class Shapes {
     }))
   }
 
-  /** Sends a statement. BEGIN and the like have no shape. */
-  query(client: pg.PoolClient, statement: pg.QueryConfig): Promise<pg.QueryResult> {
-    if (statement.name) keepPrepared(client, statement.name)
-    const shape = this.#kept.get(statement.text)
-    const text = shape?.text ?? this.textOf(statement.text)
-    if (!shape || !statement.name || statement.types !== valuesOfPrisma) return client.query({ ...statement, text })
+  /** Sends a statement. */
+  query(client: pg.PoolClient, { text: sql, values }: Sent): Promise<pg.QueryResult> {
+    if (!values) return client.query(sql)
+    const { text, hash, description } = this.of(sql)
+    if (!hash) return client.query({ text, values, types: valuesOfPrisma })
+    const name = `${hash}.${this.#generation}`
+    keepPrepared(client, name)
     return new Promise((resolve, reject) => {
-      const done = (error: Error | undefined, result: pg.QueryResult) => (error ? reject(error) : resolve(result))
-      client.query(new PreparedQuery({ ...statement, text }, shape.description, done) as never)
+      const done = (error: Error | undefined, result: pg.QueryResult) => {
+        if (!error) return resolve(result)
+        if (isRefusal(error) && isOutdated(error)) this.#renew(client, name, isMissing(error))
+        reject(error)
+      }
+      client.query(new PreparedQuery({ name, text, values }, description, done) as never)
     })
-  }
-
-  nameOf(sql: string): string | undefined {
-    const { hash } = this.of(sql)
-    return hash && `${hash}.${this.#generation}`
   }
 
   /**
@@ -158,7 +165,7 @@ export class Shapes {
    * never have been prepared, because PostgreSQL canceled that while its table was locked. If its table has changed, every
    * connection prepares all of its statements again, under new names.
    */
-  renew(client: pg.PoolClient, name: string, isMissing: boolean): void {
+  #renew(client: pg.PoolClient, name: string, isMissing: boolean): void {
     if (isMissing) delete (client.connection as Connection).parsedStatements[name]
     else if (name.endsWith(`.${this.#generation}`)) this.#generation++
   }

@@ -1,89 +1,95 @@
-import { EventEmitter } from 'node:events'
 import type pg from 'pg'
+import type { Query } from '../query.js'
 import { isConflict } from './errors.js'
 import type { Lease } from './lease.js'
-import { inStatementSpan, isLast } from './shapes.js'
+import { BEGIN, BEGIN_AT_ONE_MOMENT } from './session.js'
+import { inStatementSpan, isLast, type Sent } from './shapes.js'
 
-const NO_ROWS: pg.QueryResult = { command: '', rows: [], fields: [], rowCount: 0, oid: 0 }
+/** Undoes what a transaction has changed. It goes on. */
+export const UNDO = 'ROLLBACK AND CHAIN'
 
 /**
- * The connection of a transaction. It is taken for the first statement after BEGIN, which tells the bulkhead; both are sent
- * together. So are COMMIT and a statement that says it is the last one.
+ * A transaction. Its connection is taken for the first statement, which tells the bulkhead; BEGIN is sent with it. So is COMMIT
+ * with a statement that says it is the last one.
  */
-export class TransactionClient extends EventEmitter {
-  readonly #begin: pg.QueryConfig[] = []
+export class Transaction {
   #lease: Lease | undefined
+  #client: Promise<pg.PoolClient> | undefined
   /** The first error: why PostgreSQL refuses all statements that follow. */
   #error: unknown
-  /** COMMIT, once it was sent with the last statement. */
-  #ended: Promise<pg.QueryResult> | undefined
+  /** COMMIT, once it was sent. */
+  #committed: Promise<void> | undefined
   #isOver = false
 
-  constructor(private readonly createLease: (first: pg.QueryConfig) => Lease) {
-    super()
-  }
+  constructor(
+    private readonly createLease: (first: Sent) => Lease,
+    private readonly isAtOneMoment: boolean,
+  ) {}
 
-  /** BEGIN has no span, because it is sent with the statement that follows. */
-  query(statement: pg.QueryConfig) {
-    const { text } = statement
-    if (/^(BEGIN|SET)\b/.test(text)) return this.#query(statement)
-    return inStatementSpan(text, () => this.#query(statement))
-  }
-
-  async #query(statement: pg.QueryConfig) {
-    // Nothing waits for this operation anymore. Its connection may belong to another transaction by now.
-    if (this.#isOver) throw new Error('The transaction has ended.')
-    if (this.#ended) return statement.text === 'ROLLBACK' ? this.#ended.catch(() => NO_ROWS) : this.#ended
-    if (!this.#lease) {
-      if (/^(BEGIN|SET)\b/.test(statement.text)) this.#begin.push(statement)
-      if (/^(BEGIN|SET|COMMIT|ROLLBACK)\b/.test(statement.text)) return NO_ROWS
-      this.#lease = this.createLease(statement)
-    }
-    // The whole transaction must be repeated, so no part of it goes on.
-    if (isConflict(this.#error) && /^ROLLBACK (TO|AND)\b/.test(statement.text)) throw this.#error
-    const client = await this.#lease.client
-    // An error that ends these also ends the statement that follows.
-    for (const { text } of this.#begin.splice(0)) client.query(text).catch(() => {})
-    const answer = this.#send(this.#lease, client, statement)
-    if (isLast(statement.text)) {
-      this.#ended = this.#send(this.#lease, client, { text: 'COMMIT' })
-      // commit and rollback report its error.
-      this.#ended.catch(() => {})
-    }
-    return answer
-  }
-
-  async #send(lease: Lease, client: pg.PoolClient, statement: pg.QueryConfig) {
-    const result = await lease.run(client, statement).catch((error) => {
-      this.#error ??= error
-      throw this.#error
-    })
-    if (result.command === 'ROLLBACK') {
-      // What has caught the error must not take it for committed.
-      if (statement.text === 'COMMIT') throw this.#error
-      this.#error = undefined
-    }
-    return result
-  }
-
-  /** Begins, calls `work` and commits; rolls back if it throws. */
-  async complete<T>(work: (client: TransactionClient) => Promise<T>): Promise<T> {
+  /** Calls `work` and commits; rolls back if it throws. */
+  async complete<T>(work: (query: Query) => Promise<T>): Promise<T> {
     try {
-      await this.query({ text: 'BEGIN' })
-      const result = await work(this)
-      await this.query({ text: 'COMMIT' })
+      const result = await work(this.#query)
+      await this.#end('COMMIT')
       return result
     } catch (error) {
-      await this.query({ text: 'ROLLBACK' }).catch(() => {})
+      await this.#end('ROLLBACK').catch(() => {})
       throw error
     } finally {
-      this.release()
+      this.#isOver = true
+      // Without a connection there is nothing to return.
+      this.#lease?.client.then(() => this.#lease?.release()).catch(() => {})
     }
   }
 
-  release(): void {
-    this.#isOver = true
-    // Without a connection there is nothing to return.
-    this.#lease?.client.then(() => this.#lease?.release()).catch(() => {})
+  readonly #query: Query = (text, values) =>
+    inStatementSpan(text, async () => {
+      // Its connection may belong to another transaction by now.
+      if (this.#isOver || this.#committed) throw new Error('The transaction has ended.')
+      if (text === UNDO) return this.#undo()
+      this.#lease ??= this.createLease({ text, values })
+      const answer = this.#send(this.#lease, { text, values })
+      if (isLast(text)) this.#commit(this.#lease).catch(() => {})
+      return (await answer).rows
+    })
+
+  async #undo(): Promise<never[]> {
+    // The whole transaction must be repeated, so no part of it goes on.
+    if (isConflict(this.#error)) throw this.#error
+    if (this.#lease) await this.#send(this.#lease, { text: UNDO })
+    this.#error = undefined
+    return []
+  }
+
+  async #end(text: 'COMMIT' | 'ROLLBACK'): Promise<void> {
+    const lease = this.#lease
+    if (!lease) return
+    const send = () => (text === 'COMMIT' ? this.#commit(lease) : this.#send(lease, { text }))
+    await inStatementSpan<Promise<unknown>>(text, () => this.#committed ?? send())
+  }
+
+  #commit(lease: Lease): Promise<void> {
+    this.#committed = this.#send(lease, { text: 'COMMIT' }).then(({ command }) => {
+      // What has caught the error must not take it for committed.
+      if (command === 'ROLLBACK') throw this.#error
+    })
+    return this.#committed
+  }
+
+  async #send(lease: Lease, statement: Sent): Promise<pg.QueryResult> {
+    this.#client ??= this.#begin(lease)
+    try {
+      return await lease.run(await this.#client, statement)
+    } catch (error) {
+      this.#error ??= error
+      throw this.#error
+    }
+  }
+
+  async #begin({ client }: Lease): Promise<pg.PoolClient> {
+    const connection = await client
+    // An error that ends it also ends the statement that follows.
+    connection.query(this.isAtOneMoment ? BEGIN_AT_ONE_MOMENT : BEGIN).catch(() => {})
+    return connection
   }
 }
