@@ -105,6 +105,23 @@ describe.runIf(testDatabaseUrl && hasPgbouncer)('behind a pooler', () => {
     },
   )
 
+  test.each(['with', 'without'])(
+    'commands work %s DIRECT_URL, and leave the pooler out if it is set',
+    async (direct) => {
+      const name = await createDatabase()
+      const pooled = await startPgbouncer('transaction', testDatabaseUrl as string)
+      const env = {
+        DATABASE_URL: pooled(name, '?pgbouncer=true'),
+        ...(direct === 'with' && { DIRECT_URL: `${databaseUrl(name)}?application_name=direct` }),
+      }
+      await keys(env, 'create', '--name', 'first', '--plan', 'Free')
+      await ask(name, `ALTER TABLE "ApiKey" ADD COLUMN "by" text DEFAULT current_setting('application_name')`)
+      const { id } = await keys(env, 'create', '--name', 'second', '--plan', 'Free')
+      const [row] = await ask(name, `SELECT "by" FROM "ApiKey" WHERE id = ${id}`)
+      expect(row.by === 'direct').toBe(direct === 'with')
+    },
+  )
+
   test('without the parameter, the start fails before /healthz answers', async () => {
     const name = await createDatabase()
     const pooled = await startPgbouncer('transaction', testDatabaseUrl as string, IGNORE)

@@ -109,7 +109,7 @@ async function openServer(url: string, directUrl: string | undefined, options: D
   } catch (error) {
     throw databaseError(error, directUrl ? 'DIRECT_URL' : 'DATABASE_URL', name)
   }
-  const database = connect({ ...server, direct }, options)
+  const database = connect({ ...server, own: server.isPooled ? direct : server, url: direct.url }, options)
   try {
     const { isShared } = await database.open()
     if (isShared && server.isPooled === undefined) throw new Error(SHARED)
@@ -133,15 +133,16 @@ const PRISMA_CONNECTIONS = 2
 /** What is connected to: an embedded database, or a server. */
 interface Target extends Pick<ServerUrl, 'connectionString' | 'name' | 'schema'> {
   isPooled?: boolean | undefined
-  /** The same database for what needs connections of its own. */
-  direct?: Pick<ServerUrl, 'connectionString' | 'isPooled' | 'url'>
+  /** Where Prisma connects to. */
+  own?: Pick<ServerUrl, 'connectionString' | 'isPooled'>
+  /** For programs that need connections of their own. */
+  url?: string
   embedded?: Embedded
 }
 
 /** Connects to a database that is up to date. */
 export function connect(target: Target, { log, timeoutMs = TIMEOUT_MS }: DatabaseOptions) {
-  const { connectionString, name, schema, isPooled, embedded } = target
-  const direct = target.direct ?? { connectionString, isPooled, url: connectionString }
+  const { connectionString, name, schema, isPooled, own = target, url = connectionString, embedded } = target
   const probe = new Probe(connectionString, (moment) => pool.answersSince(moment), log)
   let observe: OnStatement | undefined
   const pool: ConnectionPool = new ConnectionPool({
@@ -158,8 +159,8 @@ export function connect(target: Target, { log, timeoutMs = TIMEOUT_MS }: Databas
     },
   })
   const prisma = new PrismaClient({
-    adapter: new PrismaPg({ ...connectionsFor(direct, timeoutMs), max: PRISMA_CONNECTIONS }, { schema }),
-    transactionOptions: { isolationLevel: 'ReadCommitted', maxWait: timeoutMs, timeout: timeoutMs },
+    adapter: new PrismaPg({ ...connectionsFor(own, timeoutMs), max: PRISMA_CONNECTIONS }, { schema }),
+    transactionOptions: { isolationLevel: 'ReadCommitted', maxWait: timeoutMs, timeout: 2 * timeoutMs },
     errorFormat: 'minimal',
     log: [],
   })
@@ -178,7 +179,7 @@ export function connect(target: Target, { log, timeoutMs = TIMEOUT_MS }: Databas
     transaction: <T>(work: (query: Query) => Promise<T>, options?: TransactionOptions) =>
       pool.transaction(work, options),
     /** For programs that need connections of their own, such as Studio. */
-    url: direct.url,
+    url,
     /** Names the database in messages; without the password. */
     name,
     /** Resolves when the pool has its first answer. */

@@ -39,7 +39,7 @@ export const SET_SESSION = assignments(KEPT, 'SET').join('; ')
 /** For a transaction through a pooler, whose sessions are shared. */
 export const SET_TRANSACTION = assignments({ ...KEPT, lock_timeout: SETTINGS.lock_timeout }, 'SET LOCAL').join('; ')
 
-/** Connections for a program that has a pool of its own, such as Prisma. What takes longer fails. */
+/** Connections for another pool, such as Prisma's. A statement that PostgreSQL does not end in time has twice the time. */
 export const connectionsFor = (
   { connectionString, isPooled }: { connectionString: string; isPooled?: boolean | undefined },
   timeoutMs: number,
@@ -47,7 +47,7 @@ export const connectionsFor = (
   connectionString,
   keepAlive: true,
   connectionTimeoutMillis: timeoutMs,
-  query_timeout: timeoutMs,
+  query_timeout: 2 * timeoutMs,
   ...(isPooled ? { onConnect: (client) => client.query(SET_SESSION) } : { statement_timeout: timeoutMs }),
 })
 
