@@ -1,6 +1,8 @@
 import stringWidth from 'string-width'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type Gateway, openGateway } from './support/gateway.js'
+import { testDatabaseUrl, useClient, waitingForLocks } from './support/postgres.js'
+import { TcpProxy } from './support/proxy.js'
 import { runKeys } from './support/remote.js'
 
 // `npm run keys`, beside a gateway that uses the same database. Most commands run in this process, because to start one for
@@ -59,6 +61,22 @@ describe('npm run keys', () => {
     for (const value of [`${shown}. `, `${shown} `]) expect(unwrapped).toContain(`│ ${value}`)
     expect((await keys('history', id)).stdout).toContain('me\\u001b[0m')
     await gateway.prisma.apiKey.delete({ where: { id: row.id } })
+  })
+
+  test.runIf(testDatabaseUrl)('say in one line that the database is gone while they wait for it', async () => {
+    const { url } = gateway.database
+    const admin = await useClient(url)
+    const proxy = await TcpProxy.open(url)
+    const { row } = await gateway.createKey()
+    await admin.query(`BEGIN; SELECT FROM "ApiKey" WHERE id = ${row.id} FOR UPDATE`)
+    const command = runKeys({ DATABASE_URL: proxy.url }, 'ban', String(row.id))
+    await expect.poll(() => waitingForLocks(admin)).toBe(1)
+    await proxy.cut()
+    const { code, stderr } = await command
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(/^Database: .*\nDATABASE_URL: the database ".*" at .* cannot be used: .*terminated.*\n$/),
+    ])
   })
 
   test('history: a name may look like a time', async () => {

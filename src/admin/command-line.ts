@@ -4,7 +4,7 @@ import { Access } from '../../prisma/generated/client/client.js'
 import { MAX_TEXT, MAX_USAGE_HOURS } from '../../schema/kit/input/rules.js'
 import { plans } from '../../schema/kit/plans.js'
 import { reasonOf } from '../engines/observe/index.js'
-import { databaseError } from '../engines/postgres/index.js'
+import { databaseError, isAway } from '../engines/postgres/index.js'
 import { openDatabase, PATIENT_MS } from '../gateway/database/index.js'
 import { USAGE_DAYS } from '../gateway/keys/index.js'
 import { readSettings } from '../settings.js'
@@ -95,7 +95,8 @@ async function run(command: Command, action: Action, { environment, out, err }: 
     if (!options.json) warn(`Database: ${database.name}`)
     const output = await action({ database, settings, options, warn }, idOrPrefix, value).catch((error) => {
       const message = messageOf(error)
-      throw message ? databaseError(new Error(message), 'DATABASE_URL', database.name) : error
+      if (!message && !isAway(error)) throw error
+      throw databaseError(message ? new Error(message) : error, 'DATABASE_URL', database.name)
     })
     out(output)
   } finally {

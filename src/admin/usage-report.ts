@@ -82,6 +82,7 @@ async function readUsage({ prisma, query }: Database, unit: Unit, since: number,
 /** How much of its quota each key has used. */
 async function renderWindows({ database, settings, options: { json }, warn }: Call, of?: ApiKey) {
   const { REDIS_URL: redisUrl } = settings
+  const used = await readUsage(database, 'day', startOf('day'), of)
   const limiter = redisUrl
     ? await openRateLimiter({
         redisUrl,
@@ -92,7 +93,6 @@ async function renderWindows({ database, settings, options: { json }, warn }: Ca
       })
     : undefined
   const counted = limiter?.state === 'redis' ? limiter : undefined
-  const used = await readUsage(database, 'day', startOf('day'), of)
   if (counted) used.sort((a, b) => a.key.id - b.key.id)
   const rows = await Promise.all(
     used.map(async ({ key, requests, refusals, cost }) => {

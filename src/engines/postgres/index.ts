@@ -1,7 +1,7 @@
 export { readMigrations } from './migrations/history.js'
 export { hasTables, migrate, withSession } from './migrations/migrations.js'
 export { createTables, type DataModel, type Tables } from './model.js'
-export { ERROR_KINDS, errorKind, isDuplicate, MustRepeat, repeating, Unreadable } from './pool/errors.js'
+export { ERROR_KINDS, errorKind, isAway, isDuplicate, MustRepeat, repeating, Unreadable } from './pool/errors.js'
 export type { OnStatement } from './pool/lease.js'
 export { ConnectionPool, type TransactionOptions } from './pool/pool.js'
 export { Probe } from './pool/probe.js'

@@ -156,8 +156,8 @@ const ADVICE: [RegExp, string][] = [
   [/^3D000 /, 'create it, or correct the URL'],
   [/role ".*" does not exist/, 'create it, or correct the user in the URL'],
   [
-    /^57014 /,
-    'a statement_timeout of the role or the database ends what a start asks: ALTER ROLE … RESET statement_timeout',
+    /canceling statement due to/,
+    'another session may hold a lock on what it needs (see pg_stat_activity), or a statement_timeout of the role or the database ends it: ALTER ROLE … RESET statement_timeout',
   ],
   [/permission denied/, 'see “Rights of the role” in docs/operators.md'],
 ]
@@ -165,7 +165,7 @@ const ADVICE: [RegExp, string][] = [
 /** The error as one line that names the database and what to do, but never the password. */
 export function databaseError(error: unknown, setting: string, name: string): StartupError {
   const { code = '', message } = error as NodeJS.ErrnoException
-  const isLate = code === '' && /timeout/i.test(message)
+  const isLate = code === '' && /timeout/i.test(message) && !message.startsWith('canceling')
   const line = REASONS[isLate ? 'ETIMEDOUT' : code] ?? message.replaceAll(/\s+/g, ' ')
   const advice = ADVICE.find(([pattern]) => pattern.test(`${code} ${message}`))?.[1]
   const reason = advice ? `${line}; ${advice}` : line

@@ -199,7 +199,9 @@ export function connect(target: Target, { log, timeoutMs = TIMEOUT_MS }: Databas
     ping: () => probe.ping(),
     close(): Promise<void> {
       probe.close()
-      closed ??= Promise.all([prisma.$disconnect(), pool.end()]).then(() => embedded?.close())
+      closed ??= Promise.all([prisma.$disconnect(), pool.end()])
+        .finally(() => embedded?.close())
+        .then(() => {})
       return closed
     },
   }

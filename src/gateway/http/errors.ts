@@ -1,6 +1,7 @@
 import { GraphQLError } from 'graphql'
 import { ApiError, InvalidValue } from '../../../schema/kit/errors.js'
 import type { Logger } from '../../engines/observe/index.js'
+import { isAway } from '../../engines/postgres/index.js'
 import { type HttpRequest, prefersType } from './request.js'
 import { type HttpResponse, jsonResponse } from './response.js'
 
@@ -8,29 +9,6 @@ import { type HttpResponse, jsonResponse } from './response.js'
 const RETRY_UNAVAILABLE = '5'
 
 export const unavailable = () => new ApiError('unavailable', undefined, { 'retry-after': RETRY_UNAVAILABLE })
-
-// Node's sockets, and values that cannot be read; then PostgreSQL: connection, resources, operator, system; a conflict, a lock, a server that only reads, a
-// statement that another server has prepared.
-const awayCode =
-  /^(?:ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|EBADMSG|(?:08|53|57|58)\w{3}|40001|40P01|55P03|25006|26000)$/
-// What pg and its pool say without a code, in a plain Error. Compared whole: other messages repeat what a client has sent.
-const awayMessages = new Set<unknown>([
-  'Connection terminated',
-  'Connection terminated unexpectedly',
-  'Connection terminated due to connection timeout',
-  'timeout exceeded when trying to connect',
-  'timeout expired',
-  'Client has encountered a connection error and is not queryable',
-  'Client was closed and is not queryable',
-])
-
-/** Whether the database cannot answer, by an error of pg or of Node. */
-function isAway(error: unknown): boolean {
-  if (!(error instanceof Error)) return false
-  const { code } = error as { code?: unknown }
-  if (typeof code === 'string' && awayCode.test(code)) return true
-  return error.name === 'Error' && awayMessages.has(error.message)
-}
 
 /** A message of GraphQL's own, which repeats wrong texts and numbers in full, with what is wrong with them at its end. */
 const readable = (message: string) =>

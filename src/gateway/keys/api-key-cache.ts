@@ -27,7 +27,7 @@ const RENEW_MS = 900_000
 
 /** The history of keys shows who has written it. */
 const BAN = `UPDATE "public"."ApiKey" SET "bannedUntil" = $1 FROM set_config('petstore.source', 'gateway', true)
-  WHERE id = $2 RETURNING "bannedUntil"`
+  WHERE "id" = $2 RETURNING "bannedUntil"`
 
 /** Whatever a gateway keeps of a key takes 1.2 KB. */
 const MAX_ROWS = 200_000

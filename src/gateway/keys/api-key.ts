@@ -56,6 +56,9 @@ export const addressSubject = (address: string, seconds = windowSeconds): Subjec
   windows: [{ name: 'address', limit: 60, seconds: seconds.address }],
 })
 
+/** How long a command waits for a row that another session has locked. Through a pooler, a session cannot say so. */
+const PATIENCE = '30s'
+
 /** Writes keys in a transaction that says who it is: the history of keys shows all others as changes in the database. */
 export const writeKeys = <T>(
   prisma: PrismaClient,
@@ -63,6 +66,7 @@ export const writeKeys = <T>(
   write: (transaction: Prisma.TransactionClient) => Promise<T>,
 ): Promise<T> =>
   prisma.$transaction(async (transaction) => {
-    await transaction.$executeRaw`SELECT set_config('petstore.source', ${source}, true)`
+    await transaction.$executeRaw`
+      SELECT set_config('petstore.source', ${source}, true), set_config('statement_timeout', ${PATIENCE}, true)`
     return write(transaction)
   })

@@ -72,6 +72,29 @@ export class OutOfTime extends Error {
   override readonly message = 'the database did not answer in time'
 }
 
+// Node's sockets, and values that cannot be read; then PostgreSQL: connection, resources, operator, system; a conflict, a lock, a
+// server that only reads, a statement that another server has prepared.
+const awayCode =
+  /^(?:ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|EBADMSG|(?:08|53|57|58)\w{3}|40001|40P01|55P03|25006|26000)$/
+// What `pg` and its pool say without a code, in a plain Error. Compared whole: other messages repeat what a client has sent.
+const awayMessages = new Set<unknown>([
+  'Connection terminated',
+  'Connection terminated unexpectedly',
+  'Connection terminated due to connection timeout',
+  'timeout exceeded when trying to connect',
+  'timeout expired',
+  'Client has encountered a connection error and is not queryable',
+  'Client was closed and is not queryable',
+])
+
+/** Whether the database cannot answer, by an error of `pg` or of Node. */
+export function isAway(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  const { code } = error as { code?: unknown }
+  if (typeof code === 'string' && awayCode.test(code)) return true
+  return error.name === 'Error' && awayMessages.has(error.message)
+}
+
 /** How often a statement or a transaction is repeated that PostgreSQL rolled back because of a conflict with another. */
 export const MAX_REPEATS = 4
 

@@ -153,7 +153,10 @@ export class ConnectionPool {
     return (await inStatementSpan(text, send)).rows
   }
 
-  /** Calls `work` with what sends the statements of one transaction, and commits. If it throws, nothing has changed. */
+  /**
+   * Calls `work` with what sends the statements of one transaction, and commits. If it throws, nothing has changed, unless it has
+   * sent a statement that says it is the last one.
+   */
   transaction<T>(work: (query: Query) => Promise<T>, options: TransactionOptions = {}): Promise<T> {
     const { rows: more = [], isAtOneMoment = false } = options
     const endsAt = this.#endOf(options.endsAt)

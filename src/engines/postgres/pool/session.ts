@@ -1,4 +1,6 @@
+import { Socket } from 'node:net'
 import type pg from 'pg'
+import { OutOfTime } from './errors.js'
 
 // A server, a database and a role have settings with which sessions begin: a server's time zone, for example, is that of the
 // machine on which it was made. What is relied on is set here.
@@ -39,7 +41,16 @@ export const SET_SESSION = assignments(KEPT, 'SET').join('; ')
 /** For a transaction through a pooler, whose sessions are shared. */
 export const SET_TRANSACTION = assignments({ ...KEPT, lock_timeout: SETTINGS.lock_timeout }, 'SET LOCAL').join('; ')
 
-/** Connections for another pool, such as Prisma's. A statement that PostgreSQL does not end in time has twice the time. */
+/** A socket that closes if nothing has passed it for a time. */
+function patientSocket(ms: number): Socket {
+  const socket = new Socket()
+  return socket.setTimeout(ms, () => socket.destroy(new OutOfTime()))
+}
+
+/** How much later than PostgreSQL a client gives up, in milliseconds. */
+const LATER_MS = 1_000
+
+/** Connections for another pool, such as Prisma's. A statement that takes longer fails. */
 export const connectionsFor = (
   { connectionString, isPooled }: { connectionString: string; isPooled?: boolean | undefined },
   timeoutMs: number,
@@ -47,7 +58,7 @@ export const connectionsFor = (
   connectionString,
   keepAlive: true,
   connectionTimeoutMillis: timeoutMs,
-  query_timeout: 2 * timeoutMs,
+  stream: () => patientSocket(timeoutMs + LATER_MS),
   ...(isPooled ? { onConnect: (client) => client.query(SET_SESSION) } : { statement_timeout: timeoutMs }),
 })
 

@@ -15,8 +15,10 @@ export const UNDO = 'ROLLBACK AND CHAIN'
 export class Transaction {
   #lease: Lease | undefined
   #client: Promise<pg.PoolClient> | undefined
-  /** The first error: why PostgreSQL refuses all statements that follow. */
+  /** The first error since UNDO was last sent: why PostgreSQL refuses all statements that follow. */
   #error: unknown
+  /** How often UNDO was sent. */
+  #undone = 0
   /** COMMIT, once it was sent. */
   #committed: Promise<void> | undefined
   #isOver = false
@@ -26,17 +28,18 @@ export class Transaction {
     private readonly isAtOneMoment: boolean,
   ) {}
 
-  /** Calls `work` and commits; rolls back if it throws. */
+  /** Calls `work` and commits; rolls back if it throws. What `work` sends after its end is refused. */
   async complete<T>(work: (query: Query) => Promise<T>): Promise<T> {
     try {
-      const result = await work(this.#query)
+      const result = await work(this.#query).finally(() => {
+        this.#isOver = true
+      })
       await this.#end('COMMIT')
       return result
     } catch (error) {
       await this.#end('ROLLBACK').catch(() => {})
       throw error
     } finally {
-      this.#isOver = true
       // Without a connection there is nothing to return.
       this.#lease?.client.then(() => this.#lease?.release()).catch(() => {})
     }
@@ -56,8 +59,10 @@ export class Transaction {
   async #undo(): Promise<never[]> {
     // The whole transaction must be repeated, so no part of it goes on.
     if (isConflict(this.#error)) throw this.#error
-    if (this.#lease) await this.#send(this.#lease, { text: UNDO })
+    if (!this.#lease) return []
+    this.#undone++
     this.#error = undefined
+    await this.#send(this.#lease, { text: UNDO })
     return []
   }
 
@@ -71,16 +76,19 @@ export class Transaction {
   #commit(lease: Lease): Promise<void> {
     this.#committed = this.#send(lease, { text: 'COMMIT' }).then(({ command }) => {
       // What has caught the error must not take it for committed.
-      if (command === 'ROLLBACK') throw this.#error
+      if (command === 'ROLLBACK') throw this.#error ?? new Error('PostgreSQL has rolled back the transaction.')
     })
     return this.#committed
   }
 
   async #send(lease: Lease, statement: Sent): Promise<pg.QueryResult> {
     this.#client ??= this.#begin(lease)
+    const undone = this.#undone
     try {
       return await lease.run(await this.#client, statement)
     } catch (error) {
+      // Undone meanwhile, it does not concern what follows.
+      if (undone < this.#undone) throw error
       this.#error ??= error
       throw this.#error
     }
