@@ -3,12 +3,15 @@ import { lists } from '../schema/index.js'
 import { type DemoKeys, demoKeys } from './admin/demo-keys.js'
 import type { Member } from './engines/cluster/index.js'
 import type { Logger } from './engines/observe/index.js'
+import type { Statement } from './engines/postgres/index.js'
 import { openRateLimiter, parseRedisUrl, redisAddress } from './engines/rate-limit/index.js'
 import { createApp } from './gateway/app.js'
 import { assertIndexes, installationId, openDatabase } from './gateway/database/index.js'
 import { listen } from './gateway/http/index.js'
 import { version } from './project.js'
 import { collectorOf, type Settings } from './settings.js'
+
+const ANY_KEY: Statement = { kind: 'SELECT', tables: ['ApiKey'], text: 'SELECT FROM "public"."ApiKey" LIMIT 1' }
 
 /** Where the counters are, without passwords. */
 function countersName(redisUrl: string | undefined, prefix: string | undefined): string {
@@ -79,7 +82,7 @@ export async function serve(settings: Settings, process: Process): Promise<strin
   if (GATEWAYS > 1) lines.push(`  processes  ${GATEWAYS}`)
   if (collector) lines.push(`  spans      to ${new URL(collector.url).host}`)
   if (demo) lines.push('', 'Try it:', '', `curl -H "Authorization: Bearer ${demo.Free}" "${base}/pets?limit=3"`)
-  else if ((await database.query('SELECT FROM "public"."ApiKey" LIMIT 1', [])).length === 0)
+  else if ((await database.query(ANY_KEY, [])).length === 0)
     lines.push('', 'There are no keys yet. Create the first one: npm run keys -- create --name NAME --plan Free')
   return `${lines.join('\n')}\n`
 }

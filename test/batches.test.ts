@@ -3,6 +3,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { resetStore, times } from './support/calls.js'
 import { type Answer, sharedGateway } from './support/gateway.js'
 import { testDatabaseUrl } from './support/postgres.js'
+import { sql } from './support/sql.js'
 import { openWatchedDatabase } from './support/statements.js'
 
 // Batches: many things in one request, all or none.
@@ -189,7 +190,7 @@ test.skipIf(!testDatabaseUrl)('a batch looks its rows up by their ids, however m
     statements.length = 0
     expect((await send(method, path, body)).status).toBeLessThan(300)
     const [text = ''] = statements.filter((statement) => /"(Pet|InventoryItem|Order)"/.test(statement))
-    const [row] = await database.query(`EXPLAIN (ANALYZE, FORMAT JSON) ${text}`, [...parameters])
+    const [row] = await database.query(sql(`EXPLAIN (ANALYZE, FORMAT JSON) ${text}`), [...parameters])
     const most = (node: Node): number =>
       Math.max(node['Actual Rows'] * node['Actual Loops'], ...(node.Plans ?? []).map(most))
     const [{ Plan: plan }] = (row as { 'QUERY PLAN': [{ Plan: Node }] })['QUERY PLAN']

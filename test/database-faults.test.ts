@@ -237,6 +237,21 @@ describe.skipIf(!testDatabaseUrl)('PostgreSQL', () => {
     await expect.poll(async () => (await gateway.get('/store/orders')).status).toBe(200)
   })
 
+  test('mutations of several fields with an Idempotency-Key wait with all others: no set of fields is kept', async () => {
+    const { gateway, admin, states } = await useGateway()
+    await admin.query('BEGIN; LOCK TABLE "Category"')
+    const sets = [
+      'createPet(input: { name: "x", categoryId: 1 }) { id }',
+      'updatePet(petId: 1, input: { name: "x" }) { id }',
+    ]
+    for (const other of sets) {
+      const document = `mutation @atomic { a: createCategory(input: { name: "x" }) { id } b: ${other} }`
+      await expectUnavailable(gateway.graphql(document, undefined, fresh()))
+    }
+    const names = states.flatMap(({ statements = '' }) => (statements.startsWith('keyed') ? statements : []))
+    expect(new Set(names)).toEqual(new Set(['keyed several']))
+  })
+
   const update = 'mutation { updatePet(petId: 1, input: { name: "b" }) { id } }'
   const rowLock = 'SELECT 1 FROM "Pet" WHERE id = 1 FOR UPDATE'
   test.each<[what: string, lock: string, status: number, stuck: (of: Gateway) => Promise<Answer>]>([

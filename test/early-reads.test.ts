@@ -20,9 +20,9 @@ describe.runIf(testRedisUrl)('while the decision of Redis is on its way', () => 
     const { prisma, query: send, statements } = watched(database)
     const isSeen = (text: string) => /"(Pet|Category)"/.test(text)
     let ready = Promise.resolve()
-    const query: typeof send = async (text, values) => {
-      const rows = await send(text, values)
-      if (isSeen(text)) await ready
+    const query: typeof send = async (statement, values) => {
+      const rows = await send(statement, values)
+      if (isSeen(statement.text)) await ready
       return rows
     }
     const gateway = await openGateway({

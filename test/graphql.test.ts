@@ -282,9 +282,9 @@ describe('an execution', () => {
       return query(args)
     }
     const prisma = database.prisma.$extends({ query: { category: { create: wait } } })
-    const query: typeof database.query = async (text, values) => {
-      if (text.includes('"Category"')) await sleep(ms)
-      return database.query(text, values)
+    const query: typeof database.query = async (statement, values) => {
+      if (statement.tables.includes('Category')) await sleep(ms)
+      return database.query(statement, values)
     }
     return useGateway({
       database: { ...database, prisma: prisma as unknown as typeof database.prisma, query, close: async () => {} },

@@ -2,11 +2,12 @@ import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { json } from 'node:stream/consumers'
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { type Query, UNDO } from '../src/engines/postgres/index.js'
+import type { Query, Undo } from '../src/engines/postgres/index.js'
 import { createDeadline } from '../src/gateway/context/index.js'
 import { resetStore, times } from './support/calls.js'
 import { type Answer, type Call, type Gateway, sharedGateway } from './support/gateway.js'
 import { testDatabaseUrl, useClient, waitingForLocks } from './support/postgres.js'
+import { sql } from './support/sql.js'
 
 const gateway = await sharedGateway()
 beforeEach(() => resetStore(gateway.prisma))
@@ -32,16 +33,16 @@ const age = (key: string, interval: string) =>
     .$executeRaw`UPDATE "IdempotentAnswer" SET "createdAt" = now() - ${interval}::interval WHERE key = ${key}`
 
 describe('a transaction', () => {
-  const transaction = <T>(work: (query: Query) => Promise<T>) =>
+  const transaction = <T>(work: (query: Query, undo: Undo) => Promise<T>) =>
     createDeadline(10_000).runTransaction(() => gateway.database.transaction(work))
-  const conflict = `DO $$ BEGIN RAISE EXCEPTION 'conflict' USING ERRCODE = '40001'; END $$`
+  const conflict = sql(`DO $$ BEGIN RAISE EXCEPTION 'conflict' USING ERRCODE = '40001'; END $$`)
 
   test('that PostgreSQL rolls back because of a conflict is repeated, also if its work has caught the error', async () => {
     let attempts = 0
     const result = await transaction(async (query) => {
       if (attempts++ === 0) {
         await query(conflict, []).catch(() => {})
-        await expect(query('SELECT 1', [])).rejects.toThrow('conflict')
+        await expect(query(sql('SELECT 1'), [])).rejects.toThrow('conflict')
       }
       return attempts
     })
@@ -50,12 +51,11 @@ describe('a transaction', () => {
 
   test('is repeated as a whole: a conflict cannot be undone', async () => {
     let attempts = 0
-    const result = await transaction(async (query) => {
-      if (attempts++ === 0) {
+    const result = await transaction(async (query, undo) => {
+      if (attempts++ === 0)
         await query(conflict, [])
-          .catch(() => query(UNDO, []))
+          .catch(undo)
           .catch(() => {})
-      }
       return attempts
     })
     expect(result).toBe(2)
@@ -68,8 +68,8 @@ describe('a transaction', () => {
     const late = runTransaction(() =>
       gateway.database.transaction(
         async (query) => {
-          await query('UPDATE "public"."Category" SET name = $1', ['late'])
-          await query(`SELECT pg_sleep($1)`, [attempts === 0 ? 0.6 : 1])
+          await query(sql('UPDATE "public"."Category" SET name = $1'), ['late'])
+          await query(sql(`SELECT pg_sleep($1)`), [attempts === 0 ? 0.6 : 1])
           if (attempts++ === 0) await query(conflict, [])
         },
         { endsAt },
@@ -84,14 +84,14 @@ describe('a transaction', () => {
     let attempts = 0
     const refused = transaction(async (query) => {
       attempts++
-      await query('SELECT 1 / 0', [])
+      await query(sql('SELECT 1 / 0'), [])
     })
     await expect(refused).rejects.toThrow('division by zero')
     expect(attempts).toBe(1)
   })
 
   test('that PostgreSQL cannot commit is an error, also if its work has caught the cause', async () => {
-    const refused = transaction((query) => query('SELECT 1 / 0', []).catch(() => {}))
+    const refused = transaction((query) => query(sql('SELECT 1 / 0'), []).catch(() => {}))
     await expect(refused).rejects.toThrow('division by zero')
   })
 })
@@ -487,23 +487,4 @@ describe('a GraphQL mutation with an Idempotency-Key', () => {
     expect((await mutate(key, update)).text).toBe(first.text)
     expect((await mutate(newKey(), update)).body.errors[0].extensions.code).toBe('precondition_failed')
   })
-
-  test.skipIf(!testDatabaseUrl)(
-    'of several fields waits with all others of several fields: no set of fields is kept',
-    async () => {
-      const admin = await useClient(gateway.database.url)
-      const fields = ['a: createOrder(input: { petId: 1 }) { id }', 'b: createCategory(input: { name: "x" }) { id }']
-      await admin.query('BEGIN; SELECT FROM "Pet" WHERE id = 1 FOR UPDATE')
-      const documents = [fields, [...fields, 'c: createPet(input: { name: "x", categoryId: 1 }) { id }']]
-      const answers = documents.map((fields) => mutate(newKey(), `mutation @atomic { ${fields.join(' ')} }`))
-      await expect.poll(() => waitingForLocks(admin)).toBe(2)
-      const { rows } = await admin.query(
-        `SELECT DISTINCT substring(query FROM 'bulkhead: (.*?) \\*/') AS name FROM pg_stat_activity
-        WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-      )
-      expect(rows).toEqual([{ name: 'keyed several' }])
-      await admin.query('COMMIT')
-      for (const { body } of await Promise.all(answers)) expect(body.errors).toBeUndefined()
-    },
-  )
 })

@@ -9,6 +9,7 @@ import { times } from './support/calls.js'
 import { openTestDatabase } from './support/database.js'
 import { openGateway, sharedGateway } from './support/gateway.js'
 import { TcpProxy } from './support/proxy.js'
+import { sql } from './support/sql.js'
 import { watched } from './support/statements.js'
 
 // What each key uses on each day: counted by gateways, added up in the database.
@@ -87,13 +88,13 @@ describe('requests, refusals and cost of a key', () => {
     const ids = await createKeys(150_000, 10)
     // As autovacuum does. Plans are made again, for the keys that there are now.
     await database.prisma.$executeRaw`ANALYZE "ApiKey"`
+    const ROWS_READ = sql(
+      `SELECT (seq_tup_read + idx_tup_fetch)::int AS rows FROM pg_stat_xact_user_tables WHERE relname = 'ApiKey'`,
+    )
     const read = await database.transaction(async (query) => {
       const { usage, count } = open({ query })
       const rowsRead = async () => {
-        const [row] = await query(
-          `SELECT (seq_tup_read + idx_tup_fetch)::int AS rows FROM pg_stat_xact_user_tables WHERE relname = 'ApiKey'`,
-          [],
-        )
+        const [row] = await query(ROWS_READ, [])
         return Number(row?.rows)
       }
       for (const id of ids) count(id)
@@ -382,8 +383,8 @@ describe('errors of a key, by code', () => {
   test('may have codes that another version has, whatever they are, and any number', async () => {
     const { row, key } = await gateway.createKey()
     await database.query(
-      `INSERT INTO "ApiKeyUsageHour" ("keyId", name, hour, requests, refusals, outcomes)
-        VALUES ($1, 'x', date_trunc('hour', now()), 9, 3, $2::text::jsonb)`,
+      sql(`INSERT INTO "ApiKeyUsageHour" ("keyId", name, hour, requests, refusals, outcomes)
+        VALUES ($1, 'x', date_trunc('hour', now()), 9, 3, $2::text::jsonb)`),
       [row.id, `{"__proto__": 1, "constructor": 2, "${'x'.repeat(64)}": 1e400}`],
     )
     const { usage, count } = open()
@@ -426,7 +427,7 @@ describe('errors of a key, by code', () => {
     ])
       await expect(
         database.query(
-          `INSERT INTO "${table}" ("keyId", name, "${column}", outcomes) VALUES ($1, 'x', $2, $3::text::jsonb)`,
+          sql(`INSERT INTO "${table}" ("keyId", name, "${column}", outcomes) VALUES ($1, 'x', $2, $3::text::jsonb)`),
           [row.id, value, outcomes],
         ),
       ).rejects.toThrow(/outcomes must be counts by code/)

@@ -10,6 +10,7 @@ import { callGraphql } from './support/calls.js'
 import { type Call, type Gateway, sharedGateway, testRedisUrl, useGateway } from './support/gateway.js'
 import { TcpProxy } from './support/proxy.js'
 import { samples } from './support/samples.js'
+import { sql } from './support/sql.js'
 
 const gateway = await sharedGateway()
 beforeEach(() => {
@@ -255,8 +256,8 @@ describe('metrics', () => {
         ['answered', expect.toSatisfy((value) => value > 0)],
         ['failed', 0],
       ])
-    await expect(own.database.query('SELECT 1 / 0', [])).rejects.toThrow()
-    const twice = `INSERT INTO "Category" (id, name) VALUES (1, 'Cats')`
+    await expect(own.database.query(sql('SELECT 1 / 0'), [])).rejects.toThrow()
+    const twice = sql(`INSERT INTO "Category" (id, name) VALUES (1, 'Cats')`)
     await expect(own.database.query(twice, [])).rejects.toThrow()
     expect(await errors()).toEqual({ ...none, constraint: 1, other: 1 })
     expect(await count('connect')).toEqual([['failed', 0]])

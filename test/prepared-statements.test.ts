@@ -8,6 +8,7 @@ import { filters as values } from './resources/index.js'
 import { resetStore } from './support/calls.js'
 import { openTestDatabase, type TestDatabase } from './support/database.js'
 import { type Gateway, openGateway } from './support/gateway.js'
+import { sql } from './support/sql.js'
 
 // What a client asks costs no memory that lasts: neither in the gateway nor in PostgreSQL.
 
@@ -55,14 +56,14 @@ describe.runIf(process.env.TEST_DATABASE_URL)('each connection to PostgreSQL, wh
 
   /** What each connection of the gateway keeps. */
   async function kept() {
-    const sql = `SELECT pg_backend_pid() AS pid, pg_sleep(0.2)::text,
+    const KEPT = sql(`SELECT pg_backend_pid() AS pid, pg_sleep(0.2)::text,
       (SELECT count(*) FROM pg_prepared_statements)::int AS statements,
       (SELECT max(generic_plans) FROM pg_prepared_statements
         WHERE statement LIKE 'SELECT%"Pet" "row" WHERE "row"."id" = $1')::int AS usual,
-      (SELECT sum(total_bytes) FROM pg_backend_memory_contexts)::int AS bytes`
+      (SELECT sum(total_bytes) FROM pg_backend_memory_contexts)::int AS bytes`)
     const asked = []
     for (let i = 0; i < 8; i++) {
-      asked.push(database.query(sql, []))
+      asked.push(database.query(KEPT, []))
       // Reads that arrive in one turn of the event loop share a connection.
       await new Promise(setImmediate)
     }

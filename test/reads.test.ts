@@ -4,6 +4,7 @@ import type { Condition, Model, Models, PageRead, Reads } from '../schema/kit/co
 import { createReads } from '../src/engines/postgres/reads.js'
 import { openTestDatabase, type TestDatabase } from './support/database.js'
 import { fillStore, optional, orNull } from './support/lists.js'
+import { sql } from './support/sql.js'
 
 // Our own reads return what Prisma returns: over random rows, conditions and cursors, on the pool and inside a transaction.
 
@@ -182,7 +183,8 @@ describe('a read of our own', () => {
   test('have the type that a column has now', async () => {
     const { prisma, query } = database
     await prisma.$executeRaw`ALTER TABLE "Category" ADD COLUMN "added" INTEGER DEFAULT 7`
-    const read = () => Promise.all([1, 2, 3].map((id) => query('SELECT "added" FROM "Category" WHERE "id" = $1', [id])))
+    const read = () =>
+      Promise.all([1, 2, 3].map((id) => query(sql('SELECT "added" FROM "Category" WHERE "id" = $1'), [id])))
     for (const [type, value] of [
       ['INTEGER', 7],
       ['BIGINT', 7n],

@@ -6,6 +6,7 @@ import { useGateway } from './support/gateway.js'
 import { hasPgbouncer, startPgbouncer } from './support/pgbouncer.js'
 import { asAdmin, databaseUrl, scratchDatabase, testDatabaseUrl } from './support/postgres.js'
 import { expectMomentsToHold } from './support/sessions.js'
+import { sql } from './support/sql.js'
 
 // A server has the time zone of the machine on which it was made, and a server, a database or a role may set anything else.
 
@@ -63,10 +64,10 @@ describe.runIf(testDatabaseUrl)('reads that belong together see no row that anot
   async function countAround(url: string) {
     const server = connect(readServerUrl('DATABASE_URL', url), { timeoutMs: 30_000 })
     onTestFinished(() => server.close())
-    const count = 'SELECT count(*)::int AS count FROM "public"."Category"'
+    const count = sql('SELECT count(*)::int AS count FROM "public"."Category"')
     const work = async (query: Query) => {
       const before = await query(count, [])
-      await server.query(`INSERT INTO "public"."Category" (name) VALUES ('Meanwhile')`, [])
+      await server.query(sql(`INSERT INTO "public"."Category" (name) VALUES ('Meanwhile')`), [])
       return [before, await query(count, [])]
     }
     return server.transaction(work, { isAtOneMoment: true })
@@ -128,7 +129,7 @@ describe('a fact about a key that cannot be read', () => {
     async () => {
       const gateway = await useGateway({ keyTtlMs: 1 })
       const revoked = await gateway.createLimitedKey(1_000, 1_000, { revokedAt: new Date() })
-      await gateway.database.query(`SET DateStyle = 'German'`, [])
+      await gateway.database.query(sql(`SET DateStyle = 'German'`), [])
       expect((await gateway.get('/categories', revoked)).status).toBe(401)
       expect((await gateway.get('/categories')).status).toBe(200)
     },

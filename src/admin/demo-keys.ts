@@ -4,6 +4,7 @@ import * as z from 'zod'
 import { seed } from '../../prisma/seed.js'
 import { attempt } from '../../schema/kit/attempt.js'
 import { type Plan, plans } from '../../schema/kit/plans.js'
+import type { Statement } from '../engines/postgres/index.js'
 import type { Database } from '../gateway/database/index.js'
 import { createSecret, storedSecret, writeKeys } from '../gateway/keys/index.js'
 import { StartupError } from '../startup-error.js'
@@ -14,8 +15,12 @@ const file = z.record(z.enum(names), z.string())
 export type DemoKeys = z.infer<typeof file>
 
 /** Not asked through Prisma, whose first query takes a tenth of a start. */
-const HAS = `SELECT pg_sequence_last_value('"public"."Category_id_seq"') IS NOT NULL AS "samples",
-  EXISTS (SELECT FROM "public"."ApiKey") AS "keys"`
+const HAS: Statement = {
+  kind: 'SELECT',
+  tables: ['Category', 'ApiKey'],
+  text: `SELECT pg_sequence_last_value('"public"."Category_id_seq"') IS NOT NULL AS "samples",
+  EXISTS (SELECT FROM "public"."ApiKey") AS "keys"`,
+}
 
 /**
  * One key per plan for trying the embedded service. The secrets are random, created on the first start together with the

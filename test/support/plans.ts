@@ -2,6 +2,7 @@ import { type ListRead, MAX_TOTAL, type Model } from '../../schema/kit/context.j
 import type { ListQuery } from '../../schema/kit/lists/plan.js'
 import { createStatements } from '../../src/engines/postgres/read-statements.js'
 import type { Database } from '../../src/gateway/database/index.js'
+import { sql } from './sql.js'
 
 // What PostgreSQL reads for a question: how many rows it looks at, by which indexes. It depends on no clock.
 
@@ -50,7 +51,7 @@ let prepared = 0
 /** Reads by a statement, as the gateway's connections do or with a plan for its values. */
 export async function reading(
   { transaction }: Pick<Database, 'transaction'>,
-  sql: string,
+  text: string,
   values: readonly unknown[],
   mode: Mode = 'force_generic_plan',
 ): Promise<Reading> {
@@ -59,7 +60,7 @@ export async function reading(
   // One statement does it all, because round trips would take most of the time. The first time, functions are parsed.
   const explain = `DO $do$ DECLARE plan json; BEGIN
     SET LOCAL plan_cache_mode = ${mode};
-    EXECUTE $sql$PREPARE ${name} AS ${sql}$sql$;
+    EXECUTE $sql$PREPARE ${name} AS ${text}$sql$;
     FOR i IN 1..2 LOOP
       EXECUTE $sql$EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) EXECUTE ${name} (${values.map(literal)})$sql$ INTO plan;
     END LOOP;
@@ -67,8 +68,8 @@ export async function reading(
     PERFORM set_config('test.plan', plan::text, true);
   END $do$`
   const [explained] = await transaction(async (query) => {
-    await query(explain, [])
-    return query(`SELECT current_setting('test.plan') AS plan`, [])
+    await query(sql(explain), [])
+    return query(sql(`SELECT current_setting('test.plan') AS plan`), [])
   })
   const [{ Plan: plan }] = JSON.parse(String(explained?.plan)) as [{ Plan: Node }]
   const scans = nodesOf(plan).filter(isScan)
@@ -108,7 +109,7 @@ export function pageOf(
 ): [sql: string, values: unknown[]] {
   const asked = question.rows()
   const { single } = createStatements(tables).page(model, { ...asked, after: after && { values: after } })
-  return [single, [...asked.conditions.map(([, , value]) => value), ...(after ?? []), limit]]
+  return [single.text, [...asked.conditions.map(([, , value]) => value), ...(after ?? []), limit]]
 }
 
 export function totalOf(
@@ -117,7 +118,7 @@ export function totalOf(
   { counted }: ListQuery,
 ): [sql: string, values: unknown[]] {
   return [
-    createStatements(tables).total(model, counted),
+    createStatements(tables).total(model, counted).text,
     [...counted.conditions.map(([, , value]) => value), MAX_TOTAL + 1],
   ]
 }

@@ -15,11 +15,12 @@ export function watched({ url, query, transaction }: Pick<Database, 'url' | 'que
   prisma.$on('query', ({ query }) => statements.push(query))
   const recorded =
     (query: Query): Query =>
-    (text, values) => {
-      statements.push(text)
-      return query(text, values)
+    (statement, values) => {
+      statements.push(statement.text)
+      return query(statement, values)
     }
-  const recordedTransaction: Database['transaction'] = (work) => transaction((query) => work(recorded(query)))
+  const recordedTransaction: Database['transaction'] = (work, options) =>
+    transaction((query, undo) => work(recorded(query), undo), options)
   return { prisma, query: recorded(query), transaction: recordedTransaction, statements }
 }
 

@@ -1,4 +1,4 @@
-import type { Column, Tables } from './model.js'
+import { type Column, qualified, type Tables } from './model.js'
 
 // What a statement locks before it writes, all in this order, so that no two wait for each other in a circle: what rows refer to,
 // owners before what belongs to them, then the rows themselves; of each, by their ids.
@@ -18,17 +18,19 @@ interface Locking {
   takesFrom?: Column
 }
 
-/** Parts of WITH that lock, and the conditions that all rows are there. */
+/** Parts of WITH that lock rows of these tables, and the conditions that all rows are there. */
 interface Locked {
+  tables: string[]
   parts: string[]
   conditions: string[]
 }
 
 export const where = (conditions: readonly string[]) =>
   conditions.length > 0 ? `WHERE ${conditions.join(' AND ')}` : ''
+const tablesOf = (locks: readonly Lock[]) => locks.map(({ table }) => table)
 export const withParts = (parts: readonly string[]) => (parts.length > 0 ? `WITH ${parts}` : '')
 
-export function createLocks({ tableOf, keyOf, ownerOf, isInKey, referencesOf }: Tables) {
+export function createLocks({ nameOf, keyOf, ownerOf, isInKey, referencesOf }: Tables) {
   const referencesIn = (model: string, columns: readonly Column[]) =>
     referencesOf(model).filter(({ column }) => columns.some(({ name }) => name === column.name))
 
@@ -42,7 +44,7 @@ export function createLocks({ tableOf, keyOf, ownerOf, isInKey, referencesOf }: 
   /** The owners of the rows that are changed. */
   function ownersOf(model: string): Lock[] {
     const owner = ownerOf(model)
-    return owner ? [{ column: keyOf(model), table: tableOf(owner), key: keyOf(owner), strength: 'NO KEY UPDATE' }] : []
+    return owner ? [{ column: keyOf(model), table: nameOf(owner), key: keyOf(owner), strength: 'NO KEY UPDATE' }] : []
   }
 
   /** What rows with these columns refer to, and the rows that are changed. */
@@ -50,7 +52,7 @@ export function createLocks({ tableOf, keyOf, ownerOf, isInKey, referencesOf }: 
     const locks = referencesIn(model, columns).map(
       ({ column, model, key }): Lock => ({
         column,
-        table: tableOf(model),
+        table: nameOf(model),
         key,
         strength: strengthOf(column, takesFrom),
       }),
@@ -58,7 +60,7 @@ export function createLocks({ tableOf, keyOf, ownerOf, isInKey, referencesOf }: 
     if (!changed) return locks
     // Others may refer to a row while it changes, if its key stays: an order of a pet does not wait for its new name.
     const strength = columns.some(({ name }) => isInKey(model, name)) ? 'UPDATE' : 'NO KEY UPDATE'
-    return [...locks, ...ownersOf(model), { column: changed, table: tableOf(model), key: changed, strength }]
+    return [...locks, ...ownersOf(model), { column: changed, table: nameOf(model), key: changed, strength }]
   }
 
   /**
@@ -69,18 +71,22 @@ export function createLocks({ tableOf, keyOf, ownerOf, isInKey, referencesOf }: 
     const parts = locks.map(
       ({ table, key, strength }, i) => `"lock${i}" AS MATERIALIZED (
         SELECT FROM unnest($${i + first}::${key.sqlType}[]) "ids" ("id")
-        CROSS JOIN LATERAL (SELECT FROM ${table} "row" WHERE ${key.sql} = "ids"."id" FOR ${strength}) "_")`,
+        CROSS JOIN LATERAL (SELECT FROM ${qualified(table)} "row" WHERE ${key.sql} = "ids"."id" FOR ${strength}) "_")`,
     )
-    return { parts, conditions: locks.map((_, i) => `(SELECT count(*) FROM "lock${i}") = cardinality($${i + first})`) }
+    return {
+      tables: tablesOf(locks),
+      parts,
+      conditions: locks.map((_, i) => `(SELECT count(*) FROM "lock${i}") = cardinality($${i + first})`),
+    }
   }
 
   /** Locks in SQL, of one row each. */
   function lockingOne(locks: readonly Lock[], sqlOf: (column: Column) => string): Locked {
     const parts = locks.map(
       ({ column, table, key, strength }, i) => `"lock${i}" AS MATERIALIZED (
-        SELECT FROM ${table} "row" WHERE ${key.sql} = ${sqlOf(column)} FOR ${strength})`,
+        SELECT FROM ${qualified(table)} "row" WHERE ${key.sql} = ${sqlOf(column)} FOR ${strength})`,
     )
-    return { parts, conditions: parts.map((_, i) => `EXISTS (SELECT FROM "lock${i}")`) }
+    return { tables: tablesOf(locks), parts, conditions: parts.map((_, i) => `EXISTS (SELECT FROM "lock${i}")`) }
   }
 
   return {

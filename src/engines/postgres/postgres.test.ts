@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { asAdmin, databaseUrl, testDatabaseUrl } from '../../../test/support/postgres.js'
+import { sql } from '../../../test/support/sql.js'
 import { ConnectionPool, createReads, createTables, createWrites, type Guard, guarded, type Query } from './index.js'
 
 const TABLES = `
@@ -96,9 +97,9 @@ describe.skipIf(!testDatabaseUrl)('reads and writes of a library', () => {
   test('what is read in one turn of the event loop is one statement for each column, and each gets its own row', async () => {
     const { tables, send, writes } = open()
     const statements: string[] = []
-    const watched: Query = (text, values, endsAt) => {
-      statements.push(text)
-      return send(text, values, endsAt)
+    const watched: Query = (statement, values, endsAt) => {
+      statements.push(statement.text)
+      return send(statement, values, endsAt)
     }
     const reads = createReads<Library>(tables)(watched)
     const books = await writes.createMany('Book', [{ title: 'a' }, { title: 'b' }])
@@ -165,13 +166,14 @@ describe.skipIf(!testDatabaseUrl)('reads and writes of a library', () => {
       const { tables, send } = open()
       const statements: string[] = []
       const answers: unknown[] = []
-      const watched: Query = (text, values) => {
-        statements.push(text)
-        return send(text, values)
+      const watched: Query = (statement, values) => {
+        statements.push(statement.text)
+        return send(statement, values)
       }
+      const select = (first: number) => `SELECT $${first}::boolean AS "isFree", $${first + 1}::text AS title`
       const guard: Guard = {
-        comment: '/* bulkhead: library */',
-        select: (first) => `SELECT $${first}::boolean AS "isFree", $${first + 1}::text AS title`,
+        question: sql(select(1)),
+        select,
         values: [isFree, 'of the guard'],
         judge(row) {
           answers.push(row)

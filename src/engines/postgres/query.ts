@@ -1,3 +1,5 @@
+import type { Statement } from './statement.js'
+
 type Row = Record<string, unknown>
 
 /**
@@ -6,16 +8,16 @@ type Row = Record<string, unknown>
  * @param endsAt by performance.now(): until then it has ended, done or not
  */
 export interface Query {
-  (text: string, values: unknown[], endsAt?: number): Promise<Row[]>
+  (statement: Statement, values: unknown[], endsAt?: number): Promise<Row[]>
   /** What the first statement of the transaction must ask. A function around this one hides it: then it takes a statement of its own. */
   guard?: Unasked | undefined
 }
 
 /** A question that comes before what a transaction does, and may forbid it. */
 export interface Guard {
-  /** With which a statement begins that asks it. */
-  comment: string
-  /** A SELECT of one row, whose column `"isFree"` says whether to write. Its parameters are numbered from `first`. */
+  /** Asks it alone: a SELECT of one row, whose column `"isFree"` says whether to write. No other guard has its tables. */
+  question: Statement
+  /** The text of the question as a part of another statement. Its parameters are numbered from `first`. */
   select: (first: number) => string
   values: unknown[]
   /** Gets the row. Returns why nothing may be done, which is thrown for every statement. */
@@ -23,16 +25,20 @@ export interface Guard {
 }
 
 /** A guard that has not been asked yet. */
-export interface Unasked extends Pick<Guard, 'comment' | 'select' | 'values'> {
+export interface Unasked extends Pick<Guard, 'question' | 'select' | 'values'> {
   /** Sends a statement that asks it, too: each row has the answer in its column `"guard"`. */
-  ask(text: string, values: unknown[]): Promise<Row[]>
+  ask(statement: Statement, values: unknown[]): Promise<Row[]>
 }
 
 /** Sends a statement. If it is the first one of its transaction, it asks the guard, too. Returns what it has written. */
-export async function sendAsking(query: Query, textBy: (guard?: Unasked) => string, values: unknown[]): Promise<Row[]> {
+export async function sendAsking(
+  query: Query,
+  statementBy: (guard?: Unasked) => Statement,
+  values: unknown[],
+): Promise<Row[]> {
   const { guard } = query
-  if (!guard) return query(textBy(), values)
-  const rows = await guard.ask(textBy(guard), [...values, ...guard.values])
+  if (!guard) return query(statementBy(), values)
+  const rows = await guard.ask(statementBy(guard), [...values, ...guard.values])
   // A row of nothing but nulls was not written: those that were have an id.
   return rows.flatMap(({ guard, ...row }) => (Object.values(row).some((value) => value !== null) ? [row] : []))
 }
@@ -41,8 +47,8 @@ export async function sendAsking(query: Query, textBy: (guard?: Unasked) => stri
 export function guarded(query: Query, guard: Guard): Query {
   let answered: Promise<void> | undefined
 
-  function ask(text: string, values: unknown[], answerOf: (row: Row) => unknown): Promise<Row[]> {
-    const asked = query(text, values)
+  function ask(statement: Statement, values: unknown[], answerOf: (row: Row) => unknown): Promise<Row[]> {
+    const asked = query(statement, values)
     answered = asked.then(([row = {}]) => {
       const refusal = guard.judge(answerOf(row) as Row)
       if (refusal) throw refusal
@@ -51,11 +57,11 @@ export function guarded(query: Query, guard: Guard): Query {
   }
   const unasked: Unasked = {
     ...guard,
-    ask: (text, values) => ask(text, values, (row) => row.guard),
+    ask: (statement, values) => ask(statement, values, (row) => row.guard),
   }
-  const send: Query = async (text, values, endsAt) => {
-    await (answered ?? ask(guard.comment + guard.select(1), guard.values, (row) => row))
-    return query(text, values, endsAt)
+  const send: Query = async (statement, values, endsAt) => {
+    await (answered ?? ask(guard.question, guard.values, (row) => row))
+    return query(statement, values, endsAt)
   }
   return Object.defineProperty(send, 'guard', { get: () => (answered ? undefined : unasked) })
 }

@@ -1,15 +1,15 @@
 import type { Condition, ListRead, PageRead } from '../../../schema/kit/context.js'
 import { createLocks, where, withParts } from './locks.js'
 import { type Column, qualified, type Tables } from './model.js'
-import { rowsComment } from './pool/shapes.js'
+import type { Statement } from './statement.js'
 
 /** What answers one question, or several: then each parameter is an array with the values of all. */
-export interface Statement {
-  single: string
-  batched: string
+export interface ReadStatement {
+  single: Statement
+  batched: Statement
 }
 
-export interface RowStatement extends Statement {
+export interface RowStatement extends ReadStatement {
   column: string
 }
 
@@ -30,6 +30,8 @@ type Parameter = (index: number) => { value: string; key: string }
 const restOf = (keys: number, { operator }: End) =>
   (operator === '<=' ? [LAST, '9223372036854775807'] : [`''`, '0']).slice(keys === 3 ? 0 : 1)
 
+const reading = (tables: string[], text: string): Statement => ({ kind: 'SELECT', tables, text })
+
 /** Builds the statements that read. Values are parameters, all of them. */
 export function createStatements(tables: Tables) {
   const { nameOf, tableOf, columnsOf, columnOf, keyOf, ownerOf, valuesOf, selectionOf } = tables
@@ -44,15 +46,18 @@ export function createStatements(tables: Tables) {
   /** Reads rows by a unique column. */
   function rows(model: string, column: string): RowStatement {
     const { sql } = columnOf(model, column)
-    const select = (condition: string) => `SELECT ${selectionOf(model)} FROM ${tableOf(model)} "row" WHERE ${condition}`
+    const select = (condition: string) =>
+      reading([nameOf(model)], `SELECT ${selectionOf(model)} FROM ${tableOf(model)} "row" WHERE ${condition}`)
     return { single: select(`${sql} = $1`), batched: select(`${sql} = ANY ($1)`), column }
   }
 
   /** Reads the row with an id, and locks it after its owner. */
-  function locked(model: string): string {
-    const { parts, conditions } = lockingOwner(model)
-    return `${rowsComment(nameOf(model), 1)} ${withParts(parts)} SELECT ${selectionOf(model)} FROM ${tableOf(model)} "row"
+  function locked(model: string): Statement {
+    const { tables, parts, conditions } = lockingOwner(model)
+    const table = nameOf(model)
+    const text = `${withParts(parts)} SELECT ${selectionOf(model)} FROM ${tableOf(model)} "row"
       ${where([`${keyOf(model).sql} = $1`, ...conditions])} FOR NO KEY UPDATE`
+    return { kind: 'LOCK', tables: [table, ...tables], text, rows: { table, ids: 1 } }
   }
 
   /** What bounds a column that a list is ordered by. What has no moment is not after any. */
@@ -91,7 +96,7 @@ export function createStatements(tables: Tables) {
    * as the primary key, and read past most rows; so the first has ANY, and the other is a range. A scan ends at such a bound
    * only behind equal columns, and only at the first column of a row comparison.
    */
-  function list(model: string, read: Omit<PageRead, 'limit'>, isTotal = false): Statement {
+  function list(model: string, read: Omit<PageRead, 'limit'>, isTotal = false): ReadStatement {
     const { conditions, order, direction, within = [], byOwner, after, textKeys = {} } = read
     const owner = byOwner ? ownerOf(model) : undefined
     if (byOwner && !owner) throw new Error(`${model} belongs to no other model, by whose index it could be read.`)
@@ -213,9 +218,11 @@ export function createStatements(tables: Tables) {
         ? whole(direct, false)
         : `SELECT ${isTotal ? '1' : found} FROM ${asking(`(SELECT ${given}) "pages"`)} ${parts} ${isTotal ? '' : byKeys}`
     const pages = `unnest(${arrays}) WITH ORDINALITY AS "pages" (${types.map((_, i) => `"p${i}"`)}, "index")`
+    const tables = [nameOf(model), ...(owner ? [nameOf(owner)] : [])]
+    const batched = `SELECT "page"."index" AS "page", ${found} FROM ${asking(pages)} ${parts} ${byKeys.replace('BY', 'BY "page"."index",')}`
     return {
-      single: isTotal ? `SELECT count(*)::integer AS "total" FROM (${alone}) "row"` : alone,
-      batched: `SELECT "page"."index" AS "page", ${found} FROM ${asking(pages)} ${parts} ${byKeys.replace('BY', 'BY "page"."index",')}`,
+      single: reading(tables, isTotal ? `SELECT count(*)::integer AS "total" FROM (${alone}) "row"` : alone),
+      batched: reading(tables, batched),
     }
   }
 

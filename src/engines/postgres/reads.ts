@@ -9,7 +9,8 @@ import {
 import { LinkedSpans } from '../observe/index.js'
 import { createPrepared, type Tables } from './model.js'
 import type { Query } from './query.js'
-import { createStatements, type RowStatement, type Statement } from './read-statements.js'
+import { createStatements, type ReadStatement, type RowStatement } from './read-statements.js'
+import type { Statement } from './statement.js'
 
 // Rows and pages are read by statements of our own, without Prisma, which takes several times as long for them. What is
 // read in one turn of the event loop shares statements. Collect, then ask: a read may share a statement that begins after
@@ -91,7 +92,7 @@ const textOf = (value: unknown) => (value instanceof Date ? value.toISOString() 
 /** Returns a function that creates reads whose statements are sent by `send`. */
 export function createReads<S extends Stored<S> = Models>(tables: Tables): (send: Query) => Reads<S> {
   const statements = createStatements(tables)
-  const prepared = createPrepared<Statement | string>()
+  const prepared = createPrepared<ReadStatement | Statement>()
 
   return function readsBy(send: Query): Reads<S> {
     const askRows = gather(async ({ single, batched, column }: RowStatement, values: unknown[]) => {
@@ -101,7 +102,7 @@ export function createReads<S extends Stored<S> = Models>(tables: Tables): (send
       return values.map((value) => found.get(value) ?? null)
     })
 
-    const askPages = gather(async ({ single, batched }: Statement, pages: unknown[][]) => {
+    const askPages = gather(async ({ single, batched }: ReadStatement, pages: unknown[][]) => {
       if (pages.length === 1) return [await send(single, pages[0] as unknown[])]
       const answers = pages.map((): Row[] => [])
       for (const { page, ...row } of await send(batched, transposed(pages))) answers[Number(page) - 1]?.push(row)
@@ -109,9 +110,9 @@ export function createReads<S extends Stored<S> = Models>(tables: Tables): (send
     })
 
     // Equal totals only: each statement counts one list, so that one that fails or takes long concerns no other.
-    const askTotal = gather(async (_: string, equal: { text: string; values: unknown[] }[]) => {
-      const [{ text, values }] = equal as [(typeof equal)[0]]
-      const [row] = await send(text, values)
+    const askTotal = gather(async (_: string, equal: { statement: Statement; values: unknown[] }[]) => {
+      const [{ statement, values }] = equal as [(typeof equal)[0]]
+      const [row] = await send(statement, values)
       return equal.map(() => row?.total as number)
     })
 
@@ -137,17 +138,17 @@ export function createReads<S extends Stored<S> = Models>(tables: Tables): (send
       row,
       rows,
       async lock(model, id) {
-        const text = prepared(`lock ${model}`, () => statements.locked(model))
-        const [row = null] = await send(text, [id])
+        const statement = prepared(`lock ${model}`, () => statements.locked(model))
+        const [row = null] = await send(statement, [id])
         return row as never
       },
       page: (model, page) => pages(model, page).then(([rows]) => rows as never),
       pages,
       async total(model, list) {
         const key = `${model}, total: ${keyOf(list)}`
-        const text = prepared(key, () => statements.total(model, list))
+        const statement = prepared(key, () => statements.total(model, list))
         const values = [...valuesOf(list), MAX_TOTAL + 1]
-        const [total = 0] = await askTotal(`${key} of ${JSON.stringify(values.map(textOf))}`, [{ text, values }])
+        const [total = 0] = await askTotal(`${key} of ${JSON.stringify(values.map(textOf))}`, [{ statement, values }])
         return total > MAX_TOTAL ? null : total
       },
     }

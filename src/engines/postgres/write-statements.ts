@@ -1,8 +1,8 @@
 import type { Counter } from '../../../schema/kit/context.js'
 import { createLocks, type Lock, where, withParts } from './locks.js'
 import { type Column, createPrepared, type Tables } from './model.js'
-import { rowsComment } from './pool/shapes.js'
 import type { Unasked } from './query.js'
+import type { Statement } from './statement.js'
 
 // One row takes its values as parameters, which costs PostgreSQL least. Many rows take one statement, whatever their number: a
 // JSON array, whose objects have the names of the database.
@@ -26,28 +26,28 @@ const asking = (count: number, guard?: Unasked) => ({
   conditions: guard ? ['(SELECT "isFree" FROM "guard")'] : [],
 })
 
-interface Parts {
-  comment?: string
+interface Parts extends Pick<Statement, 'kind' | 'tables' | 'rows'> {
   /** Of WITH. */
   parts: string[]
   main: string
 }
 
 /**
- * A statement. If it asks a guard, there is a row also if nothing was written: it has the answer, and otherwise nulls. Its
- * own comment has no use then: the rows that it writes are named with its transaction.
+ * A statement. If it asks a guard, there is a row also if nothing was written: it has the answer, and otherwise nulls. The rows
+ * that it writes are named with its transaction then.
  */
-function statement({ comment = '', parts, main }: Parts, guard?: Unasked): string {
-  if (!guard) return `${comment} ${withParts(parts)} ${main}`
-  return `${guard.comment} ${withParts([...parts, `"written" AS (${main})`])}
+function statement({ parts, main, ...said }: Parts, guard?: Unasked): Statement {
+  if (!guard) return { ...said, text: `${withParts(parts)} ${main}` }
+  const text = `${withParts([...parts, `"written" AS (${main})`])}
     SELECT to_jsonb("guard") AS "guard", "written".* FROM "guard" LEFT JOIN "written" ON true`
+  return { ...said, tables: [...said.tables, ...guard.question.tables], rows: undefined, text }
 }
 
 /** Builds the statements that write, each once. Values are parameters, all of them. */
 export function createWriteStatements(tables: Tables) {
   const { nameOf, tableOf, columnsOf, columnOf, keyOf, selectionOf } = tables
   const { referencesIn, locksOf, locking, lockingReferences, lockingOwner, lockingOwners } = createLocks(tables)
-  const prepared = createPrepared<string>()
+  const prepared = createPrepared<Statement>()
 
   const returning = (model: string) => `RETURNING ${selectionOf(model)}`
   function insertInto(model: string, columns: readonly Column[], { kept }: Partial<TakingOf> = {}): string {
@@ -69,7 +69,8 @@ export function createWriteStatements(tables: Tables) {
     const [key, counter] = [keyOf(model), columnOf(model, column)]
     const sum = `${counter.sql} + "change"."by"`
     return {
-      comment: rowsComment(nameOf(model), ids),
+      tables: [nameOf(model), ...before.tables],
+      rows: { table: nameOf(model), ids },
       parts: [
         ...before.parts,
         `"change" AS MATERIALIZED (SELECT * FROM unnest($${ids}::${key.sqlType}[], $${ids + 1}::bigint[]) "_" ("id", "by"))`,
@@ -89,25 +90,26 @@ export function createWriteStatements(tables: Tables) {
 
     /** The parameters are the values of the columns, and then those of the guard. */
     insert: (model: string, given: readonly Column[], taking?: TakingOf, guard?: Unasked) =>
-      prepared(`insert ${model} ${namesOf(given)} taking ${taking?.counter.model} ${guard?.comment}`, () => {
+      prepared(`insert ${model} ${namesOf(given)} taking ${taking?.counter.model} ${guard?.question.tables}`, () => {
         const values = given.map(({ sqlType }, i) => `$${i + 1}::${sqlType}`)
         const before = asking(given.length, guard)
         const insert = insertInto(model, given, taking)
         if (!taking) {
           const main = `${insert} SELECT ${values} ${where(before.conditions)} ${returning(model)}`
-          return statement({ parts: before.parts, main }, guard)
+          return statement({ kind: 'INSERT', tables: [nameOf(model)], parts: before.parts, main }, guard)
         }
         const { counter, from, amount } = taking
         const sqlOf = ({ name }: Column) => values[given.findIndex((column) => column.name === name)] as string
-        const { parts, conditions } = lockingReferences(model, given, from, sqlOf)
+        const { tables, parts, conditions } = lockingReferences(model, given, from, sqlOf)
         const { stored, sql } = columnOf(counter.model, counter.column)
         const left = `${sql} - ${sqlOf(amount)}`
         const isThere = [`${keyOf(counter.model).sql} = ${sqlOf(from)}`, `${left} >= ${counter.min}`]
         const taken = `"taken" AS (UPDATE ${tableOf(counter.model)} "row" SET "${stored}" = ${left}
           ${where([...before.conditions, ...isThere, ...conditions])} RETURNING 1)`
         const main = `${insert} SELECT ${[...values, sqlOf(from), sqlOf(amount)]} FROM "taken" ${returning(model)}`
-        const comment = rowsComment(nameOf(counter.model), given.indexOf(from) + 1)
-        return statement({ comment, parts: [...before.parts, ...parts, taken], main }, guard)
+        const table = nameOf(counter.model)
+        const said = { tables: [nameOf(model), ...tables, table], rows: { table, ids: given.indexOf(from) + 1 } }
+        return statement({ kind: 'INSERT', ...said, parts: [...before.parts, ...parts, taken], main }, guard)
       }),
 
     /** The parameter is the id of the row that gives back what it took. */
@@ -115,14 +117,21 @@ export function createWriteStatements(tables: Tables) {
       prepared(`give back ${model} ${taking.counter.model}`, () => {
         const { counter, from, kept } = taking
         const { stored, sql } = columnOf(counter.model, counter.column)
-        const { parts, conditions } = lockingReferences(model, [from], from, () => '(SELECT "from" FROM "kept")')
+        const { tables, parts, conditions } = lockingReferences(
+          model,
+          [from],
+          from,
+          () => '(SELECT "from" FROM "kept")',
+        )
+        const [table, other] = [nameOf(model), nameOf(counter.model)]
         const sum = `${sql} + "kept"."amount"::bigint`
         const isThere = [`${keyOf(counter.model).sql} = "kept"."from"`, `${sum} <= ${counter.max}`]
-        return `WITH "kept" AS MATERIALIZED (
+        const text = `WITH "kept" AS MATERIALIZED (
             SELECT "row"."${kept.from}" AS "from", "row"."${kept.amount}" AS "amount" FROM ${tableOf(model)} "row"
             WHERE ${keyOf(model).sql} = $1 AND "row"."${kept.from}" IS NOT NULL),
           ${[...parts, `"back" AS (UPDATE ${tableOf(counter.model)} "row" SET "${stored}" = ${sum} FROM "kept" ${where([...isThere, ...conditions])} RETURNING 1)`]}
           SELECT "from", "amount", EXISTS (SELECT FROM "back") AS "isReturned" FROM "kept"`
+        return { kind: 'UPDATE', tables: [other, table, ...tables], text, rows: { table, ids: 1 } }
       }),
 
     /** The parameters: the rows in JSON, the ids of what is locked, and, if they take, from which rows and how much. */
@@ -136,33 +145,40 @@ export function createWriteStatements(tables: Tables) {
           FROM jsonb_array_elements($1::jsonb) WITH ORDINALITY AS "item" ("value", "place"),
             jsonb_populate_record(NULL::${tableOf(model)}, "item"."value") "new"
           ${where(conditions)} ORDER BY "item"."place" ${returning(model)}`
-        if (!taking) return `${insert} ${withParts(before.parts)} ${select(before.conditions)}`
+        const table = nameOf(model)
+        if (!taking) {
+          const text = `${insert} ${withParts(before.parts)} ${select(before.conditions)}`
+          return { kind: 'INSERT', tables: [table, ...before.tables], text }
+        }
         const ids = locks.length + 2
-        const { comment, update, parts } = adding(taking.counter, ids, before)
+        const { tables, rows, update, parts } = adding(taking.counter, ids, before)
         const changed = `"changed" AS (${update} RETURNING 1)`
         const isTaken = `(SELECT count(*) FROM "changed") = cardinality($${ids})`
-        return `${comment} ${withParts([...parts, changed])} ${insert} ${select([isTaken])}`
+        const text = `${withParts([...parts, changed])} ${insert} ${select([isTaken])}`
+        return { kind: 'INSERT', tables: [table, ...tables], text, rows }
       }),
 
     update: (model: string, given: readonly Column[]) =>
-      prepared(
-        `update ${model} ${namesOf(given)}`,
-        () =>
-          `UPDATE ${tableOf(model)} "row" SET ${given.map(({ stored }, i) => `"${stored}" = $${i + 2}`)} WHERE ${keyOf(model).sql} = $1 ${returning(model)}`,
-      ),
+      prepared(`update ${model} ${namesOf(given)}`, () => {
+        const table = nameOf(model)
+        const changes = given.map(({ stored }, i) => `"${stored}" = $${i + 2}`)
+        const text = `UPDATE ${tableOf(model)} "row" SET ${changes} WHERE ${keyOf(model).sql} = $1 ${returning(model)}`
+        return { kind: 'UPDATE', tables: [table], text, rows: { table, ids: 1 } }
+      }),
 
     updateMany: (model: string, given: readonly Column[], locks: readonly Lock[]) =>
       prepared(`update many ${model} ${namesOf(given)}`, () => {
         const { stored, sql, sqlType } = keyOf(model)
-        const { parts, conditions } = locking(locks)
+        const { tables, parts, conditions } = locking(locks)
+        const table = nameOf(model)
         const changes = given.map(
           ({ stored }) => `"${stored}" = (jsonb_populate_record("row"::${tableOf(model)}, "item"."value"))."${stored}"`,
         )
-        // The changed rows are locked last.
-        const rows = rowsComment(nameOf(model), locks.length + 1)
-        return `${rows} ${withParts(parts)} UPDATE ${tableOf(model)} "row" SET ${changes}
+        const text = `${withParts(parts)} UPDATE ${tableOf(model)} "row" SET ${changes}
           FROM jsonb_array_elements($1::jsonb) "item" ("value")
           WHERE ${[`${sql} = ("item"."value"->>'${stored}')::${sqlType}`, ...conditions].join(' AND ')} ${returning(model)}`
+        // The changed rows are locked last.
+        return { kind: 'UPDATE', tables: [table, ...tables], text, rows: { table, ids: locks.length + 1 } }
       }),
 
     /**
@@ -175,25 +191,29 @@ export function createWriteStatements(tables: Tables) {
       prepared(`set ${model} ${column} ${locksOwner}`, () => {
         const { stored, sql, sqlType } = columnOf(model, column)
         const value = `$2::${sqlType}`
-        const { parts, conditions } = locksOwner
+        const { tables, parts, conditions } = locksOwner
           ? lockingOwner(model)
-          : { parts: [], conditions: [`(${sql} > ${min}) = (${value} > ${min})`] }
-        return `${rowsComment(nameOf(model), 1)} ${withParts(parts)} UPDATE ${tableOf(model)} "row" SET "${stored}" = ${value}
+          : { tables: [], parts: [], conditions: [`(${sql} > ${min}) = (${value} > ${min})`] }
+        const table = nameOf(model)
+        const text = `${withParts(parts)} UPDATE ${tableOf(model)} "row" SET "${stored}" = ${value}
           ${where([`${keyOf(model).sql} = $1`, ...conditions])} ${returning(model)}`
+        return { kind: 'UPDATE', tables: [table, ...tables], text, rows: { table, ids: 1 } }
       }),
 
     /** The parameters: the ids, and what is added to the counter of each. */
     addMany: (counter: CounterOf) =>
       prepared(`add ${counter.model} ${counter.column}`, () => {
-        const { comment, parts, update } = adding(counter, 1, lockingOwners(counter.model))
-        return `${comment} ${withParts(parts)} ${update} ${returning(counter.model)}`
+        const { parts, update, ...said } = adding(counter, 1, lockingOwners(counter.model))
+        return { kind: 'UPDATE', ...said, text: `${withParts(parts)} ${update} ${returning(counter.model)}` }
       }),
 
     delete: (model: string, conditions: readonly Column[]) =>
-      prepared(
-        `delete ${model} ${namesOf(conditions)}`,
-        () =>
-          `DELETE FROM ${tableOf(model)} "row" WHERE ${conditions.map(({ sql }, i) => `${sql} = $${i + 1}`).join(' AND ')} ${returning(model)}`,
-      ),
+      prepared(`delete ${model} ${namesOf(conditions)}`, () => {
+        const table = nameOf(model)
+        const all = conditions.map(({ sql }, i) => `${sql} = $${i + 1}`)
+        const key = conditions.findIndex(({ isId }) => isId)
+        const text = `DELETE FROM ${tableOf(model)} "row" ${where(all)} ${returning(model)}`
+        return { kind: 'DELETE', tables: [table], text, rows: key < 0 ? undefined : { table, ids: key + 1 } }
+      }),
   }
 }

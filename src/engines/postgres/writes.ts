@@ -4,6 +4,7 @@ import type { Lock } from './locks.js'
 import type { Column, Tables } from './model.js'
 import { constraintKey, isBrokenReference, isDuplicate } from './pool/errors.js'
 import { type Query, sendAsking, type Unasked } from './query.js'
+import type { Statement } from './statement.js'
 import { createWriteStatements, type TakingOf } from './write-statements.js'
 
 // Rows are written by statements of our own. Their SQL is in write-statements.ts; what was wrong if nothing was written, here.
@@ -59,12 +60,13 @@ export function createWrites<S extends Stored<S> = Models>(tables: Tables) {
   }
 
   return function writesBy(query: Query, reads: Reads<S>, scope?: 'in a transaction'): Writes<S> {
-    const send = <M extends Model<S>>(text: string, values: unknown[]) => query(text, values) as Promise<Row<M, S>[]>
+    const send = <M extends Model<S>>(statement: Statement, values: unknown[]) =>
+      query(statement, values) as Promise<Row<M, S>[]>
 
     /** Sends a statement of many rows, of which it takes these columns. @param sorted the rows in the order to write them in */
     function sendMany<M extends Model<S>>(
       model: M,
-      text: string,
+      statement: Statement,
       rows: readonly Item[],
       columns: readonly Column[],
       locks: readonly Lock[],
@@ -72,7 +74,7 @@ export function createWrites<S extends Stored<S> = Models>(tables: Tables) {
     ) {
       const items = sorted.map((row) => Object.fromEntries(columns.map(({ name, stored }) => [stored, row[name]])))
       const values = [jsonOf(items), ...locks.map(({ column }) => idsIn(rows, column)), ...more]
-      return send<M>(text, values).catch(refusingTaken(model, rows))
+      return send<M>(statement, values).catch(refusingTaken(model, rows))
     }
 
     /** Refuses a value that another row has, if it must be unique. @param items of a batch; otherwise there is no place */
@@ -158,9 +160,9 @@ export function createWrites<S extends Stored<S> = Models>(tables: Tables) {
       async create(model, values, taking) {
         const given = givenColumns(model, [values])
         const of = taking && takingOf(model, taking)
-        const textBy = (guard?: Unasked) => statements.insert(model, given, of, guard)
+        const statementBy = (guard?: Unasked) => statements.insert(model, given, of, guard)
         const insert = () =>
-          sendAsking(query, textBy, valuesOf(given, values)).catch(refusing(model, values)) as Promise<never[]>
+          sendAsking(query, statementBy, valuesOf(given, values)).catch(refusing(model, values)) as Promise<never[]>
         const [row] = taking ? await writeTaking(model, [values], taking, insert, false) : await insert()
         return row as never
       },
@@ -169,9 +171,9 @@ export function createWrites<S extends Stored<S> = Models>(tables: Tables) {
         const given = givenColumns(model, rows)
         const of = taking && takingOf(model, taking)
         const locks = locksOf(model, given, { takesFrom: of?.from })
-        const text = statements.insertMany(model, given, locks, of)
+        const statement = statements.insertMany(model, given, locks, of)
         const more = of && sumsOf(rows, of)
-        const insert = () => sendMany(model, text, rows, given, locks, { more })
+        const insert = () => sendMany(model, statement, rows, given, locks, { more })
         if (taking) return writeTaking(model, rows, taking, insert)
         const created = await insert()
         if (created.length === rows.length) return created
@@ -184,8 +186,7 @@ export function createWrites<S extends Stored<S> = Models>(tables: Tables) {
         const given = givenColumns(model, [values]).filter(({ name }) => name !== id)
         if (given.length === 0) return reads.row(model, id as never, (values as Item)[id])
         const all = [(values as Item)[id], ...valuesOf(given, values)]
-        const text = statements.update(model, given)
-        const [row] = await send<typeof model>(text, all).catch(refusing(model, values))
+        const [row] = await send<typeof model>(statements.update(model, given), all).catch(refusing(model, values))
         return row ?? null
       },
 
@@ -196,10 +197,10 @@ export function createWrites<S extends Stored<S> = Models>(tables: Tables) {
         const ids = rows.map((row: Item) => row[id])
         if (given.length === 0) return reads.rows(model, id as never, ids)
         const locks = locksOf(model, given, { changed: key })
-        const text = statements.updateMany(model, given, locks)
+        const statement = statements.updateMany(model, given, locks)
         // In the order of ids, so that what follows from a change is locked in that order, too.
         const sorted = [...rows].sort((a: Item, b: Item) => byId(a[id], b[id]))
-        const changed = await sendMany(model, text, rows, [key, ...given], locks, { sorted })
+        const changed = await sendMany(model, statement, rows, [key, ...given], locks, { sorted })
         if (changed.length > 0) return inOrder(id, changed, ids)
         const found = await reads.rows(model, id as never, ids)
         if (!found.includes(null)) await assertReferences(model, rows)
@@ -220,9 +221,8 @@ export function createWrites<S extends Stored<S> = Models>(tables: Tables) {
         const sorted = [...changes].sort((a, b) => byId(a.id, b.id))
         const parameters = [sorted.map(({ id }) => id), sorted.map(({ by }) => by)]
         const add = () => send<typeof counter.model>(statements.addMany(counter), parameters)
-        const changed = await orAgain<Row<typeof counter.model, S> | null>(add, () =>
-          assertBounds(counter, changes, refuse),
-        )
+        const judge = () => assertBounds(counter, changes, refuse)
+        const changed = await orAgain<Row<typeof counter.model, S> | null>(add, judge)
         return changed.includes(null) ? changed : inOrder(keyOf(counter.model).name, changed, ids)
       },
 
@@ -233,8 +233,8 @@ export function createWrites<S extends Stored<S> = Models>(tables: Tables) {
 
       async delete(model, values, refusal) {
         const conditions = givenColumns(model, [values])
-        const text = statements.delete(model, conditions)
-        const [row] = await send<typeof model>(text, valuesOf(conditions, values)).catch((error) => {
+        const gone = send<typeof model>(statements.delete(model, conditions), valuesOf(conditions, values))
+        const [row] = await gone.catch((error) => {
           throw refusal && isBrokenReference(error) ? refusal : error
         })
         return row ?? null

@@ -1,7 +1,7 @@
 import { initContextCache } from '@pothos/core'
 import type { Context, NamedRow, Reads } from '../../../schema/kit/context.js'
 import { inTime } from '../../deadline.js'
-import { createReads, createWrites, type Query, repeating, rowName } from '../../engines/postgres/index.js'
+import { createReads, createWrites, type Query, repeating, rowName, type Undo } from '../../engines/postgres/index.js'
 import type { Database } from '../database/index.js'
 import { unavailable } from '../http/index.js'
 import { type Caller, type QuotaDecision, readQuota, readUsage } from '../keys/index.js'
@@ -35,11 +35,12 @@ export type CreateResolverContext = (caller: Caller, quota: Promise<QuotaDecisio
  * Runs work of a request in a transaction, which is repeated if another one is in its way.
  *
  * @param options.rows what it will change, as far as that is known: transactions that change the same rows wait for each other here
+ * @param options.bulkhead what it waits with, if its first statement does not tell
  * @param options.isAtOneMoment it only reads, and all its reads see the same rows
  */
 type Transact = <T>(
-  work: (query: Query) => Promise<T>,
-  options?: { rows?: readonly NamedRow[]; isAtOneMoment?: boolean },
+  work: (query: Query, undo: Undo) => Promise<T>,
+  options?: { rows?: readonly NamedRow[]; bulkhead?: string; isAtOneMoment?: boolean },
 ) => Promise<T>
 
 /** For all transactions of a request, whose time begins now. */
@@ -79,7 +80,7 @@ export function createAccess(database: Pick<Database, 'tables' | 'query' | 'tran
       pages: (...args) => run(() => reads.pages(...args)),
       total: (...args) => run(() => reads.total(...args)),
     }
-    const writes = writesBy((text, values) => run(() => database.query(text, values, endsAt)), ownReads)
+    const writes = writesBy((statement, values) => run(() => database.query(statement, values, endsAt)), ownReads)
     return Object.assign(initContextCache(), {
       reads: ownReads,
       writes,
@@ -91,8 +92,8 @@ export function createAccess(database: Pick<Database, 'tables' | 'query' | 'tran
 
   const createTransact: CreateTransact = (caller) => {
     const { endsAt, runTransaction } = createDeadline(database.requestTimeoutMs - caller.waitedMs)
-    return (work, { rows, isAtOneMoment = false } = {}) =>
-      runTransaction(() => database.transaction(work, { endsAt, rows: namesOf(rows), isAtOneMoment }))
+    return (work, { rows, ...options } = {}) =>
+      runTransaction(() => database.transaction(work, { ...options, endsAt, rows: namesOf(rows) }))
   }
 
   return { reads, createContext, createTransact }

@@ -20,6 +20,7 @@ import {
   type ServerUrl,
   SHARED,
   type TransactionOptions,
+  type Undo,
 } from '../../engines/postgres/index.js'
 import type { Settings } from '../../settings.js'
 import { StartupError } from '../../startup-error.js'
@@ -176,7 +177,7 @@ export function connect(target: Target, { log, timeoutMs = TIMEOUT_MS }: Databas
     /** Outside of transactions. */
     query: pool.query,
     /** As in ConnectionPool. */
-    transaction: <T>(work: (query: Query) => Promise<T>, options?: TransactionOptions) =>
+    transaction: <T>(work: (query: Query, undo: Undo) => Promise<T>, options?: TransactionOptions) =>
       pool.transaction(work, options),
     /** For programs that need connections of their own, such as Studio. */
     url,

@@ -1,10 +1,15 @@
 import { randomBytes } from 'node:crypto'
-import type { Query } from '../../engines/postgres/index.js'
+import type { Query, Statement } from '../../engines/postgres/index.js'
 import type { Settings } from '../../settings.js'
 import { StartupError } from '../../startup-error.js'
 
-const FIND = 'SELECT id FROM "public"."Installation"'
-const MAKE = 'INSERT INTO "public"."Installation" (id) VALUES ($1) ON CONFLICT DO NOTHING'
+const tables = ['Installation']
+const FIND: Statement = { kind: 'SELECT', tables, text: 'SELECT id FROM "public"."Installation"' }
+const MAKE: Statement = {
+  kind: 'INSERT',
+  tables,
+  text: 'INSERT INTO "public"."Installation" (id) VALUES ($1) ON CONFLICT DO NOTHING',
+}
 
 /**
  * The id of an installation, by which its names in Redis differ from those of others: INSTALLATION_ID, or the one that is in its

@@ -1,5 +1,5 @@
 import type { Queryable } from '../../../schema/kit/lists/plan.js'
-import type { Query, Tables } from '../../engines/postgres/index.js'
+import type { Query, Statement, Tables } from '../../engines/postgres/index.js'
 import { StartupError } from '../../startup-error.js'
 
 // A list reads its rows in the order of an index, without which it would read and sort the whole table.
@@ -46,14 +46,18 @@ function indexesOf({ ownerIndexes = [], ...own }: List, tables: Tables): ListInd
   return [...ofThese, ...ofOwner]
 }
 
-const INDEXES = `SELECT "table"."relname" AS "table", (
+const INDEXES: Statement = {
+  kind: 'SELECT',
+  tables: ['pg_index'],
+  text: `SELECT "table"."relname" AS "table", (
     SELECT string_agg(pg_get_indexdef("indexrelid", "place", true) || CASE WHEN "collname" = 'C' THEN ' C' ELSE '' END, E'\\n'
       ORDER BY "place")
     FROM generate_series(1, "indnkeyatts") "place" LEFT JOIN pg_collation ON pg_collation.oid = "indcollation"["place" - 1]
   ) AS "columns"
   FROM pg_index JOIN pg_class "table" ON "table".oid = "indrelid"
   WHERE "indisvalid" AND "indpred" IS NULL AND "relnamespace" =
-    (SELECT "relnamespace" FROM pg_class WHERE oid = '"public"."ApiKey"'::regclass)`
+    (SELECT "relnamespace" FROM pg_class WHERE oid = '"public"."ApiKey"'::regclass)`,
+}
 
 /** A column of an index as PostgreSQL prints it: `"plainName" C`, `id`, `COALESCE("shipDate", 'infinity'::…)`. */
 function columnIn(definition: string): string {

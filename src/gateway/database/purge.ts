@@ -1,5 +1,5 @@
 import type { Logger } from '../../engines/observe/index.js'
-import type { Query } from '../../engines/postgres/index.js'
+import type { Query, Statement } from '../../engines/postgres/index.js'
 
 const ROWS = 500
 
@@ -7,7 +7,7 @@ export interface RegularOptions {
   query: Query
   log: Logger
   /** Changes a small batch of rows, so that it delays other requests little. It runs until it returns no row. */
-  statement: string
+  statement: Statement
   /** What is in the log if it fails: "failed to …". */
   aim: string
   everyMs: number
@@ -39,8 +39,9 @@ export interface PurgeOptions extends Omit<RegularOptions, 'statement' | 'aim'> 
 /** Deletes old rows regularly. Returns the function that ends it. */
 export function purgeRegularly({ table, condition, ...options }: PurgeOptions): () => void {
   const name = `"public"."${table}"`
-  const statement = `
+  const text = `
     DELETE FROM ${name} WHERE ctid = ANY (ARRAY(
       SELECT ctid FROM ${name} WHERE ${condition} LIMIT ${ROWS} FOR UPDATE SKIP LOCKED)) RETURNING 1`
+  const statement: Statement = { kind: 'DELETE', tables: [table], text }
   return runRegularly({ ...options, statement, aim: `delete old rows of ${table}` })
 }

@@ -144,7 +144,7 @@ export function createGraphql(options: GraphqlOptions) {
       return { isRefused, ...resultOf(isWithoutData ? { data: null, errors: errors.slice(0, 1) } : executed, request) }
     }
     const rows = operation.rows(variables)
-    if (key === undefined) return createTransact(caller)((query) => undoing(query, perform), { rows })
+    if (key === undefined) return createTransact(caller)((query, undo) => undoing(undo, () => perform(query)), { rows })
     const { name: operationName, isBatch } = operation
     const keyed = { request, body: bodyOf(call), caller, operationName, rows, isBatch }
     return idempotency.once(keyed, key, perform)
@@ -152,7 +152,7 @@ export function createGraphql(options: GraphqlOptions) {
 
   function isolateFor(caller: Caller, quota: Promise<QuotaDecision>): Isolate {
     const transact = createTransact(caller)
-    return (work) => transact((query) => undoing(query, () => work(createContext(caller, quota, query))))
+    return (work) => transact((query, undo) => undoing(undo, () => work(createContext(caller, quota, query))))
   }
 
   /** Executes until the deadline, or until the client disconnects. */

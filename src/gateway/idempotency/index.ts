@@ -2,14 +2,13 @@ import { createHash } from 'node:crypto'
 import { ApiError, catalogue, invalidRequest } from '../../../schema/kit/errors.js'
 import type { Logger } from '../../engines/observe/index.js'
 import {
-  bulkheadComment,
   type Guard,
   guarded,
   isDuplicate,
-  LAST_COMMENT,
   MustRepeat,
   type Query,
-  UNDO,
+  type Statement,
+  type Undo,
 } from '../../engines/postgres/index.js'
 import type { CreateTransact, NamedRow } from '../context/index.js'
 import { type Database, purgeRegularly } from '../database/index.js'
@@ -66,11 +65,23 @@ const look = (first: number) => `
     FROM pg_try_advisory_xact_lock(hashtextextended($${first}, $${first + 1})) AS lock
     LEFT JOIN "public"."IdempotentAnswer" ON "callerId" = $${first + 1} AND key = $${first}) "answer"`
 
-// Another request may have kept a new answer since this one has looked.
-const FORGET = `DELETE FROM "public"."IdempotentAnswer" WHERE "callerId" = $1 AND key = $2 AND ${EXPIRED}`
+const tables = ['IdempotentAnswer']
 
-const KEEP = `${LAST_COMMENT}
-  INSERT INTO "public"."IdempotentAnswer" ("callerId", key, fingerprint, status, headers, body) VALUES ($1, $2, $3, $4, $5, $6)`
+const LOOK: Statement = { kind: 'LOCK', tables, text: look(1) }
+
+// Another request may have kept a new answer since this one has looked.
+const FORGET: Statement = {
+  kind: 'DELETE',
+  tables,
+  text: `DELETE FROM "public"."IdempotentAnswer" WHERE "callerId" = $1 AND key = $2 AND ${EXPIRED}`,
+}
+
+const KEEP: Statement = {
+  kind: 'INSERT',
+  tables,
+  text: `INSERT INTO "public"."IdempotentAnswer" ("callerId", key, fingerprint, status, headers, body) VALUES ($1, $2, $3, $4, $5, $6)`,
+  isLast: true,
+}
 
 /** The kept response, or why there is none; undefined if the request must be performed now. */
 function judge({ isFree, isExpired, fingerprint: first, status, headers, body }: Found, fingerprint: string) {
@@ -95,12 +106,9 @@ async function keep(query: Query, keyed: Keyed, { status, headers, body = '' }: 
 }
 
 /** Undoes what a refused request has changed before it was refused. The transaction goes on. */
-export async function undoing<P extends Pick<Performed, 'isRefused'>>(
-  query: Query,
-  perform: (query: Query) => Promise<P>,
-) {
-  const performed = await perform(query)
-  if (performed.isRefused) await query(UNDO, [])
+export async function undoing<P extends Pick<Performed, 'isRefused'>>(undo: Undo, perform: () => Promise<P>) {
+  const performed = await perform()
+  if (performed.isRefused) await undo()
   return performed
 }
 
@@ -140,7 +148,7 @@ export function createIdempotency({ query }: Pick<Database, 'query'>, createTran
         .update(body)
         .digest('hex')
       // A document can have any set of fields, and names of bulkheads are kept.
-      const comment = bulkheadComment(`keyed ${operationName.includes(',') ? 'several' : operationName}`)
+      const bulkhead = `keyed ${operationName.includes(',') ? 'several' : operationName}`
       const refuse = (error: unknown): Performed => {
         const refusal = toApiError(error, log, request.id)
         return { response: errorResponse(refusal, request), refusal: refusal.code, isRefused: true }
@@ -148,11 +156,11 @@ export function createIdempotency({ query }: Pick<Database, 'query'>, createTran
       /** A result that is not kept does not depend on how the transaction ends. */
       let unkept: Reply | undefined
 
-      async function attempt(query: Query): Promise<Reply> {
+      async function attempt(query: Query, undo: Undo): Promise<Reply> {
         unkept = undefined
         const looked: { found?: Found; verdict?: ReturnType<typeof judge> } = {}
         const guard: Guard = {
-          comment,
+          question: LOOK,
           select: look,
           values: [key, callerId],
           judge(row) {
@@ -163,9 +171,9 @@ export function createIdempotency({ query }: Pick<Database, 'query'>, createTran
           },
         }
         const { response, refusal, isRefused } = await perform(guarded(query, guard)).catch(refuse)
-        if (isRefused && !looked.verdict) await query(UNDO, [])
+        if (isRefused && !looked.verdict) await undo()
         // What was performed has sent no statement, or its first one has failed.
-        if (!looked.found) guard.judge((await query(guard.comment + look(1), guard.values))[0] ?? {})
+        if (!looked.found) guard.judge((await query(LOOK, guard.values))[0] ?? {})
         if (looked.verdict instanceof ApiError) throw looked.verdict
         if (looked.verdict) return { response: looked.verdict }
         // Only refusals that depend on the stored data are kept: repeating the others is safe.
@@ -177,7 +185,7 @@ export function createIdempotency({ query }: Pick<Database, 'query'>, createTran
       }
 
       try {
-        return await createTransact(caller)(attempt, { rows })
+        return await createTransact(caller)(attempt, { rows, bulkhead })
       } catch (error) {
         if (unkept) return unkept
         throw error

@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache'
 import type { Reads } from '../../../schema/kit/context.js'
 import { getOrCreate } from '../../../schema/kit/get-or-create.js'
 import type { Logger } from '../../engines/observe/index.js'
-import { type Query, Unreadable } from '../../engines/postgres/index.js'
+import { type Query, type Statement, Unreadable } from '../../engines/postgres/index.js'
 import { isOver, isSecret, type Key, storedSecret } from './api-key.js'
 import { KeyChanges, REMEMBERED_MS } from './key-changes.js'
 
@@ -26,8 +26,13 @@ const CHANGED_MS = 5_000
 const RENEW_MS = 900_000
 
 /** The history of keys shows who has written it. */
-const BAN = `UPDATE "public"."ApiKey" SET "bannedUntil" = $1 FROM set_config('petstore.source', 'gateway', true)
-  WHERE "id" = $2 RETURNING "bannedUntil"`
+const BAN: Statement = {
+  kind: 'UPDATE',
+  tables: ['ApiKey'],
+  text: `UPDATE "public"."ApiKey" SET "bannedUntil" = $1 FROM set_config('petstore.source', 'gateway', true)
+    WHERE id = $2 RETURNING "bannedUntil"`,
+  rows: { table: 'ApiKey', ids: 2 },
+}
 
 /** Whatever a gateway keeps of a key takes 1.2 KB. */
 const MAX_ROWS = 200_000

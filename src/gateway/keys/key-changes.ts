@@ -1,5 +1,5 @@
 import { type Logger, outsideTraces } from '../../engines/observe/index.js'
-import type { Query } from '../../engines/postgres/index.js'
+import type { Query, Statement } from '../../engines/postgres/index.js'
 
 /** How long a change is remembered, and an event awaited whose transaction is still open, in milliseconds. */
 export const REMEMBERED_MS = 3_600_000
@@ -8,18 +8,28 @@ const MAX_REMEMBERED = 10_000
 /** How long after a failure the next look begins, in milliseconds. */
 const PAUSE_MS = 30_000
 
+const tables = ['ApiKeyEvent']
+
 /** The last event, and whether a transaction is open that has written some: their ids can be lower. */
-const BEGINNING = `SELECT id, at, EXISTS (
+const BEGINNING: Statement = {
+  kind: 'SELECT',
+  tables,
+  text: `SELECT id, at, EXISTS (
     SELECT FROM pg_locks WHERE relation = '"public"."ApiKeyEvent"'::regclass AND mode = 'RowExclusiveLock'
       AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
   ) AS "isWritten" FROM (SELECT) AS once
-  LEFT JOIN (SELECT id, at FROM "public"."ApiKeyEvent" ORDER BY id DESC LIMIT 1) AS event ON true`
+  LEFT JOIN (SELECT id, at FROM "public"."ApiKeyEvent" ORDER BY id DESC LIMIT 1) AS event ON true`,
+}
 
 /** A change of a key's id names the one before it; so does a deletion, after which `keyId` is empty. */
-const EVENTS = `SELECT id, at, coalesce((changes->'id'->>0)::integer, "keyId") AS "keyId" FROM (
+const EVENTS: Statement = {
+  kind: 'SELECT',
+  tables,
+  text: `SELECT id, at, coalesce((changes->'id'->>0)::integer, "keyId") AS "keyId" FROM (
     (SELECT * FROM "public"."ApiKeyEvent" WHERE id >= $1 ORDER BY id LIMIT ${MAX_REMEMBERED + 2})
     UNION ALL SELECT * FROM "public"."ApiKeyEvent" WHERE id = ANY($2)
-  ) AS event`
+  ) AS event`,
+}
 
 interface Event {
   id: number

@@ -1,7 +1,7 @@
 import type { Used } from '../../../schema/kit/context.js'
 import { MAX_INT, MAX_USAGE_HOURS } from '../../../schema/kit/input/rules.js'
 import type { Logger } from '../../engines/observe/index.js'
-import type { Query } from '../../engines/postgres/index.js'
+import { createPrepared, type Query, type Statement } from '../../engines/postgres/index.js'
 import { purgeRegularly, runRegularly } from '../database/index.js'
 
 // What keys have used, as it is stored: each of the last hours in ApiKeyUsageHour, each day before in ApiKeyUsage.
@@ -53,7 +53,10 @@ export interface Use {
  * whose row is locked gets its time of use later. (Were the batch not materialized, PostgreSQL would read all keys in the order of
  * their index: the pool plans without sorts.)
  */
-const WRITE = `
+const WRITE: Statement = {
+  kind: 'INSERT',
+  tables: ['ApiKeyUsageHour', 'ApiKey'],
+  text: `
   WITH batch AS MATERIALIZED (
     SELECT id, name, "lastUsedAt", requests, refusals, cost, coalesce(outcomes, '{}') AS outcomes, now() - ago * interval '1 millisecond' AS "usedAt"
       FROM json_to_recordset($1::json)
@@ -68,7 +71,8 @@ const WRITE = `
   )
   INSERT INTO "public"."ApiKeyUsageHour" AS old ("keyId", name, hour, requests, refusals, cost, outcomes)
     SELECT id, name, $2::timestamptz, requests, refusals, cost, outcomes FROM batch ORDER BY id
-  ON CONFLICT ("keyId", hour) DO UPDATE SET ${ADDED}`
+  ON CONFLICT ("keyId", hour) DO UPDATE SET ${ADDED}`,
+}
 
 /** Adds to what other gateways have written about an hour (a number of hours since 1970). Keys that are deleted are left out. */
 export async function writeUsage(query: Query, hour: number, batch: readonly Use[]): Promise<void> {
@@ -86,7 +90,10 @@ const FIRST_DAY = `date_trunc('day', now() - interval '${MAX_USAGE_HOURS} hours'
  * Moves the hours of days that are more than three days ago to these days: those of some keys, in one statement, so that each counts
  * once. It passes by rows that another gateway moves at the same time. Like the deletion of a key, it locks the key first.
  */
-const MOVE = `
+const MOVE: Statement = {
+  kind: 'INSERT',
+  tables: ['ApiKeyUsage', 'ApiKeyUsageHour', 'ApiKey'],
+  text: `
   WITH moved AS (
     DELETE FROM "public"."ApiKeyUsageHour" WHERE ctid = ANY (ARRAY(
       SELECT ctid FROM "public"."ApiKeyUsageHour" WHERE hour < ${FIRST_DAY}
@@ -102,7 +109,8 @@ const MOVE = `
     SELECT "keyId", (array_agg(name ORDER BY hour DESC))[1], day, sum(requests), sum(refusals), sum(cost),
         "public".sum_outcomes(outcomes)
       FROM moved GROUP BY "keyId", day ORDER BY "keyId", day
-  ON CONFLICT ("keyId", day) DO UPDATE SET ${ADDED} RETURNING 1`
+  ON CONFLICT ("keyId", day) DO UPDATE SET ${ADDED} RETURNING 1`,
+}
 
 /** Adds old hours up to days, and deletes old days, regularly. Returns the function that ends it. */
 export function tidyRegularly({ query, log, tidyMs = HOUR_MS }: UsageOptions): () => void {
@@ -137,17 +145,25 @@ const HOURS = `SELECT "keyId", hour AS at, requests, refusals, cost, outcomes FR
 const DAYS = `SELECT "keyId", day::timestamp AT TIME ZONE 'UTC' AS at, requests, refusals, cost, outcomes
   FROM "public"."ApiKeyUsage" WHERE day >= ($1::timestamptz AT TIME ZONE 'UTC')::date`
 
+const prepared = createPrepared<Statement>()
+
+/** The parameters: the beginning of the first day or hour, and the key, if it is one. */
+const reading = (unit: Unit, ofOne: boolean) =>
+  prepared(`${unit} ${ofOne}`, () => {
+    const rows = (unit === 'hour' ? [HOURS] : [HOURS, DAYS]).map((rows) => (ofOne ? `${rows} AND "keyId" = $2` : rows))
+    return {
+      kind: 'SELECT',
+      tables: ['ApiKeyUsageHour', ...(unit === 'day' ? ['ApiKeyUsage'] : [])],
+      text: `SELECT "keyId", extract(epoch FROM date_trunc('${unit}', at, 'UTC'))::float8 AS seconds, sum(requests)::float8 AS requests,
+        sum(refusals)::float8 AS refusals, sum(cost)::float8 AS cost, jsonb_agg(outcomes) FILTER (WHERE outcomes <> '{}')::text AS all
+      FROM (${rows.join(' UNION ALL ')}) AS used GROUP BY 1, 2 ORDER BY 2, 1`,
+    }
+  })
+
 /** What keys, or one of them, have used in each day or hour since the beginning of one. It has no entry where they used nothing. */
 export async function readUsed(query: Query, unit: Unit, since: number, keyId?: number): Promise<UsedByKey[]> {
-  const tables = (unit === 'hour' ? [HOURS] : [HOURS, DAYS]).map((rows) =>
-    keyId === undefined ? rows : `${rows} AND "keyId" = $2`,
-  )
-  const rows = await query(
-    `SELECT "keyId", extract(epoch FROM date_trunc('${unit}', at, 'UTC'))::float8 AS seconds, sum(requests)::float8 AS requests,
-        sum(refusals)::float8 AS refusals, sum(cost)::float8 AS cost, jsonb_agg(outcomes) FILTER (WHERE outcomes <> '{}')::text AS all
-      FROM (${tables.join(' UNION ALL ')}) AS used GROUP BY 1, 2 ORDER BY 2, 1`,
-    [new Date(since).toISOString(), ...(keyId === undefined ? [] : [keyId])],
-  )
+  const values = [new Date(since).toISOString(), ...(keyId === undefined ? [] : [keyId])]
+  const rows = await query(reading(unit, keyId !== undefined), values)
   return rows.map((row) => {
     const outcomes = noOutcomes()
     for (const some of JSON.parse(String(row.all)) ?? []) addOutcomes(outcomes, some)

@@ -143,7 +143,7 @@ async function run(given: Case) {
   const parameters = page[1].map((value) =>
     Array.from({ length: together }, () => (Array.isArray(value) ? `{${value}}` : value)),
   )
-  await judge(`each of ${together} pages`, [batched, parameters], together * most + 2)
+  await judge(`each of ${together} pages`, [batched.text, parameters], together * most + 2)
 }
 
 const show = (given: Case) =>

@@ -4,6 +4,7 @@ import { runInNewContext } from 'node:vm'
 import type pg from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { scratchDatabase, testDatabaseUrl, useClient } from '../../../../test/support/postgres.js'
+import { sql } from '../../../../test/support/sql.js'
 import { ConnectionPool } from './pool.js'
 import { type Description, PreparedQuery, valuesOfPrisma } from './prepared-query.js'
 import { RowBytesClient } from './row-bytes.js'
@@ -98,10 +99,10 @@ describe.skipIf(!testDatabaseUrl)('rows in the binary format', () => {
     const pool = openPool(url)
     const text = `SELECT '2026-11-28 22:39:24Z'::timestamptz AS at`
     const rows = await pool.transaction(async (query) => {
-      await query(text, [])
-      await query(`SET LOCAL DateStyle = 'German'`, [])
-      await query(`SET LOCAL TimeZone = 'Asia/Kathmandu'`, [])
-      return query(text, [])
+      await query(sql(text), [])
+      await query(sql(`SET LOCAL DateStyle = 'German'`), [])
+      await query(sql(`SET LOCAL TimeZone = 'Asia/Kathmandu'`), [])
+      return query(sql(text), [])
     })
     expect(rows).toEqual([{ at: new Date('2026-11-28T22:39:24Z') }])
   })
@@ -115,7 +116,7 @@ describe.skipIf(!testDatabaseUrl)('rows in the binary format', () => {
   ])('refuse a moment that is no date, in both formats: %s', async (moment) => {
     const { url } = await open()
     const pool = openPool(url)
-    const ask = (at: string | null) => pool.query(`SELECT coalesce($1, ${moment}) AS at`, [at])
+    const ask = (at: string | null) => pool.query(sql(`SELECT coalesce($1, ${moment}) AS at`), [at])
     await expect(ask(null)).rejects.toMatchObject({ code: 'EBADMSG' })
     const at = new Date('2026-11-28Z')
     expect(await ask('2026-11-28Z')).toEqual([{ at }])
@@ -133,7 +134,7 @@ describe.skipIf(!testDatabaseUrl)('rows in the binary format', () => {
       return process.memoryUsage().arrayBuffers
     }
     const before = held()
-    await pool.query(`SELECT repeat('x', 40000000)`, [])
+    await pool.query(sql(`SELECT repeat('x', 40000000)`), [])
     await expect.poll(held).toBeLessThan(before + 10_000_000)
     expect(pool.state.idle).toBe(1)
   })
@@ -148,7 +149,7 @@ describe.skipIf(!testDatabaseUrl)('rows in the binary format', () => {
     expect(expected).toMatchObject({ numeric: '1.50', array: [1, 2], moods: '{sad}', age: 7 })
     for (const [name, value] of Object.entries(expected)) {
       const one = `SELECT "${name}" FROM (${text}) "_"`
-      for (let times = 0; times < 3; times++) expect(await pool.query(one, [])).toEqual([{ [name]: value }])
+      for (let times = 0; times < 3; times++) expect(await pool.query(sql(one), [])).toEqual([{ [name]: value }])
     }
   })
 })

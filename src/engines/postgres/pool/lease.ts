@@ -1,10 +1,11 @@
 import type { Socket } from 'node:net'
 import type pg from 'pg'
+import type { Statement } from '../statement.js'
 import type { Bulkhead, Bulkheads, Waiting } from './bulkheads.js'
 import { isCanceled, isRefusal, isStale, OutOfTime } from './errors.js'
 import type { OrphanedBackends } from './orphans.js'
 import { BEGIN, SET_TRANSACTION } from './session.js'
-import type { Sent, Shapes } from './shapes.js'
+import type { Shapes } from './shapes.js'
 
 /** PostgreSQL ends a statement this long before the client gives up, so that what returned 503 is not performed later. */
 export const MARGIN_MS = 400
@@ -18,6 +19,9 @@ const SHORTEST_MS = 200
 
 /** Called for each statement when it ends, and for each connection that could not be had. */
 export type OnStatement = (operation: 'read' | 'write' | 'commit' | 'connect', seconds: number, error?: unknown) => void
+
+/** How a transaction ends. */
+export type How = 'COMMIT' | 'ROLLBACK' | 'ROLLBACK AND CHAIN'
 
 /** What all leases of a pool share. */
 export interface LeaseSource {
@@ -154,27 +158,37 @@ export class Lease {
    * A statement that is a transaction of its own. Through a pooler, a write needs one that holds its timeout. A read needs
    * none: it overwrites nothing.
    */
-  async runAlone(client: pg.PoolClient, statement: Sent): Promise<pg.QueryResult> {
-    if (this.source.kind !== 'pooler') return this.run(client, statement)
-    if (this.options.isRead) return this.#send(client, statement)
+  async runAlone(client: pg.PoolClient, statement: Statement, values: unknown[]): Promise<pg.QueryResult> {
+    const { kind, shapes } = this.source
+    if (kind !== 'pooler') return this.run(client, statement, values)
+    if (this.options.isRead) return this.#answered(client, shapes.query(client, statement, values))
     client.query(BEGIN).catch(() => {})
     timeouts.delete(this)
-    const [result] = await Promise.all([this.run(client, statement), this.#send(client, { text: 'COMMIT' })])
+    const [result] = await Promise.all([this.run(client, statement, values), this.end(client, 'COMMIT')])
     return result
   }
 
   /** A statement of a transaction that has begun, or that has the whole connection. */
-  run(client: pg.PoolClient, statement: Sent): Promise<pg.QueryResult> {
+  run(client: pg.PoolClient, statement: Statement, values: unknown[]): Promise<pg.QueryResult> {
     this.#setTimeout(client)
-    return this.#send(client, statement)
+    return this.#answered(client, this.source.shapes.query(client, statement, values))
   }
 
-  #send(client: pg.PoolClient, statement: Sent): Promise<pg.QueryResult> {
-    const { bulkhead, isRead } = this.options
-    const { bulkheads, shapes, onStatement } = this.source
-    const operation = statement.text === 'COMMIT' ? 'commit' : isRead ? 'read' : 'write'
+  /** Ends a transaction. */
+  end(client: pg.PoolClient, how: How): Promise<pg.QueryResult> {
+    return this.#answered(client, client.query(how), how === 'COMMIT' ? 'commit' : 'write')
+  }
+
+  /** Notes what becomes of a statement that was sent now. */
+  #answered(
+    client: pg.PoolClient,
+    sent: Promise<pg.QueryResult>,
+    operation: Parameters<OnStatement>[0] = this.options.isRead ? 'read' : 'write',
+  ): Promise<pg.QueryResult> {
+    const { bulkhead } = this.options
+    const { bulkheads, onStatement } = this.source
     const sentAt = performance.now()
-    return shapes.query(client, statement).then(
+    return sent.then(
       (result) => {
         bulkheads.answeredAt = performance.now()
         onStatement?.(operation, (bulkheads.answeredAt - sentAt) / 1000)

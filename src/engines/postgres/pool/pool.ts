@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import type { Query } from '../query.js'
+import type { Statement } from '../statement.js'
 import { type Bulkhead, Bulkheads, MAX_WITH_STALLED, type OnBulkheadChange } from './bulkheads.js'
 import { conflictDelay, isCanceled, isConflict, isRefusal, MAX_REPEATS, OutOfTime } from './errors.js'
 import { GatheringSocket } from './gathering-socket.js'
@@ -8,8 +9,8 @@ import { Lease, type LeaseSource, MARGIN_MS } from './lease.js'
 import { type Ask, OrphanedBackends, OrphanedConnections } from './orphans.js'
 import { RowBytesClient } from './row-bytes.js'
 import { SET_SESSION } from './session.js'
-import { inStatementSpan, isRead, type Sent, Shapes } from './shapes.js'
-import { Transaction } from './transaction.js'
+import { inStatementSpan, rowsOf, type Shape, Shapes } from './shapes.js'
+import { Transaction, type Undo } from './transaction.js'
 
 /** The most statements that share a connection. Each one waits for those before it, and for the disk if they write. */
 const MAX_SHARED_READS = 16
@@ -36,14 +37,18 @@ const PLANNING =
 export interface TransactionOptions {
   /** As in Query. */
   endsAt?: number | undefined
-  /** What it writes beside what its first statement names. */
+  /** What it writes beside what its first statement names (`rowName`). */
   rows?: readonly string[]
+  /** What its bulkhead is called; default: the kind of its first statement and the tables. */
+  bulkhead?: string
   /** It only reads, and all its reads see the same rows, whatever others change. */
   isAtOneMoment?: boolean
 }
 
 interface PendingStatement {
-  statement: Required<Sent>
+  statement: Statement
+  shape: Shape
+  values: unknown[]
   repeats: number
   /** The rows that it writes. */
   rows: readonly string[]
@@ -67,8 +72,8 @@ export class ConnectionPool {
   readonly #pool: pg.Pool
   readonly #timeoutMs: number
   readonly #leases: LeaseSource
-  /** What can still be joined: reads by bulkhead, writes by text. */
-  readonly #open = new Map<Bulkhead | string, PendingStatement[]>()
+  /** What can still be joined: reads by bulkhead, equal writes. */
+  readonly #open = new Map<Bulkhead | Shape, PendingStatement[]>()
 
   constructor(options: ConnectionPoolOptions) {
     const { timeoutMs, kind, ask, textOf = (sql) => sql, onStatement, onBulkheadChange, connectionString } = options
@@ -146,23 +151,24 @@ export class ConnectionPool {
   }
 
   /** Sends a statement that is a transaction of its own. */
-  readonly query: Query = async (text, values, endsAt) => {
-    const rows = this.#leases.shapes.of(text).rowsIn(values)
-    const pending = { statement: { text, values }, repeats: 0, rows, isAlone: false, endsAt: this.#endOf(endsAt) }
+  readonly query: Query = async (statement, values, endsAt) => {
+    const asked = { statement, values, shape: this.#leases.shapes.of(statement), rows: rowsOf(statement, values) }
+    const pending = { ...asked, repeats: 0, isAlone: false, endsAt: this.#endOf(endsAt) }
     const send = () => new Promise<pg.QueryResult>((resolve, reject) => this.#add({ resolve, reject, ...pending }))
-    return (await inStatementSpan(text, send)).rows
+    return (await inStatementSpan(statement, send)).rows
   }
 
   /**
    * Calls `work` with what sends the statements of one transaction, and commits. If it throws, nothing has changed, unless it has
    * sent a statement that says it is the last one.
    */
-  transaction<T>(work: (query: Query) => Promise<T>, options: TransactionOptions = {}): Promise<T> {
-    const { rows: more = [], isAtOneMoment = false } = options
+  transaction<T>(work: (query: Query, undo: Undo) => Promise<T>, options: TransactionOptions = {}): Promise<T> {
+    const { rows: more = [], bulkhead: name, isAtOneMoment = false } = options
+    const { bulkheads, shapes } = this.#leases
     const endsAt = this.#endOf(options.endsAt)
-    const createLease = ({ text, values = [] }: Sent) => {
-      const { bulkhead, rowsIn } = this.#leases.shapes.of(text)
-      const rows = [...new Set([...more, ...rowsIn(values)])]
+    const createLease = (first: Statement, values: unknown[]) => {
+      const bulkhead = name ? bulkheads.get(name) : shapes.of(first).bulkhead
+      const rows = [...new Set([...more, ...rowsOf(first, values)])]
       return new Lease(this.#leases, { bulkhead, rows, isWide: rows.length > 1, endsAt })
     }
     return new Transaction(createLease, isAtOneMoment).complete(work)
@@ -174,12 +180,12 @@ export class ConnectionPool {
   }
 
   #add(pending: PendingStatement): void {
-    const { rows, isAlone, statement } = pending
-    const { kind, bulkheads, shapes } = this.#leases
-    const { bulkhead, isRead } = shapes.of(statement.text)
+    const { rows, isAlone, shape } = pending
+    const { kind, bulkheads } = this.#leases
+    const { bulkhead, isRead } = shape
     if (kind === 'embedded' || isAlone || rows.length > 1 || rows.some((row) => bulkheads.isWritten(row)))
       return void this.#send([pending])
-    const [group, max] = isRead ? [bulkhead, MAX_SHARED_READS] : [statement.text, MAX_SHARED_WRITES]
+    const [group, max] = isRead ? [bulkhead, MAX_SHARED_READS] : [shape, MAX_SHARED_WRITES]
     const open = this.#open.get(group)
     if (open && open.length < max && !open.some((other) => rows.some((row) => other.rows.includes(row))))
       return void open.push(pending)
@@ -195,8 +201,8 @@ export class ConnectionPool {
   }
 
   async #send(batch: PendingStatement[]): Promise<void> {
-    const [{ statement, isAlone, rows }] = batch as [PendingStatement]
-    const { bulkhead, isRead } = this.#leases.shapes.of(statement.text)
+    const [{ shape, isAlone, rows }] = batch as [PendingStatement]
+    const { bulkhead, isRead } = shape
     const lease = new Lease(this.#leases, {
       bulkhead,
       rows: batch.flatMap(({ rows }) => rows),
@@ -215,12 +221,12 @@ export class ConnectionPool {
   }
 
   async #run(lease: Lease, client: pg.PoolClient, pending: PendingStatement): Promise<void> {
-    const { statement, repeats, resolve, reject } = pending
+    const { statement, values, repeats, resolve, reject } = pending
     try {
-      resolve(await lease.runAlone(client, statement))
+      resolve(await lease.runAlone(client, statement, values))
     } catch (error) {
       if (lease.hasSharedTimeout && isRefusal(error) && isCanceled(error)) this.#add({ ...pending, isAlone: true })
-      else if (repeats < MAX_REPEATS && isRepeatable(error, statement.text)) this.#repeat(pending)
+      else if (repeats < MAX_REPEATS && isRepeatable(error, pending.shape.isRead)) this.#repeat(pending)
       else reject(error)
     }
   }
@@ -235,5 +241,5 @@ export class ConnectionPool {
  * A statement that is a transaction of its own may run again if PostgreSQL rolled it back, because of a deadlock or a
  * serialization failure, and one that only reads also if its connection was lost.
  */
-const isRepeatable = (error: unknown, text: string) =>
-  isRefusal(error) ? isConflict(error) : isRead(text) && !(error instanceof OutOfTime)
+const isRepeatable = (error: unknown, isRead: boolean) =>
+  isRefusal(error) ? isConflict(error) : isRead && !(error instanceof OutOfTime)

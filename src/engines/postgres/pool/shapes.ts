@@ -1,102 +1,35 @@
 import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type pg from 'pg'
-import { getOrCreate } from '../../../../schema/kit/get-or-create.js'
 import { describeStatement, inSpan } from '../../observe/index.js'
+import { rowName, type Statement } from '../statement.js'
 import type { Bulkhead, Bulkheads } from './bulkheads.js'
 import { isMissing, isOutdated, isRefusal } from './errors.js'
 import { type Description, PreparedQuery, valuesOfPrisma } from './prepared-query.js'
 
-// What the text of a statement says about it. Texts come from our own code, never from a client.
-
-/** A comment in which a statement names its bulkhead. The rows for which its transaction may wait are named beside it. */
-export const bulkheadComment = (bulkhead: string) => `/* bulkhead: ${bulkhead} */`
-const NAMED = /^\/\* bulkhead: (.+?) \*\//
-
-const TABLES = /\b(?:FROM|JOIN|INTO|UPDATE)\s+(?:"\w+"\.)?"(\w+)"/g
-const PARTS = /"(\w+)" AS (?:MATERIALIZED )?\(/g
-/** What a statement writes that begins with WITH. */
-const WRITES = [/\b(INSERT) INTO (?:"\w+"\.)?"(\w+)"/, /\b(UPDATE) (?:"\w+"\.)?"(\w+)"/]
-const LOCKS = /\bFOR\s+(?:NO\s+KEY\s+)?UPDATE\b/
-/** The first column that is compared with a parameter. */
-const ROW = /\bWHERE\b[^$]*"\w+"\s*=\s*\$(\d+)/
-
-/** A comment in which a statement says which rows it writes or locks: of a table, and the parameter with the id or the ids. */
-export const rowsComment = (table: string, ids: number) => `/* rows: ${table}, ids: $${ids} */`
-const ROWS = /^\/\* rows: (\w+), ids: \$(\d+) \*\//
-
-/** How a row is named. */
-export const rowName = (table: string, id: unknown) => `${table} ${id}`
-
-/** The comment of the last statement of a transaction: COMMIT is sent with it. If it fails, nothing is committed. */
-export const LAST_COMMENT = '/* last */'
-export const isLast = (sql: string): boolean => sql.startsWith(LAST_COMMENT)
-
-/** Whether it may share a connection with others, and may be sent again if its connection was lost. */
-export const isRead = (sql: string): boolean => /^\s*SELECT\b/.test(sql) && !LOCKS.test(sql)
-
-/** The tables, but not the parts of WITH. */
-function tablesOf(sql: string): string[] {
-  const tables = new Set(Array.from(sql.matchAll(TABLES), ([, table = '']) => table))
-  for (const [, part = ''] of sql.matchAll(PARTS)) tables.delete(part)
-  return [...tables]
-}
+/** Sends it in a span that its verb and tables name, the one that it writes first. */
+export const inStatementSpan = <T>({ kind, tables }: { kind: string; tables: readonly string[] }, send: () => T): T =>
+  inSpan(() => describeStatement(kind === 'LOCK' ? 'SELECT' : kind, [...new Set(tables)]), send)
 
 /** The name of its bulkhead: `SELECT Category Pet`. One that locks rows may wait for others, so reads do not wait for it. */
-function bulkheadOf(sql: string): string {
-  const [, named] = NAMED.exec(sql) ?? []
-  if (named) return named
-  const verb = LOCKS.test(sql) ? 'LOCK' : /\w+/.exec(sql.replace(ROWS, ''))?.[0]
-  return [verb, ...tablesOf(sql).sort()].join(' ')
-}
+const bulkheadOf = ({ kind, tables }: Statement) => [kind, ...[...new Set(tables)].sort()].join(' ')
 
-function describe(sql: string) {
-  const verb = /^(?:\/\*.*?\*\/)?\s*(\w+)/.exec(sql)?.[1] ?? ''
-  const tables = tablesOf(sql)
-  if (verb !== 'WITH') return describeStatement(verb, tables)
-  const [, writing = 'SELECT', ...written] = WRITES.map((pattern) => pattern.exec(sql)).find(Boolean) ?? []
-  return describeStatement(writing, [...new Set([...written, ...tables])])
-}
+/** The names of the rows that a statement writes or locks, as far as it says so. */
+export const rowsOf = ({ rows }: Statement, values: readonly unknown[]): readonly string[] =>
+  rows ? [values[rows.ids - 1]].flat().map((id) => rowName(rows.table, id)) : []
 
-/** Sends it in a span that its verb and tables name, the one that it writes first. */
-export const inStatementSpan = <T>(sql: string, send: () => T): T => inSpan(() => describe(sql), send)
-
-/** A statement as it is asked for. One without values, such as COMMIT, is not prepared. */
-export interface Sent {
-  text: string
-  values?: unknown[]
-}
-
-type Values = readonly unknown[]
-
-/** Returns what names the rows that a statement writes or locks, as far as its text and its values do. */
-function createRows(sql: string): (values: Values) => readonly string[] {
-  if (isRead(sql)) return () => []
-  const [, table, ids] = ROWS.exec(sql) ?? []
-  if (table) return (values) => [values[Number(ids) - 1]].flat().map((id) => rowName(table, id))
-  const [, number] = ROW.exec(sql) ?? []
-  if (number === undefined || NAMED.test(sql)) return () => []
-  const [written = ''] = tablesOf(sql)
-  return (values) => {
-    const id = values[Number(number) - 1]
-    return id === undefined || id === null ? [] : [rowName(written, id)]
-  }
-}
-
-/** Lists of ids make a statement for each length. */
-const MAX_KEPT = 1_000
 /** The most statements that a connection keeps prepared: those that it was sent last. Plans take up to 200 KB each. */
 export const MAX_PREPARED = 64
 
-/** What a pool knows of a statement by its text. */
+/** What a pool knows of a statement. */
 export interface Shape {
   /** As it is sent. */
   text: string
   /** Undefined if it is not prepared. */
   hash: string | undefined
   bulkhead: Bulkhead
+  /** It may share a connection with others, and may be sent again if its connection was lost. */
   isRead: boolean
-  rowsIn: (values: Values) => readonly string[]
   description: Description
 }
 
@@ -121,7 +54,7 @@ function keepPrepared(client: pg.PoolClient, name: string): void {
 
 /** The shapes of statements, and the names under which connections prepare them. */
 export class Shapes {
-  readonly #kept = new LRUCache<string, Shape>({ max: MAX_KEPT })
+  readonly #kept = new WeakMap<Statement, Shape>()
   /** A part of all names. */
   #generation = 0
 
@@ -132,21 +65,24 @@ export class Shapes {
     private readonly areNamed: boolean,
   ) {}
 
-  of(sql: string): Shape {
-    return getOrCreate<string, Shape>(this.#kept, sql, () => ({
-      text: this.textOf(sql),
-      hash: this.areNamed ? hash('sha256', sql, 'hex').slice(0, 32) : undefined,
-      bulkhead: this.bulkheads.get(bulkheadOf(sql)),
-      isRead: isRead(sql),
-      rowsIn: createRows(sql),
+  of(statement: Statement): Shape {
+    const known = this.#kept.get(statement)
+    if (known) return known
+    const { kind, text } = statement
+    const shape: Shape = {
+      text: this.textOf(text),
+      hash: this.areNamed ? hash('sha256', text, 'hex').slice(0, 32) : undefined,
+      bulkhead: this.bulkheads.get(bulkheadOf(statement)),
+      isRead: kind === 'SELECT',
       description: {},
-    }))
+    }
+    this.#kept.set(statement, shape)
+    return shape
   }
 
   /** Sends a statement. */
-  query(client: pg.PoolClient, { text: sql, values }: Sent): Promise<pg.QueryResult> {
-    if (!values) return client.query(sql)
-    const { text, hash, description } = this.of(sql)
+  query(client: pg.PoolClient, statement: Statement, values: unknown[]): Promise<pg.QueryResult> {
+    const { text, hash, description } = this.of(statement)
     if (!hash) return client.query({ text, values, types: valuesOfPrisma })
     const name = `${hash}.${this.#generation}`
     keepPrepared(client, name)

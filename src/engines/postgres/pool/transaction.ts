@@ -1,12 +1,13 @@
 import type pg from 'pg'
 import type { Query } from '../query.js'
+import type { Statement } from '../statement.js'
 import { isConflict } from './errors.js'
-import type { Lease } from './lease.js'
+import type { How, Lease } from './lease.js'
 import { BEGIN, BEGIN_AT_ONE_MOMENT } from './session.js'
-import { inStatementSpan, isLast, type Sent } from './shapes.js'
+import { inStatementSpan } from './shapes.js'
 
 /** Undoes what a transaction has changed. It goes on. */
-export const UNDO = 'ROLLBACK AND CHAIN'
+export type Undo = () => Promise<void>
 
 /**
  * A transaction. Its connection is taken for the first statement, which tells the bulkhead; BEGIN is sent with it. So is COMMIT
@@ -15,28 +16,28 @@ export const UNDO = 'ROLLBACK AND CHAIN'
 export class Transaction {
   #lease: Lease | undefined
   #client: Promise<pg.PoolClient> | undefined
-  /** The first error since UNDO was last sent: why PostgreSQL refuses all statements that follow. */
+  /** The first error since it was last undone: why PostgreSQL refuses all statements that follow. */
   #error: unknown
-  /** How often UNDO was sent. */
+  /** How often it was undone. */
   #undone = 0
   /** COMMIT, once it was sent. */
   #committed: Promise<void> | undefined
   #isOver = false
 
   constructor(
-    private readonly createLease: (first: Sent) => Lease,
+    private readonly createLease: (first: Statement, values: unknown[]) => Lease,
     private readonly isAtOneMoment: boolean,
   ) {}
 
   /** Calls `work` and commits; rolls back if it throws. What `work` sends after its end is refused. */
-  async complete<T>(work: (query: Query) => Promise<T>): Promise<T> {
+  async complete<T>(work: (query: Query, undo: Undo) => Promise<T>): Promise<T> {
     try {
-      const result = await work(this.#query).finally(() => {
-        this.#isOver = true
-      })
+      const result = await work(this.#query, this.#undo)
+      this.#isOver = true
       await this.#end('COMMIT')
       return result
     } catch (error) {
+      this.#isOver = true
       await this.#end('ROLLBACK').catch(() => {})
       throw error
     } finally {
@@ -45,47 +46,51 @@ export class Transaction {
     }
   }
 
-  readonly #query: Query = (text, values) =>
-    inStatementSpan(text, async () => {
-      // Its connection may belong to another transaction by now.
-      if (this.#isOver || this.#committed) throw new Error('The transaction has ended.')
-      if (text === UNDO) return this.#undo()
-      this.#lease ??= this.createLease({ text, values })
-      const answer = this.#send(this.#lease, { text, values })
-      if (isLast(text)) this.#commit(this.#lease).catch(() => {})
+  readonly #query: Query = (statement, values) =>
+    inStatementSpan(statement, async () => {
+      this.#assertOpen()
+      this.#lease ??= this.createLease(statement, values)
+      const lease = this.#lease
+      const answer = this.#send(lease, (client) => lease.run(client, statement, values))
+      if (statement.isLast) this.#commit(lease).catch(() => {})
       return (await answer).rows
     })
 
-  async #undo(): Promise<never[]> {
+  readonly #undo: Undo = async () => {
+    this.#assertOpen()
     // The whole transaction must be repeated, so no part of it goes on.
     if (isConflict(this.#error)) throw this.#error
-    if (!this.#lease) return []
+    if (!this.#lease) return
     this.#undone++
     this.#error = undefined
-    await this.#send(this.#lease, { text: UNDO })
-    return []
+    await this.#end('ROLLBACK AND CHAIN')
   }
 
-  async #end(text: 'COMMIT' | 'ROLLBACK'): Promise<void> {
+  /** Afterwards, its connection belongs to another transaction. */
+  #assertOpen(): void {
+    if (this.#isOver || this.#committed) throw new Error('The transaction has ended.')
+  }
+
+  async #end(how: How): Promise<void> {
     const lease = this.#lease
     if (!lease) return
-    const send = () => (text === 'COMMIT' ? this.#commit(lease) : this.#send(lease, { text }))
-    await inStatementSpan<Promise<unknown>>(text, () => this.#committed ?? send())
+    const end = () => (how === 'COMMIT' ? this.#commit(lease) : this.#send(lease, (client) => lease.end(client, how)))
+    await inStatementSpan<Promise<unknown>>({ kind: how, tables: [] }, () => this.#committed ?? end())
   }
 
   #commit(lease: Lease): Promise<void> {
-    this.#committed = this.#send(lease, { text: 'COMMIT' }).then(({ command }) => {
+    this.#committed = this.#send(lease, (client) => lease.end(client, 'COMMIT')).then(({ command }) => {
       // What has caught the error must not take it for committed.
       if (command === 'ROLLBACK') throw this.#error ?? new Error('PostgreSQL has rolled back the transaction.')
     })
     return this.#committed
   }
 
-  async #send(lease: Lease, statement: Sent): Promise<pg.QueryResult> {
+  async #send(lease: Lease, send: (client: pg.PoolClient) => Promise<pg.QueryResult>): Promise<pg.QueryResult> {
     this.#client ??= this.#begin(lease)
     const undone = this.#undone
     try {
-      return await lease.run(await this.#client, statement)
+      return await send(await this.#client)
     } catch (error) {
       // Undone meanwhile, it does not concern what follows.
       if (undone < this.#undone) throw error
