@@ -66,7 +66,7 @@ export class Transaction {
     await this.#end('ROLLBACK AND CHAIN')
   }
 
-  /** Afterwards, its connection belongs to another transaction. */
+  /** Refuses what comes after the end: the connection may belong to another transaction by then. */
   #assertOpen(): void {
     if (this.#isOver || this.#committed) throw new Error('The transaction has ended.')
   }
@@ -92,7 +92,7 @@ export class Transaction {
     try {
       return await send(await this.#client)
     } catch (error) {
-      // Undone meanwhile, it does not concern what follows.
+      // It was undone, so it does not concern what follows.
       if (undone < this.#undone) throw error
       this.#error ??= error
       throw this.#error
