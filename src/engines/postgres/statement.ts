@@ -1,5 +1,5 @@
 /** What a statement does first. LOCK reads rows, and locks them. */
-export type Kind = 'SELECT' | 'LOCK' | 'INSERT' | 'UPDATE' | 'DELETE'
+type Kind = 'SELECT' | 'LOCK' | 'INSERT' | 'UPDATE' | 'DELETE'
 
 /**
  * A statement of our own. It is made once, and kept: a pool knows it by its identity. Values are parameters, all of them. What
