@@ -301,6 +301,9 @@ describe('the limits of a document', () => {
     `{ ${repeat(45, (i) => `a${i}: pet(petId: 1) { ${repeat(10, () => 'id')} }`)} ${repeat(count - 495, (i) => `b${i}: __typename`)} }`
   const repeated = (count: number) =>
     `{ pets(limit: 1) { ...F ${repeat(count - 1, () => 'id')} } } fragment F on Pet { id }`
+  /** Ten in each selection, as long as there are any. */
+  const merged = (count: number) =>
+    repeat(Math.ceil(count / 10), (i) => `pet(petId: 1) { ${repeat(Math.min(10, count - 10 * i), () => 'id')} }`)
 
   // 50 fields, and below each of them a spread and 98 fields.
   const expanded = (more: string) =>
@@ -332,6 +335,12 @@ describe('the limits of a document', () => {
     [5, 'aliases in introspection', typeAliases, 'has 6 aliases in introspection; at most 5'],
     [100, 'aliases', (count) => `{ ${aliases(count)} }`, 'has 101 aliases; at most 100'],
     [10, 'repetitions', repeated, 'has a field 11 times; at most 10 are allowed. It is id.'],
+    [
+      30,
+      'merged fields',
+      (count) => `{ ${merged(count)} }`,
+      'a field 31 times at one place of the response; at most 30',
+    ],
   ])(
     '%i %s are accepted; one more returns 400 before anything runs, and costs one unit',
     async (...[most, , make, message]) => {
@@ -367,6 +376,22 @@ describe('the limits of a document', () => {
     ],
     ['101 aliases in a fragment', `{ ...F } fragment F on Query { ${aliases(101)} }`, 'has 101 aliases; at most 100'],
     ['11 repetitions at the root', `{ ${repeat(11, () => '__typename')} }`, 'has a field 11 times; at most 10'],
+    [
+      '31 merged fields in fragments on several types',
+      `{ node(nodeId: "x") { ${repeat(4, (i) => `...F${i}`)} } }
+      ${repeat(4, (i) => `fragment F${i} on ${['Pet { a: category { ... on Category', 'Order { a: pet { ... on Pet'][i % 2]} { ${repeat(i < 3 ? 10 : 1, () => 'id')} } } }`)}`,
+      'a field 31 times at one place of the response; at most 30 are allowed, because equal fields are merged. It is id.',
+    ],
+    [
+      '31 merged fields in a fragment that nothing uses',
+      `{ quota { plan } } fragment F on Query { ${merged(31)} }`,
+      'a field 31 times',
+    ],
+    [
+      '31 merged fields in a fragment that another one of its name hides',
+      `{ ...F } fragment F on Query { ${merged(31)} } fragment F on Query { quota { plan } }`,
+      'a field 31 times',
+    ],
     [
       'a fragment in itself',
       '{ ...A } fragment A on Query { pets { id } ...B } fragment B on Query { ...A }',

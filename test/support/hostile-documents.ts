@@ -97,6 +97,10 @@ export const documents: [name: string, query: string, variables?: object][] = [
       'equal lists in equal fields',
       `{ ${repeat(10, () => `pet(petId: 1) { ${repeat(9, () => 'category { pets(limit: 1) { name } pets(limit: 1) { name } }')} }`)} }`,
     ],
+    [
+      'as many equal fields in equal fields as are allowed',
+      `{ ${repeat(10, () => `pet(petId: 1) { ${repeat(3, () => nest(8, 'id', 'category', 'pets(limit: 1)'))} }`)} }`,
+    ],
     ['thousands of equal fields', `{ pets { ${repeat(1_990, () => 'id')} } }`],
     ['equal fields with different arguments', `{ ${repeat(10, (i) => `pet(petId: ${i + 1}) { id }`)} }`],
     ['equal fields with long arguments', `{ ${repeat(10, () => `pets(id: [${repeat(180, () => '1')}]) { id }`)} }`],

@@ -15,7 +15,7 @@ import { invalidRequest } from '../../../schema/kit/errors.js'
 import type { Selections } from '../../engines/executor/index.js'
 
 // The limits of a document. They are checked before its cost is charged and before it is validated, from the document
-// alone, in time linear in its size.
+// alone, in time linear in its size; for merged fields, in its size with all fragments expanded.
 
 const MAX_BYTES = 65_536
 const MAX_LINES = 10_000
@@ -24,6 +24,7 @@ const MAX_FIELDS = 500
 const MAX_ALIASES = 100
 const MAX_INTROSPECTION_ALIASES = 5
 const MAX_REPETITIONS = 10
+const MAX_MERGED = 30
 const MAX_DEPTH = 10
 const MAX_INTROSPECTION_DEPTH = 20
 
@@ -95,6 +96,8 @@ export function measureWithinLimits(selections: Selections): ReadonlyMap<Definit
   /** Each is measured once, because fragments can expand to exponentially many fields. Undefined while it is measured. */
   const sizes = new Map<DefinitionNode, Size | undefined>()
   const aliases = { all: 0, introspection: 0 }
+  /** How many fields have each response key. */
+  const keys = new Map<string, number>()
   let fields = 0
 
   function measureFragment(fragment: FragmentDefinitionNode): Size {
@@ -122,6 +125,8 @@ export function measureWithinLimits(selections: Selections): ReadonlyMap<Definit
       const isIntrospection = isField && introspects(node)
       if (isField) {
         fields++
+        const key = (node.alias ?? node.name).value
+        keys.set(key, 1 + (keys.get(key) ?? 0))
         if (node.alias) aliases.all++
         if (node.alias && inIntrospection) aliases.introspection++
       }
@@ -149,6 +154,8 @@ export function measureWithinLimits(selections: Selections): ReadonlyMap<Definit
     assertAtMost(MAX_INTROSPECTION_DEPTH, introspection, 'levels of fields in introspection')
   }
   assertFewRepetitions(selections)
+  // No more can be merged than are written: most documents need no further look.
+  if ([...keys.values()].some((count) => count > MAX_MERGED)) assertFewMerged(selections)
   return sizes
 }
 
@@ -164,4 +171,28 @@ function assertFewRepetitions(selections: Selections): void {
           )
     },
   })
+}
+
+/** Validation compares each field with all that it is merged with, which may be in other selections and in other fragments. */
+function assertFewMerged(selections: Selections): void {
+  const { document, fragments } = selections
+  const spread = new Set<string>()
+  visit(document, { FragmentSpread: ({ name }) => void spread.add(name.value) })
+  // Whatever their types: validation also compares fields that no object has together.
+  const merged = selections.fold((fields): true => {
+    for (const [key, equal] of fields) {
+      if (equal.length > MAX_MERGED)
+        throw invalidRequest(
+          `The document selects a field ${equal.length} times at one place of the response; at most ${MAX_MERGED} are allowed, because equal fields are merged. It is ${key}.`,
+        )
+      merged.of(selections.below(equal).map(({ set }) => ({ set, type: undefined })))
+    }
+    return true
+  })
+  for (const node of document.definitions) {
+    if (node.kind !== Kind.OPERATION_DEFINITION && node.kind !== Kind.FRAGMENT_DEFINITION) continue
+    const name = node.name?.value ?? ''
+    const isSpread = fragments[name] === node && spread.has(name)
+    if (!isSpread) merged.of([{ set: node.selectionSet, type: undefined }])
+  }
 }
