@@ -42,9 +42,12 @@ describe('more requests than there is room for', () => {
     },
   )
 
-  test('leave the operational endpoints and the pages alone', async () => {
+  test('leave the operational endpoints, the pages and free requests alone', async () => {
     const gateway = await useGateway({ limits: { concurrent: 0, share: 0, waiting: 0 } })
     expect((await gateway.get('/pets')).status).toBe(503)
+    expect((await gateway.get('/quota')).body.plan).toBe('Enterprise')
+    expect((await gateway.graphql('{ quota { plan } }')).body).toEqual({ data: { quota: { plan: 'Enterprise' } } })
+    expect((await gateway.graphql('{ quota { plan } pets { id } }')).status).toBe(503)
     for (const path of ['/healthz', '/readyz', '/metrics', '/openapi.json'])
       expect((await gateway.get(path, { key: null })).status).toBe(200)
   })

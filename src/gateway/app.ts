@@ -139,8 +139,11 @@ export function createApp(dependencies: Dependencies) {
     isComplete = true,
   ): Promise<Reply | undefined> {
     found.operationName = operation.operationName
+    // A free request is answered from the counters: it need not wait for those that wait for the database.
     const slot = await inSpan('admission', () =>
-      admissions.work.enter(caller.subject.id, operation.units, request.head.socket),
+      operation.units === 0
+        ? undefined
+        : admissions.work.enter(caller.subject.id, operation.units, request.head.socket),
     )
     const isEarly = operation.isRead && quota.isForeseen(caller, operation)
     const deciding = inSpan('quota', () => quota.take(caller, operation))
@@ -154,7 +157,7 @@ export function createApp(dependencies: Dependencies) {
     }
     const running = run()
     // A refused read that has begun holds its slot until it ends.
-    void Promise.allSettled([running, early]).then(() => admissions.work.leave(slot))
+    if (slot) void Promise.allSettled([running, early]).then(() => admissions.work.leave(slot))
     return running
   }
 

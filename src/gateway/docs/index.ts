@@ -165,13 +165,7 @@ export function createDocs(settings: DocsSettings, schema: GraphQLSchema) {
     ),
     ['/docs/guides.md', async () => page((await openapi()).guides, 'text/markdown; charset=utf-8')],
     ['/openapi.json', async () => page(JSON.stringify((await openapi()).document, null, 2), 'application/json')],
-    [
-      '/openapi.yaml',
-      async () => {
-        const { document, toYaml } = await openapi()
-        return page(toYaml(document), 'application/yaml')
-      },
-    ],
+    ['/openapi.yaml', () => openapi().then(({ document, toYaml }) => page(toYaml(document), 'application/yaml'))],
     ['/schema.graphql', () => page(`${printSchema(schema)}\n`, 'application/graphql; charset=utf-8')],
   ])
   const pages = new Map<string, Promise<Page>>()
