@@ -14,6 +14,7 @@ interface Node {
   'Rows Removed by Filter'?: number
   'Rows Removed by Index Recheck'?: number
   'Index Cond'?: string
+  'Workers Planned'?: number
   'Shared Hit Blocks'?: number
   'Shared Read Blocks'?: number
   Plans?: Node[]
@@ -29,6 +30,8 @@ export interface Reading {
    * nothing there. For each row there may be one of the index and one of the table.
    */
   idleBlocks: number
+  /** Parallel workers: starting them takes longer than reading any page. */
+  workers: number
 }
 
 /** The way down an index, and what is beside it. */
@@ -43,6 +46,16 @@ const textOf = (value: unknown): string => {
   return value instanceof Date ? value.toISOString() : String(value)
 }
 const literal = (value: unknown) => (value === null ? 'NULL' : `'${textOf(value).replaceAll("'", "''")}'`)
+
+/** So that PostgreSQL plans parallel workers with few rows, too, as it does with a million. */
+const CHEAP_WORKERS = [
+  'parallel_setup_cost',
+  'parallel_tuple_cost',
+  'min_parallel_index_scan_size',
+  'min_parallel_table_scan_size',
+]
+  .map((setting) => `SET LOCAL ${setting} = 0;`)
+  .join(' ')
 
 type Mode = 'force_generic_plan' | 'force_custom_plan'
 
@@ -60,6 +73,7 @@ export async function reading(
   // One statement does it all, because round trips would take most of the time. The first time, functions are parsed.
   const explain = `DO $do$ DECLARE plan json; BEGIN
     SET LOCAL plan_cache_mode = ${mode};
+    ${CHEAP_WORKERS}
     EXECUTE $sql$PREPARE ${name} AS ${text}$sql$;
     FOR i IN 1..2 LOOP
       EXECUTE $sql$EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) EXECUTE ${name} (${values.map(literal)})$sql$ INTO plan;
@@ -72,7 +86,8 @@ export async function reading(
     return query(sql(`SELECT current_setting('test.plan') AS plan`), [])
   })
   const [{ Plan: plan }] = JSON.parse(String(explained?.plan)) as [{ Plan: Node }]
-  const scans = nodesOf(plan).filter(isScan)
+  const nodes = nodesOf(plan)
+  const scans = nodes.filter(isScan)
   const found = (node: Node) =>
     node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0) + (node['Rows Removed by Index Recheck'] ?? 0)
   // Rows are an average over the loops, which some versions round.
@@ -82,6 +97,7 @@ export async function reading(
   return {
     indexes: scans.map((node) => (node['Index Cond'] ? (node['Index Name'] ?? '') : node['Node Type'])),
     rows,
+    workers: nodes.reduce((sum, node) => sum + (node['Workers Planned'] ?? 0), 0),
     idleBlocks: Math.max(0, blocks - 2 * rows - BLOCKS_OF_A_SCAN * scanned),
   }
 }
