@@ -3,7 +3,7 @@ import type { Client } from 'pg'
 import { Refusal } from './lifecycle.js'
 import type { Load, Loader, LoadResult } from './load.js'
 import type { Options } from './options.js'
-import type { RunningServer } from './processes.js'
+import { type RunningServer, runCommand } from './processes.js'
 import type { Maxima } from './requests.js'
 import {
   median,
@@ -14,7 +14,7 @@ import {
   type ServerResult,
   type WorkloadResult,
 } from './results.js'
-import { type ServerId, serverTitles, startById } from './servers.js'
+import { nodeFor, type ServerId, serverTitles, startById } from './servers.js'
 import { postgresCpu, postgresSeconds, redisCpuSeconds } from './stores.js'
 import type { Template } from './templates.js'
 import { verifySameAnswers } from './verify.js'
@@ -97,13 +97,13 @@ const WARM_UP_CONNECTIONS = 8
 /** Each server in a fresh process, first with few connections, then with many. */
 export async function measureWorkload(bench: Bench, workload: Workload): Promise<WorkloadResult[]> {
   const servers = new Map<ServerId, RunningServer>()
+  const ids = (Object.keys(workload.servers) as ServerId[]).filter(bench.options.hasServer)
+  const node = await nodeFor(ids)
+  const env = { DATABASE_URL: bench.database.url, REDIS_URL: bench.redisUrl }
   try {
-    for (const id of (Object.keys(workload.servers) as ServerId[]).filter(bench.options.hasServer))
-      servers.set(
-        id,
-        await startById(id, { DATABASE_URL: bench.database.url, REDIS_URL: bench.redisUrl }, workload.processes),
-      )
-    return await measureServers(bench, workload, servers)
+    for (const id of ids) servers.set(id, await startById(id, env, { node, processes: workload.processes }))
+    const version = (await runCommand(node, ['--version'])).trim()
+    return (await measureServers(bench, workload, servers)).map((result) => ({ ...result, node: version }))
   } finally {
     await Promise.all([...servers.values()].map((server) => server.stop()))
   }

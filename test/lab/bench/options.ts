@@ -49,7 +49,7 @@ export function readOptions(): Options {
     // Short rounds alternate often: the pace of a shared machine changes within seconds.
     rounds: quick ? 2 : 7,
     seconds: 1,
-    warmUpSeconds: quick ? 1 : 5,
+    warmUpSeconds: quick ? 1 : 10,
     largePets: quick ? 300_000 : 1_000_000,
     memoryMarks: quick ? [10_000, 50_000] : [100_000, 1_000_000],
     memorySeconds: quick ? 10 : 150,

@@ -32,6 +32,8 @@ export interface WorkloadResult {
   id: string
   title: string
   connections: number
+  /** Of its servers. Reports before 2026-11-29 have none. */
+  node?: string
   servers: Partial<Record<ServerId, ServerResult>>
 }
 

@@ -113,7 +113,7 @@ function keysInUse({ inUse }: Results) {
   if (!inUse) return ''
   return `## Keys in use
 
-What a request costs hardly depends on how many keys are in use: a key's row is read when it has changed, and its usage
+What a request costs depends little on how many keys are in use: a key's row is read when it has changed, and its usage
 is gathered. GET one, with the keys at random; in parentheses, over ten keys on as many gateways:
 
 ${keysTable(inUse)}

@@ -50,12 +50,16 @@ export async function seedUsage(client: Client, { keys, days }: { keys: number; 
   const ids = 'SELECT id FROM "ApiKey" ORDER BY id'
   const hours = `INSERT INTO "ApiKeyUsageHour" ("keyId", name, hour, requests, cost)
     SELECT id, 'bench', date_trunc('hour', now()) - ago * interval '1 hour', 1000, 1000 FROM`
-  await client.query(`${hours} (${ids}) AS key, generate_series(0, 0) AS ago ON CONFLICT DO NOTHING`)
-  await client.query(`${hours} (${ids} LIMIT ${keys}) AS key, generate_series(1, 71) AS ago ORDER BY ago, id`)
+  // Some have been used by the workloads before.
+  const unlessUsed = 'ON CONFLICT DO NOTHING'
+  await client.query(`${hours} (${ids}) AS key, generate_series(0, 0) AS ago ${unlessUsed}`)
+  await client.query(
+    `${hours} (${ids} LIMIT ${keys}) AS key, generate_series(1, 71) AS ago ORDER BY ago, id ${unlessUsed}`,
+  )
   await client.query(
     `INSERT INTO "ApiKeyUsage" ("keyId", name, day, requests, cost)
       SELECT id, 'bench', (now() AT TIME ZONE 'UTC')::date - ago, 1000, 1000
-      FROM (${ids} LIMIT ${keys}) AS key, generate_series(3, ${days - 1}) AS ago ORDER BY ago, id`,
+      FROM (${ids} LIMIT ${keys}) AS key, generate_series(3, ${days - 1}) AS ago ORDER BY ago, id ${unlessUsed}`,
   )
   await client.query('UPDATE "ApiKey" SET "lastUsedAt" = now()')
   await client.query('VACUUM ANALYZE "ApiKey", "ApiKeyEvent", "ApiKeyUsage", "ApiKeyUsageHour"')

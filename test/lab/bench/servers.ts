@@ -58,13 +58,23 @@ export const compiledFile = (name: string) => join(compiled, `${name}.js`)
 
 const POSTGRAPHILE = 'test/lab/bench/peers/postgraphile'
 
-export async function startById(id: ServerId, env: Record<string, string>, processes = 1) {
-  if (id.startsWith('gateway')) return startServer(gatewayCommand, { ...env, GATEWAYS: String(processes) })
-  const peer = compiledFile(`peers/${id}`)
-  if (processes > 1) return startServer([compiledFile('peers/cluster'), peer, String(processes)], env)
-  if (id !== 'postgraphile') return startServer([peer], env)
-  // It is not compiled, has packages of its own, and needs Node 22.
+/** PostGraphile needs a later Node than the gateway; what is compared with it runs on that one, too. */
+export async function nodeFor(ids: Iterable<ServerId>) {
+  if (![...ids].includes('postgraphile')) return process.execPath
   await install(POSTGRAPHILE)
-  const node = `${POSTGRAPHILE}/node_modules/node-linux-${process.arch}/bin/node`
-  return startServer([`${POSTGRAPHILE}/server.mjs`], { GRAPHILE_ENV: 'production', ...env }, node)
+  return `${POSTGRAPHILE}/node_modules/node-linux-${process.arch}/bin/node`
+}
+
+interface Start {
+  processes?: number
+  node?: string
+}
+
+export async function startById(id: ServerId, env: Record<string, string>, { processes = 1, node }: Start = {}) {
+  if (id.startsWith('gateway')) return startServer(gatewayCommand, { ...env, GATEWAYS: String(processes) }, node)
+  // It is not compiled, and has packages of its own.
+  if (id === 'postgraphile')
+    return startServer([`${POSTGRAPHILE}/server.mjs`], { GRAPHILE_ENV: 'production', ...env }, node)
+  const peer = compiledFile(`peers/${id}`)
+  return startServer(processes > 1 ? [compiledFile('peers/cluster'), peer, String(processes)] : [peer], env, node)
 }
