@@ -352,7 +352,7 @@ test('every test that derives from the schema, its lists or the sample data pass
   expect(results.filter(({ status }) => status === 'failed')).toEqual([])
   expect(code).toBe(0)
   expect(results.filter(({ fullName }) => /customer/i.test(fullName)).length).toBeGreaterThan(200)
-  // They are a third of npm test: as many minutes as that takes beside other tests, on a slow machine.
+  // A third of npm test runs in this one test: beside others, on a slow machine, that takes longer than any other test may.
 }, 1_800_000)
 
 test('a list that needs more is refused at the start in one line; its migrations fill what is there, also beside others', async () => {
