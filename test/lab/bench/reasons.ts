@@ -22,7 +22,7 @@ const reasons: Reason[] = [
   {
     of: /^nested/,
     against: /^Mercurius/,
-    why: 'A question takes three to six statements, one after the other. Alone, each of them wakes the gateway again. In company, several requests share one (2.4 for a question of nested shop at 32); what is left is rows to read and JSON to write, and binding the ids of each level, which takes 5 to 8 %.',
+    why: 'A question takes three to six statements, one after the other. Alone, each of them wakes the gateway again. In company, several requests share one (2.4 for a question of nested shop at 32); what is left is rows to read and JSON to write.',
   },
   {
     of: /^POST order with Idempotency-Key/,
