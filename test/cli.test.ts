@@ -63,6 +63,23 @@ describe('npm run keys', () => {
     await gateway.prisma.apiKey.delete({ where: { id: row.id } })
   })
 
+  test('names, owners and notes have joiners, as Persian words and some emoji do, and are printed with them', async () => {
+    const [name, owner] = ['👩\u200d🌾', 'می\u200cخواهم']
+    const { id } = await json(
+      'create',
+      '--name',
+      name,
+      '--plan',
+      'Free',
+      '--owner',
+      owner,
+      '--note',
+      `${name} ${owner}`,
+    )
+    expect((await keys('show', name)).stdout).toContain(`${name} ${owner}`)
+    expect(await json('list', '--owner', owner)).toMatchObject([{ id, name, owner }])
+  })
+
   test.runIf(testDatabaseUrl)('say in one line that the database is gone while they wait for it', async () => {
     const { url } = gateway.database
     const admin = await useClient(url)
@@ -576,6 +593,8 @@ describe('npm run keys', () => {
     ],
     ['no name', 'create --plan Free', /--name/],
     ['an owner that is too long', `create --name x --plan Free --owner ${'x'.repeat(101)}`, /1 to 100 characters/],
+    ['a character that reverses others', 'create --name a\u202eb --plan Free', /no control character/],
+    ['a name of joiners alone', 'create --name \u200c\u200d --plan Free', /1 to 100 characters/],
     ['an owner without a character', 'update 1 --owner \u0007', /no control character/],
     ['a note that is too long', `update 1 --note ${'x'.repeat(1_001)}`, / 'x{60}…' is invalid: it must have 1 to 1000/],
     ['what is no e-mail address', 'create --name x --plan Free --email ann', /an e-mail address of at most 254/],

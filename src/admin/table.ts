@@ -13,10 +13,10 @@ const codeOf = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(
 
 /**
  * A text from the database with what a terminal obeys or does not show escaped as in JSON: control and format characters,
- * overrides of the direction, ends of lines.
+ * overrides of the direction, ends of lines. Not joiners: words in Persian and some emoji have them.
  */
 export const visible = (value: string) =>
-  value.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (character) => character.replace(/./gs, codeOf))
+  value.replace(/[^\P{C}\u200c\u200d]|[\p{Zl}\p{Zp}]/gu, (character) => character.replace(/./gs, codeOf))
 
 export const text = (value: unknown) =>
   value instanceof Date ? value.toISOString().replace('.000Z', 'Z') : visible(String(value ?? '–'))

@@ -28,11 +28,14 @@ export const date = (text: string) => {
 
 export const dateOrNever = (text: string) => (text.toLowerCase() === 'never' ? 'never' : date(text))
 
+/** Control and format characters, but not joiners: words in Persian and some emoji have them. */
+const CONTROL = /[^\P{C}\u200c\u200d]/u
+
 export const label =
   (max = 100) =>
   (text: string) => {
     const value = text.trim()
-    if (value === '' || codePoints(value) > max || /\p{C}/u.test(value))
+    if (!/\P{C}/u.test(value) || codePoints(value) > max || CONTROL.test(value))
       throw new InvalidArgumentError(`must have 1 to ${max} characters and no control character.`)
     return value
   }
