@@ -30,7 +30,12 @@ const COVERED: Record<string, string[]> = {
   'src/engines/postgres/pool/pool.ts': ['src/engines/postgres/pool/pool', 'write-order', 'database-faults'],
   'src/engines/postgres/pool/lease.ts': ['src/engines/postgres/pool/pool', 'write-order', 'database-faults'],
   'src/engines/postgres/pool/bulkheads.ts': ['src/engines/postgres/pool/pool', 'write-order', 'database-faults'],
-  'src/engines/postgres/pool/orphans.ts': ['src/engines/postgres/pool/pool', 'write-order', 'database-faults'],
+  'src/engines/postgres/pool/orphans.ts': [
+    'src/engines/postgres/pool/orphans',
+    'src/engines/postgres/pool/pool',
+    'write-order',
+    'database-faults',
+  ],
   'src/engines/postgres/pool/shapes.ts': ['src/engines/postgres/pool/pool', 'write-order', 'database-faults'],
   'src/engines/postgres/pool/transaction.ts': ['idempotency', 'database-faults', 'etag'],
   'src/engines/postgres/pool/errors.ts': ['src/engines/postgres/pool/pool', 'idempotency', 'database-faults'],

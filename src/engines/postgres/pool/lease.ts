@@ -53,7 +53,7 @@ export interface LeaseOptions {
   takesSharedTimeout?: 'always' | 'ifSet'
 }
 
-type Connection = pg.PoolClient & { processID?: number | null }
+export type Connection = pg.PoolClient & { processID?: number | null }
 
 /** The `statement_timeout` of connections or transactions, where it is not that of the source; NaN if it is unknown. */
 const timeouts = new WeakMap<Connection | Lease, number>()

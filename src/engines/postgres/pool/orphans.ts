@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 const POLL_MS = 100
 
 interface Lost {
+  pid: number
   isWriting: boolean
   /** When PostgreSQL was first seen to have the backend still, by performance.now(). */
   seenAt: number | undefined
@@ -25,7 +26,7 @@ export type Ask = <Row>(text: string, values: unknown[]) => Promise<Row[]>
  * A backend is never cancelled here. A COMMIT that waits for a standby would be made without it.
  */
 export class OrphanedBackends {
-  readonly #lost = new Map<number, Lost>()
+  readonly #lost = new Set<Lost>()
   /**
    * Resolves when none of them can perform a write anymore; undefined if none can now. Further writes wait for it:
    * otherwise a write that returned 503 could overwrite a later one.
@@ -51,16 +52,22 @@ export class OrphanedBackends {
         this.writing ??= new Promise((resolve) => {
           this.#writingEnds = resolve
         })
-      this.#lost.set(pid, { isWriting, seenAt: undefined, ended: resolve })
+      this.#lost.add({ pid, isWriting, seenAt: undefined, ended: resolve })
       if (!this.#isWatching) void this.#watch()
     })
+  }
+
+  /** A connection was opened. PostgreSQL gives away the id of a process only when that has ended. */
+  opened(pid: number | null | undefined): void {
+    for (const lost of this.#lost) if (lost.pid === pid) this.#remove(lost)
+    this.#checkWrites()
   }
 
   async #watch(): Promise<void> {
     this.#isWatching = true
     while (this.#lost.size > 0) {
-      const known = new Map(this.#lost)
-      const values = [[...known.keys()], this.applicationName]
+      const known = [...this.#lost]
+      const values = [known.map(({ pid }) => pid), this.applicationName]
       const rows = await this.ask<{ pid: number }>(REMAINING, values).catch(() => undefined)
       if (rows) this.#compare(known, new Set(rows.map(({ pid }) => pid)))
       if (this.#lost.size > 0) await sleep(POLL_MS, undefined, { ref: false })
@@ -68,16 +75,23 @@ export class OrphanedBackends {
     this.#isWatching = false
   }
 
-  #compare(known: Map<number, Lost>, remaining: Set<number>): void {
+  #compare(known: Lost[], remaining: Set<number>): void {
     const now = performance.now()
-    for (const [pid, lost] of known) {
+    for (const lost of known) {
       lost.seenAt ??= now
       // Longer than its statement may take: it waits for a standby, and holds the locks of its rows.
       if (now - lost.seenAt > this.statementTimeoutMs) lost.isWriting = false
-      if (remaining.has(pid)) continue
-      this.#lost.delete(pid)
-      lost.ended()
+      if (!remaining.has(lost.pid)) this.#remove(lost)
     }
+    this.#checkWrites()
+  }
+
+  #remove(lost: Lost): void {
+    this.#lost.delete(lost)
+    lost.ended()
+  }
+
+  #checkWrites(): void {
     if ([...this.#lost.values()].some(({ isWriting }) => isWriting)) return
     this.writing = undefined
     this.#writingEnds()

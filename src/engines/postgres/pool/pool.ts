@@ -5,7 +5,7 @@ import type { Statement } from '../statement.js'
 import { type Bulkhead, Bulkheads, MAX_WITH_STALLED, type OnBulkheadChange } from './bulkheads.js'
 import { conflictDelay, isCanceled, isConflict, isRefusal, MAX_REPEATS, OutOfTime } from './errors.js'
 import { GatheringSocket } from './gathering-socket.js'
-import { Lease, type LeaseSource, MARGIN_MS } from './lease.js'
+import { type Connection, Lease, type LeaseSource, MARGIN_MS } from './lease.js'
 import { type Ask, OrphanedBackends, OrphanedConnections } from './orphans.js'
 import { RowBytesClient } from './row-bytes.js'
 import { SET_SESSION } from './session.js'
@@ -105,7 +105,11 @@ export class ConnectionPool {
     const bulkheads = new Bulkheads(onBulkheadChange)
     // How connections that are given up are followed. Those of the embedded database end with its one session.
     const backends = {
-      server: () => new OrphanedBackends(ask, applicationName, statementTimeoutMs),
+      server: () => {
+        const backends = new OrphanedBackends(ask, applicationName, statementTimeoutMs)
+        pool.on('connect', ({ processID }: Connection) => backends.opened(processID))
+        return backends
+      },
       pooler: () => new OrphanedConnections(ask, applicationName),
       embedded: () => undefined,
     }
@@ -137,7 +141,7 @@ export class ConnectionPool {
 
   /** Opens the first connection. Its backend is not the one that its server has named if a pooler is between. */
   async open(table: string): Promise<{ isShared: boolean }> {
-    const client = (await this.#pool.connect()) as pg.PoolClient & { processID?: number }
+    const client = (await this.#pool.connect()) as Connection
     try {
       const { rows } = await client.query(`SELECT pg_backend_pid() AS pid, EXISTS (SELECT FROM ${table})`)
       return { isShared: rows[0].pid !== client.processID }
