@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { ApiKey } from '../prisma/generated/client/client.js'
 import { openPaths, preflight, times } from './support/calls.js'
 import { type Answer, type Gateway, type GatewayOptions, sharedGateway, testRedisUrl } from './support/gateway.js'
-import { dial, statuses } from './support/sockets.js'
+import { dial, received } from './support/sockets.js'
 
 const gateway = await sharedGateway()
 const { database } = gateway
@@ -362,8 +362,12 @@ describe('a key that has nothing left', () => {
       await expect.poll(next).toBe(200)
     })
 
-    test('if a window begins while its body arrives', async () => {
-      const body = JSON.stringify({ query: pets(2) })
+    test.each([
+      ['a part of it', 2, [200, 2, 1]],
+      ['all of it', 3, [200, 3, 0]],
+      ['more than it has', 4, [400, 1, 2]],
+    ])('if a window begins while its body arrives, for its cost alone: %s', async (_, count, expected) => {
+      const body = JSON.stringify({ query: pets(count) })
       const other = await useGateway({ seconds: { minute: 2, day: 60, address: 60 } })
       const { key } = await other.createLimitedKey(3, 10)
       const { headers } = await other.graphql(pets(3), {}, { key })
@@ -373,7 +377,10 @@ describe('a key that has nothing left', () => {
       socket.write(body.slice(0, 5))
       await sleep(Number(headers.get('x-ratelimit-reset')) * 1000 - Date.now() + 10)
       socket.write(body.slice(5))
-      expect(await statuses(socket)).toEqual([200])
+      const answer = await received(socket)
+      const status = / (\d+) /.exec(answer)?.[1]
+      const header = (name: string) => new RegExp(`^x-ratelimit-${name}: (\\d+)`, 'im').exec(answer)?.[1]
+      expect([status, header('cost'), header('remaining')].map(Number)).toEqual(expected)
     })
   })
 })

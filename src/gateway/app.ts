@@ -121,7 +121,7 @@ export function createApp(dependencies: Dependencies) {
     const operation = readOperation(request, route, body, maxBytes)
     const reply = await perform(request, caller, found, operation, !isUsedUp || operation.units === 0)
     if (reply) return reply
-    // A window has begun, or a ban has ended, since the request was not read: it is read now.
+    // A window has begun, or a ban has ended, since the request was not read: it is read now, and pays the rest.
     const whole = route ? await receive(request, caller, route) : body
     return (await perform(request, caller, found, readOperation(request, route, whole))) as Reply
   }
@@ -146,7 +146,7 @@ export function createApp(dependencies: Dependencies) {
         : admissions.work.enter(caller.subject.id, operation.units, request.head.socket),
     )
     const isEarly = operation.isRead && quota.isForeseen(caller, operation)
-    const deciding = inSpan('quota', () => quota.take(caller, operation))
+    const deciding = inSpan('quota', () => quota.take(caller, operation, found.decision?.cost))
     // A read does not wait for Redis. Its result, or error, is neither seen nor counted before the decision allows it.
     const early = isEarly ? operation.run(caller, deciding) : undefined
     const run = async () => {

@@ -41,9 +41,15 @@ export async function exchange(gateway: Gateway, bytes: string): Promise<RawAnsw
   return answers
 }
 
-/** The statuses of all answers until the connection closes. */
-export async function statuses(socket: Socket): Promise<number[]> {
+/** All that arrives until the connection closes. */
+export async function received(socket: Socket): Promise<string> {
   let text = ''
   for await (const chunk of socket) text += chunk
+  return text
+}
+
+/** The statuses of all answers until the connection closes. */
+export async function statuses(socket: Socket): Promise<number[]> {
+  const text = await received(socket)
   return [...text.matchAll(/HTTP\/1\.1 (\d+) /g)].map(([, status]) => Number(status))
 }

@@ -82,14 +82,17 @@ export function createQuota({ apiKeys, rateLimiter }: { apiKeys: ApiKeyCache; ra
   /**
    * Takes the cost from both windows of the key, or from neither. A request that costs nothing also works for a limited
    * or banned key. The refusal is key_banned, rate_limited, or invalid_request (it costs more than a whole window).
+   *
+   * @param taken what an earlier decision has taken for the same request
    */
-  async function take({ key, subject }: Caller, { units, advice }: Cost): Promise<QuotaDecision> {
+  async function take({ key, subject }: Caller, { units, advice }: Cost, taken = 0): Promise<QuotaDecision> {
     const until = bannedUntil(key)
     const isBanned = until > Date.now()
     const smallest = smallestWindow(subject)
     // Waiting would not help: the request is refused, which costs one unit.
     const isTooDear = units > smallest
-    const result = await consume(subject, isBanned ? 0 : isTooDear ? 1 : units)
+    const result = await consume(subject, isBanned ? 0 : Math.max(0, (isTooDear ? 1 : units) - taken))
+    result.cost += taken
     const decision: RateLimitResult = isBanned ? { ...result, outcome: 'banned', bannedUntil: until } : result
     if (units === 0) return countFree(subject, decision)
     if (decision.outcome === 'banned')
