@@ -167,6 +167,44 @@ describe('npm run keys', () => {
     expect(await gateway.prisma.apiKey.count({ where: { originId: id } })).toBe(1)
   })
 
+  test.runIf(testDatabaseUrl).each([
+    ['rotate', 'is banned', { bannedUntil: new Date(Date.now() + 60_000) }, 'rotated'],
+    ['rotate', 'may only read from now on', { access: 'read' }, 'rotated'],
+    ['delete', 'is restored', { revokedAt: null }, 'deleted'],
+  ] as const)('%s does nothing to a key that %s at the same moment', async (command, _, change, done) => {
+    const { row } = await gateway.createKey({ revokedAt: command === 'delete' ? new Date() : null })
+    const admin = await useClient(gateway.database.url)
+    await admin.query('BEGIN')
+    const [[column, value]] = Object.entries(change) as [[string, unknown]]
+    await admin.query(`UPDATE "ApiKey" SET "${column}" = $1 WHERE id = $2`, [value, row.id])
+    const running = keys(command, String(row.id))
+    await expect.poll(() => waitingForLocks(admin)).toBe(1)
+    await admin.query('COMMIT')
+    const { code, stderr } = await running
+    expect([code, stderr]).toEqual([1, expect.stringContaining(`was changed at the same moment, and is not ${done}.`)])
+    const { apiKey } = gateway.prisma
+    expect(await apiKey.findUnique({ where: { id: row.id } })).toMatchObject({ ...change, replacedById: null })
+    expect(await apiKey.count({ where: { originId: row.id } })).toBe(0)
+  })
+
+  test('revoke revokes now, also a key that was to end later', async () => {
+    const { key, row } = await gateway.createKey({ revokedAt: new Date(Date.now() + 3_600_000) })
+    expect(await status(key)).toBe(200)
+    const revoked = await json('revoke', String(row.id))
+    expect(revoked.state).toBe('revoked')
+    await eventually(() => status(key)).toBe(401)
+    // Not a second time: when it ended stays.
+    expect((await json('revoke', String(row.id))).revokedAt).toBe(revoked.revokedAt)
+  })
+
+  test('create and rotate make keys that never expire', async () => {
+    const { id } = await json('create', '--name', 'Long', '--plan', 'Free', '--expires', 'never')
+    expect((await json('show', String(id))).expiresAt).toBeNull()
+    await json('update', String(id), '--expires', '2090-01-01')
+    const next = await json('rotate', String(id), '--expires', 'never')
+    expect((await json('show', String(next.id))).expiresAt).toBeNull()
+  })
+
   test('create --access read and access make keys that may only read; rotation keeps the access', async () => {
     const { id, key } = await json('create', '--name', 'Wall', '--plan', 'Free', '--access', 'read')
     const post = async (key: string) => (await gateway.post('/categories', { name: 'Birds' }, { key })).status
@@ -297,7 +335,13 @@ describe('npm run keys', () => {
     await gateway.prisma.apiKey.delete({ where: { id: gone.id } })
     for (const text of [String(gone.id), gone.prefix, gone.prefix.slice(9)]) {
       await json('create', '--name', text, '--plan', 'Free')
-      for (const command of ['show', 'usage']) expect((await keys(command, text)).code).toBe(1)
+      for (const command of ['show', 'usage']) {
+        const { code, stderr } = await keys(command, text)
+        expect([code, stderr]).toEqual([
+          1,
+          expect.stringContaining(`no key with the id or prefix "${text}". A name that`),
+        ])
+      }
       expect(await json('history', text)).toMatchObject([{ event: 'created' }, { event: 'deleted' }])
     }
     await json('create', '--name', '1e3', '--plan', 'Free')
@@ -400,7 +444,7 @@ describe('npm run keys', () => {
     expect(await json('history', String(id))).toEqual(await json('history', prefix))
     expect(await keys('history', '2000000000')).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('There is no key with the id, prefix or name "2000000000".'),
+      stderr: expect.stringContaining('There is no key with the id or prefix "2000000000".'),
     })
   })
 
@@ -443,7 +487,7 @@ describe('npm run keys', () => {
     'a day that does not exist is refused: %s',
     async (expires) => {
       const { code, stderr } = await keys('create', '--name', 'x', '--plan', 'Free', '--expires', expires)
-      expect([code, stderr]).toEqual([1, expect.stringContaining('it must be a date in the future')])
+      expect([code, stderr]).toEqual([1, expect.stringContaining('it must be never or a date in the future')])
     },
   )
 

@@ -10,9 +10,9 @@ import { USAGE_DAYS } from '../gateway/keys/index.js'
 import { readSettings } from '../settings.js'
 import { StartupError } from '../startup-error.js'
 import { history } from './history-report.js'
-import { type Action, keyCommands, type Options } from './key-commands.js'
+import { type Action, keyCommands, limitsFor, type Options } from './key-commands.js'
 import { usage } from './usage-report.js'
-import { address, choice, count, date, dateOrNever, label, orEmpty, type Read } from './values.js'
+import { address, choice, count, dateOrNever, label, orEmpty, type Read } from './values.js'
 
 // The command line that manages API keys. Every command prints a table, or JSON with --json.
 
@@ -147,7 +147,9 @@ function createProgram(terminal: Terminal, args: string[]) {
     .addOption(planOption.argParser(choice(planNames)).makeOptionMandatory())
   withLimits(withContact(named, (read) => read))
     .option('--access <access>', 'write, or read for a key that may only read', choice(accessNames), Access.write)
-    .option('--expires <date>', 'when the key expires, in UTC (default: never)', date)
+    .option('--expires <date>', 'when the key expires, in UTC, or never (default: never)', dateOrNever)
+    // Before a database is made.
+    .hook('preAction', (command) => void limitsFor(command.opts().plan, command.opts()))
   define('list', list, 'list all keys')
     .option('--name <text>', 'only keys whose name has this, in any case')
     .option('--owner <text>', 'only keys whose owner has this, in any case')
@@ -169,7 +171,11 @@ function createProgram(terminal: Terminal, args: string[]) {
     'create a key with the same name, owner, plan, limits, access and ban, and let the old one expire',
   )
     .option('--grace <seconds>', 'how long the old key still works', count(), DAY_SECONDS)
-    .option('--expires <date>', 'when the new key expires (required if the old key has an expiry date)', date)
+    .option(
+      '--expires <date>',
+      'when the new key expires, or never (required if the old key has an expiry date)',
+      dateOrNever,
+    )
   withLimits(define('plan <key>', plan, 'change the plan').addArgument(planArgument))
   define('access <key>', access, 'change whether the key may change data').addArgument(accessArgument)
   define('ban <key>', ban, 'ban a key').option('--for <seconds>', 'how long', count(), DAY_SECONDS)

@@ -15,7 +15,7 @@ export interface Options extends Pick<ApiKey, 'name' | 'plan' | 'access'> {
   owner?: string
   email?: string
   note?: string
-  expires?: Date
+  expires?: Date | 'never'
   minuteLimit?: number
   dayLimit?: number
   /** In seconds. */
@@ -37,7 +37,7 @@ export interface Call {
 export type Action = (call: Call, key: string, value: string) => Promise<string>
 
 /** Only an Enterprise key has limits of its own, and it needs both. Any other plan clears them. */
-function limitsFor(plan: ApiKey['plan'], { minuteLimit, dayLimit }: Options) {
+export function limitsFor(plan: ApiKey['plan'], { minuteLimit, dayLimit }: Options) {
   if (plan === 'Enterprise') {
     if (minuteLimit && dayLimit) return { minuteLimit, dayLimit }
     throw new StartupError('An Enterprise key needs both --minute-limit and --day-limit.')
@@ -46,6 +46,8 @@ function limitsFor(plan: ApiKey['plan'], { minuteLimit, dayLimit }: Options) {
     throw new StartupError(`--minute-limit and --day-limit are for Enterprise only; the plan is ${plan}.`)
   return { minuteLimit: null, dayLimit: null }
 }
+
+const dateOf = (expires: Options['expires']) => (expires === 'never' ? null : expires)
 
 const inSeconds = (seconds: number) => new Date(Date.now() + seconds * 1000)
 
@@ -79,6 +81,11 @@ const change =
     return render(printable(await writeKeys(database.prisma, 'command line', write)), options.json)
   }
 
+const changedMeanwhile = ({ id, prefix }: ApiKey, done: string) =>
+  new StartupError(
+    `Key ${prefix} was changed at the same moment, and is not ${done}. What happened: npm run keys -- history ${id}`,
+  )
+
 const orNull = (text: string | undefined) => (text === '' ? null : text)
 
 /** A filter for a part of a text, in any case. An underscore and a percent sign are no wildcards. */
@@ -90,7 +97,7 @@ export const keyCommands = {
     const { name, owner, email, note, plan, access, expires, json } = options
     const { key, prefix, hash } = createSecret()
     const limits = limitsFor(plan, options)
-    const data = { name, owner, email, note, plan, access, prefix, hash, expiresAt: expires, ...limits }
+    const data = { name, owner, email, note, plan, access, prefix, hash, expiresAt: dateOf(expires), ...limits }
     await warnOfSameName(call, name)
     const row = await writeKeys(database.prisma, 'command line', ({ apiKey }) => apiKey.create({ data }))
     return renderNew(row, key, json, 'Copy the key now. It cannot be shown again: only its hash is stored.')
@@ -134,13 +141,11 @@ export const keyCommands = {
     const end = inSeconds(grace)
     const expiresAt = old.expiresAt && old.expiresAt < end ? old.expiresAt : end
     const row = await writeKeys(database.prisma, 'command line', async ({ apiKey }) => {
-      const row = await apiKey.create({ data: { ...kept, expiresAt: expires, prefix, hash } })
-      const unchanged = { id: old.id, replacedById, revokedAt: old.revokedAt }
+      const row = await apiKey.create({ data: { ...kept, expiresAt: dateOf(expires), prefix, hash } })
+      const rights = { plan, access, minuteLimit, dayLimit, bannedUntil, revokedAt: old.revokedAt }
+      const unchanged = { id: old.id, replacedById, ...rights }
       const { count } = await apiKey.updateMany({ where: unchanged, data: { expiresAt, replacedById: row.id } })
-      if (count === 0)
-        throw new StartupError(
-          `Key ${old.prefix} was changed at the same moment, and is not rotated. What happened: npm run keys -- history ${old.id}`,
-        )
+      if (count === 0) throw changedMeanwhile(old, 'rotated')
       return row
     })
     const advice = `Copy the new key now. It cannot be shown again.
@@ -148,9 +153,8 @@ The old key works until ${text(expiresAt)}. When it was last used: npm run keys 
     return renderNew(row, key, json, advice)
   },
   update: change((_key, { name, owner, email, note, ...options }) => {
-    const expiry = options.expires as Date | 'never' | undefined
     const contact = { owner: orNull(owner), email: orNull(email), note: orNull(note) }
-    const changes = { name, ...contact, expiresAt: expiry === 'never' ? null : expiry }
+    const changes = { name, ...contact, expiresAt: dateOf(options.expires) }
     if (Object.values(changes).every((value) => value === undefined))
       throw new StartupError('Say what changes: --name, --owner, --email, --note or --expires.')
     return changes
@@ -159,11 +163,15 @@ The old key works until ${text(expiresAt)}. When it was last used: npm run keys 
     const key = await find(database, idOrPrefix)
     if (!isOver(key.revokedAt))
       throw new StartupError(`Key ${key.prefix} is not revoked. Revoke it first: npm run keys -- revoke ${key.id}`)
-    await writeKeys(database.prisma, 'command line', ({ apiKey }) => apiKey.delete({ where: { id: key.id } }))
+    const unchanged = { id: key.id, revokedAt: key.revokedAt }
+    const write = ({ apiKey }: Prisma.TransactionClient) => apiKey.deleteMany({ where: unchanged })
+    const { count } = await writeKeys(database.prisma, 'command line', write)
+    if (count === 0) throw changedMeanwhile(key, 'deleted')
     const advice = `The key and its usage are deleted. What happened to it stays: npm run keys -- history ${key.prefix}\n`
     return render(printable(key), options.json) + (options.json ? '' : advice)
   },
-  revoke: change(({ revokedAt }) => ({ revokedAt: revokedAt ?? new Date() })),
+  // A date in the future is no revocation yet.
+  revoke: change(({ revokedAt }) => ({ revokedAt: isOver(revokedAt) ? revokedAt : new Date() })),
   plan: change((_key, options, value) => {
     const plan = value as ApiKey['plan']
     return { plan, ...limitsFor(plan, options) }

@@ -41,9 +41,11 @@ async function lookUp({ prisma: { apiKey } }: Database, text: string): Promise<A
 const findNamed = ({ prisma: { apiKey } }: Database, name: string): Promise<ApiKey[]> =>
   apiKey.findMany({ where: { name }, orderBy: { id: 'asc' } })
 
-/** The keys that a text names. What looks like an id or a prefix is never taken for a name. */
+/** What looks like an id or a prefix is never taken for a name. */
+const isNoName = (text: string) => idIn(text) > 0 || prefixIn(text) !== undefined
+
 const findByName = async (database: Database, text: string): Promise<ApiKey[]> =>
-  idIn(text) > 0 || prefixIn(text) ? [] : findNamed(database, text)
+  isNoName(text) ? [] : findNamed(database, text)
 
 /** `5 (petstore_0a1b2c3d, active), 7 (petstore_3f9a12c4, revoked)` */
 function named(keys: ApiKey[]): string {
@@ -74,9 +76,11 @@ export async function findToShow(database: Database, idPrefixOrName: string): Pr
   const [only, ...others] = valid.length > 0 ? valid : all
   if (only && others.length === 0) return only
   const name = JSON.stringify(idPrefixOrName)
+  if (only)
+    throw new StartupError(`Several keys have the name ${name}: ${named(all)}. Say which one by its id or prefix.`)
   throw new StartupError(
-    only
-      ? `Several keys have the name ${name}: ${named(all)}. Say which one by its id or prefix.`
+    isNoName(idPrefixOrName)
+      ? `There is no key with the id or prefix ${name}. A name that looks like one is found by: npm run keys -- list --name ${idPrefixOrName}`
       : `There is no key with the id, prefix or name ${name}. ${LIST}`,
   )
 }

@@ -15,18 +15,17 @@ export const count =
   }
 
 /** A time without an offset is in UTC, as a day is. */
-export const date = (text: string) => {
+export const dateOrNever = (text: string) => {
+  if (text.toLowerCase() === 'never') return 'never'
   const [day, time] = [text.slice(0, 10), text.slice(10)]
   const isDay = z.iso.date().safeParse(day).success
   const hasOffset = /(?:Z|[+-]\d\d:?\d\d)$/i.test(time)
   const moment = isDay ? Date.parse(time === '' || hasOffset ? text : `${text}Z`) : Number.NaN
   if (moment > Date.now() && moment <= MAX_DATE) return new Date(moment)
   throw new InvalidArgumentError(
-    'must be a date in the future, such as 2027-01-31 or 2027-01-31T12:00:00Z, and not after the year 9999.',
+    'must be never or a date in the future, such as 2027-01-31 or 2027-01-31T12:00:00Z, and not after the year 9999.',
   )
 }
-
-export const dateOrNever = (text: string) => (text.toLowerCase() === 'never' ? 'never' : date(text))
 
 /** Control and format characters, but not joiners: words in Persian and some emoji have them. */
 const CONTROL = /[^\P{C}\u200c\u200d]/u

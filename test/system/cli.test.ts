@@ -56,6 +56,8 @@ describe('the database that a command works on', () => {
     const answers = [runKeys({ DATA_DIR }, 'list'), runKeys({ DATA_DIR }, 'revoke', '1')]
     for (const answer of [...answers, runCommand(['admin/studio'], { DATA_DIR })])
       expect(await answer).toEqual({ code: 1, stdout: '', stderr })
+    const refused = await runKeys({ DATA_DIR }, 'create', '--name', 'x', '--plan', 'Enterprise')
+    expect([refused.code, refused.stdout, refused.stderr]).toEqual([1, '', expect.stringContaining('needs both')])
     expect(existsSync(DATA_DIR)).toBe(false)
   })
 
