@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { type Gateway, useGateway } from './support/gateway.js'
-import { testDatabaseUrl, useClient } from './support/postgres.js'
+import { testDatabaseUrl, useClient, waitingForLocks } from './support/postgres.js'
 import { dial, statuses } from './support/sockets.js'
 
 /** Room for four bodies. */
@@ -15,6 +15,25 @@ const head = (key: string, headers: string, path = '/categories') =>
 const chunked = 'Transfer-Encoding: chunked\r\n'
 const inChunks = (text: string, size: number) =>
   `${text.replace(new RegExp(`[^]{1,${size}}`, 'g'), (piece) => `${piece.length.toString(16)}\r\n${piece}\r\n`)}0\r\n\r\n`
+
+test.runIf(testDatabaseUrl)(
+  'a request whose client leaves while its key is looked up ends, and is logged and counted',
+  async () => {
+    const gateway = await useGateway()
+    const { key, row } = await gateway.createKey()
+    const admin = await useClient(gateway.database.url)
+    await admin.query('BEGIN; LOCK TABLE "ApiKey"')
+    const socket = await dial(gateway)
+    socket.write(`${head(key, 'Content-Length: 20\r\n')}{"name"`)
+    await expect.poll(() => waitingForLocks(admin)).toBe(1)
+    socket.destroy()
+    await expect.poll(() => socket.closed).toBe(true)
+    await sleep(50)
+    await admin.query('COMMIT')
+    const requests = () => gateway.logged.map((line) => JSON.parse(line)).filter(({ method }) => method === 'POST')
+    await expect.poll(requests).toMatchObject([{ msg: 'request', key: row.prefix, refusal: 'invalid_request' }])
+  },
+)
 
 describe('a body in many pieces', () => {
   const json = (length: number) => `{"name":"Cats"}`.padEnd(length, ' ')

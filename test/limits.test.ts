@@ -8,6 +8,7 @@ import { MemoryStore } from '../src/engines/rate-limit/memory.js'
 import { admitted, closeLimits, subjectOf as key, openLimits, remaining } from './support/limits.js'
 import { limitsCases } from './support/limits-cases.js'
 import { exactly, SubjectModel } from './support/model.js'
+import { TcpProxy } from './support/proxy.js'
 
 afterAll(closeLimits)
 
@@ -290,6 +291,19 @@ describe.runIf(testRedis)('gateways that share a Redis', () => {
     expect(results.every((result) => result?.outcome === 'allowed')).toBe(true)
     expect(one?.state).toBe('redis')
     redis.disconnect()
+  })
+
+  it('do not wait longer for Redis when a refusal is a strike', async () => {
+    const proxy = await TcpProxy.open(testRedis ?? '')
+    const [one] = await gateways({ redisUrl: proxy.url, redisTimeoutMs: 100 })
+    const subject = key(1)
+    for (let i = 0; i < 2; i++) await one?.consume(subject, 1)
+    await wait(1_100)
+    proxy.holdNext(`strikes:{${subject.id}}`)
+    // A connection without an answer ends only after two seconds.
+    const late = wait(1_800, 'late')
+    expect(await Promise.race([one?.consume(subject, 1), late])).toMatchObject({ outcome: 'limited' })
+    await proxy.cut()
   })
 
   it('do not count alone because their own event loop was busy', async () => {

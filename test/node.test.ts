@@ -58,6 +58,7 @@ describe('node', () => {
     ['x'],
     [''],
     [Buffer.from('Pet:0x1').toString('base64url')],
+    [Buffer.from('Pet:01').toString('base64url')],
     [Buffer.from('Quota:1').toString('base64url')],
     [Buffer.from('__Type:1').toString('base64url')],
     [`${Buffer.from('Pet:1').toString('base64url')}=`],

@@ -38,7 +38,7 @@ export const Node = builder.interfaceRef<object>('Node').implement({
 
 /** What an id names. @throws ApiError invalid_request */
 function decode(nodeId: string, name: string, schema: GraphQLSchema) {
-  const [, type = '', key = ''] = /^(\w+):(\d{1,16})$/.exec(Buffer.from(nodeId, 'base64url').toString()) ?? []
+  const [, type = '', key = ''] = /^(\w+):(0|[1-9]\d{0,15})$/.exec(Buffer.from(nodeId, 'base64url').toString()) ?? []
   const named = schema.getType(type)
   const isNode = isObjectType(named) && named.getInterfaces().some(({ name }) => name === 'Node')
   if (isNode && encode(type, key) === nodeId) return { type, key: BigInt(key) }

@@ -6,7 +6,8 @@ export class TcpProxy {
   readonly #sockets = new Set<Socket>()
   readonly #server
   #hanging = false
-  #holdsNext = false
+  /** What the next request that is held has. */
+  #holds: string | undefined
   /** By the connection to the database. */
   readonly #held = new Map<Socket, Buffer[]>()
   /** How many connections it has accepted. */
@@ -54,9 +55,12 @@ export class TcpProxy {
     for (const socket of this.#sockets) socket.pause()
   }
 
-  /** Delivers the next request, and what follows it on its connection, only when the returned function is called. */
-  holdNext(): () => void {
-    this.#holdsNext = true
+  /**
+   * Delivers the next request that has a text, and what follows it on its connection, only when the returned function is
+   * called.
+   */
+  holdNext(text = ''): () => void {
+    this.#holds = text
     return () => {
       for (const [to, chunks] of this.#held) for (const chunk of chunks) to.write(chunk)
       this.#held.clear()
@@ -64,8 +68,8 @@ export class TcpProxy {
   }
 
   #forward(isRequest: boolean, data: Buffer, to: Socket): void {
-    if (isRequest && this.#holdsNext) {
-      this.#holdsNext = false
+    if (isRequest && this.#holds !== undefined && data.includes(this.#holds)) {
+      this.#holds = undefined
       this.#held.set(to, [])
     }
     const held = this.#held.get(to)

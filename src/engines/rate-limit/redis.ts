@@ -110,7 +110,7 @@ export class RedisStore {
       const result = Object.assign(storeResult(subject, cost, { at, outcome }, windows), ban)
       if (!subject.bannable || previousBans === undefined) resolve(result)
       else {
-        const strike = this.#bans.strike(`{${subject.id}}`, at, previousBans)
+        const strike = this.inTime(this.#bans.strike(`{${subject.id}}`, at, previousBans))
         strike.then((started) => resolve(Object.assign(result, started)), reject)
       }
     }

@@ -16,6 +16,8 @@ const CLOSE = { connection: 'close' }
 const tooLarge = (max: number) =>
   new ApiError('payload_too_large', `The body must not be larger than ${max} bytes.`, CLOSE)
 
+const incompleteBody = () => invalidRequest('The body is incomplete: the connection closed before its end.')
+
 /** What all bodies that are arriving may take together, in bytes. */
 export const UPLOAD_BUDGET = 67_108_864
 /** A body counts as at least this many bytes, so that the budget also bounds how many there are. */
@@ -71,6 +73,8 @@ export function readBody(request: HttpRequest, max: number, uploads: MemoryBudge
   const declared = Number(req.headers['content-length'] ?? Number.NaN)
   if (declared === 0) return noBody
   if (declared > max) return tooLarge(max)
+  // The client left while its key was looked up. There will be no event.
+  if (req.destroyed) return incompleteBody()
   request.head.invite?.()
   return new Promise<Body>((resolve, reject) => {
     let body = noBody
@@ -90,7 +94,7 @@ export function readBody(request: HttpRequest, max: number, uploads: MemoryBudge
     }
     const end = () => finish(body.subarray(0, size))
     // Every request emits `close`, nearly all after their end, and creating an error that is not used is slow.
-    const incomplete = () => finish(invalidRequest('The body is incomplete: the connection closed before its end.'))
+    const incomplete = () => finish(incompleteBody())
     function grow(bytes: number) {
       upload ??= { holders: [request.address, holder], bytes: 0, giveUp }
       uploads.hold(upload, Math.max(LEAST_BYTES, bytes))
