@@ -93,7 +93,8 @@ export const settings = z.object({
   BAN_SECONDS: number(1, 86_400, 300),
   PET_BY_ID_SUNSET: z
     .union([z.iso.date(), z.iso.datetime({ local: true, offset: true })])
-    .transform((value) => new Date(value))
+    // JavaScript takes a time without an offset for local time.
+    .transform((value) => new Date(/T[^Z+-]+$/.test(value) ? `${value}Z` : value))
     .default(new Date('2030-12-05'))
     .describe('a date such as 2030-12-05, or a date-time'),
   CONTACT_URL: url(['http:', 'https:'])

@@ -24,6 +24,18 @@ const listPets = async (url: string, key: string) =>
 
 const refused = async (env: Record<string, string>) => (await refusedStart(env)).trimEnd().split('\n')
 
+test.each([
+  ['2031-02-03', '2031-02-03T00:00:00.000Z'],
+  ['2031-02-03T04:05:06', '2031-02-03T04:05:06.000Z'],
+  ['2031-02-03T04:05:06Z', '2031-02-03T04:05:06.000Z'],
+  ['2031-02-03T04:05:06-03:30', '2031-02-03T07:35:06.000Z'],
+])('PET_BY_ID_SUNSET=%s is the same moment in each time zone', async (value, moment) => {
+  const script = `import { readSettings } from './src/settings.ts'
+    console.log(readSettings({ PET_BY_ID_SUNSET: '${value}' }).PET_BY_ID_SUNSET.toISOString())`
+  const args = ['--import', 'tsx', '--input-type=module', '--eval', script]
+  expect((await runNode(args, undefined, { TZ: 'Australia/Lord_Howe' })).stdout).toBe(`${moment}\n`)
+})
+
 describe('the first start without any setting', () => {
   // One data directory for all tests, because starting is slow.
   let DATA_DIR: string

@@ -128,9 +128,9 @@ db = await PGlite.create({
   // PostgreSQL fills all of them with zeros as it starts, which took a seventh of a start with its default of 128 MB.
   startParams: [...PGlite.defaultStartParams, '-c', 'shared_buffers=32MB'],
 })
-// As connections to a server have it (PLANNING in ../postgres/pool/pool.ts).
+// As connections to a server have it (PLANNING in ../postgres/pool/pool.ts). It compiles no plans, and has no parallel workers.
 await db.exec(
-  'SET plan_cache_mode = force_generic_plan; SET enable_sort = off; SET enable_incremental_sort = off; SET enable_bitmapscan = off',
+  'SET plan_cache_mode = force_generic_plan; SET enable_sort = off; SET enable_incremental_sort = off; SET enable_bitmapscan = off; SET enable_seqscan = off',
 )
 void processGroups()
 

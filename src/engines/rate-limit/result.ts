@@ -65,7 +65,7 @@ export function storeResult(
 export interface RateLimiter {
   /**
    * Takes `cost` from every window of the subject, or from none. Cost 0 only reads, and is never limited.
-   * Never rejects, and waits for Redis no longer than `redisTimeoutMs`.
+   * Never rejects, and waits for each answer of Redis no longer than `redisTimeoutMs`: one, or two if a refusal is a strike.
    */
   consume(subject: Subject, cost: number): Promise<RateLimitResult>
   /** What a subject is known to have left in each of its windows, as of the latest decision; 0 if nothing is known. */

@@ -1,5 +1,5 @@
 import { GraphQLError } from 'graphql'
-import { ApiError, InvalidValue } from '../../../schema/kit/errors.js'
+import { ApiError, InvalidValue, invalidRequest } from '../../../schema/kit/errors.js'
 import type { Logger } from '../../engines/observe/index.js'
 import { isAway } from '../../engines/postgres/index.js'
 import { type HttpRequest, prefersType } from './request.js'
@@ -33,10 +33,7 @@ export function toApiError(error: unknown, log: Logger, requestId?: string): Api
     // Of graphql-js' errors, the outermost says which value it is about. A resolver's error is handled on its own.
     const own = cause instanceof InvalidValue || (cause instanceof GraphQLError && !(cause instanceof ApiError))
     if (!own) return toApiError(cause, log, requestId)
-    return new ApiError(
-      error.extensions.http?.status === 405 ? 'method_not_allowed' : 'invalid_request',
-      readable(error.message),
-    )
+    return invalidRequest(readable(error.message))
   }
   if (isAway(error)) {
     // What is wrong with the database is logged once, by src/gateway/database.

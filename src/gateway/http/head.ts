@@ -22,7 +22,7 @@ const CLOSE = { connection: 'close' }
 const notHttp = (reason: string) => new ApiError('invalid_request', `The request is not valid HTTP: ${reason}.`, CLOSE)
 
 /** The largest head that is served, in characters: its target, and the names and values of its headers. */
-const MAX_HEAD = 16_384
+export const MAX_HEAD = 16_384
 /** Node reads a little more than is served: of a head that it has read, it is known which part is too long. */
 export const MAX_HEAD_READ = 24_576
 

@@ -1,6 +1,6 @@
 export { assertJson, type Body, MEDIA_TYPES, noBody, parseBody, readBody, UPLOAD_BUDGET } from './body.js'
 export { errorResponse, graphqlMediaType, toApiError, unavailable } from './errors.js'
-export { isServerWide, type RequestHead } from './head.js'
+export { isServerWide, MAX_HEAD, type RequestHead } from './head.js'
 export { parseJson } from './json.js'
 export { type Holding, MemoryBudget } from './memory-budget.js'
 export { acceptedCoding, HttpRequest, prefersType } from './request.js'

@@ -22,7 +22,7 @@ export function createRequestObserver(log: Logger, registry: Registry) {
   const requests = counter('petstore_requests_total', 'Answered requests.', ['surface', 'operation', 'plan', 'status'])
   const duration = new Histogram({
     name: 'petstore_request_duration_seconds',
-    help: 'Time from the head of the request to the complete response.',
+    help: 'Time from the head of the request until its response is ready to be sent.',
     labelNames: ['surface', 'operation'],
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
     registers: [registry],

@@ -4,13 +4,10 @@ import { MAX_INT } from '../../../schema/kit/input/rules.js'
 import { fill, type Operation } from '../../../schema/kit/operations.js'
 import { EXAMPLE_TIME, exampleWindows } from '../../../schema/kit/quota.js'
 import { setRateLimitHeaders } from '../../engines/rate-limit/index.js'
-import { MEDIA_TYPES } from '../http/index.js'
+import { MAX_HEAD, MEDIA_TYPES } from '../http/index.js'
 import { EXPOSED, setDeprecationHeaders } from '../reply/index.js'
 import type { Header, Options, ResponseObject, Schema } from './document.js'
 import { exampleParams } from './examples.js'
-
-/** Node's limit for the head of a request: text that is copied from one cannot be longer. */
-export const MAX_HEAD = 16_384
 
 /** The last moment that a Date can have, in Unix seconds: no ban lasts longer. */
 const LAST_SECOND = 8_640_000_000_000

@@ -2,12 +2,11 @@ import { getNullableType, isEnumType, isListType } from 'graphql'
 import { createEtag } from '../../../schema/kit/etag.js'
 import { OBJECTS_PER_UNIT } from '../../../schema/kit/input/rules.js'
 import { EXPAND, expandQuery, longestOf, type Operation } from '../../../schema/kit/operations.js'
-import { MEDIA_TYPES } from '../http/index.js'
+import { MAX_HEAD, MEDIA_TYPES } from '../http/index.js'
 import { MAX_KEY } from '../idempotency/index.js'
 import { codeSamples } from './code-samples.js'
 import { type Generated, type Options, schemaRef } from './document.js'
 import { exampleArgument, exampleBody, exampleResult, inputOf } from './examples.js'
-import { MAX_HEAD } from './headers.js'
 import { bounds, expansionName } from './schemas.js'
 
 type GeneratedOperation = Generated['paths'][string][string]

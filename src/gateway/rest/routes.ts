@@ -3,7 +3,7 @@ import { suggestionList } from 'graphql/jsutils/suggestionList.js'
 import { operations } from '../../../schema/index.js'
 import { attempt } from '../../../schema/kit/attempt.js'
 import { ApiError, invalidRequest } from '../../../schema/kit/errors.js'
-import type { HttpRequest } from '../http/index.js'
+import { type HttpRequest, MAX_HEAD } from '../http/index.js'
 import type { Route } from '../reply/index.js'
 import { routePath } from './sofa.js'
 
@@ -38,7 +38,7 @@ function unknownPath(path: string, baseUrl: string): string {
 
 /** @param hasPage whether a path that is no operation has a page, which takes GET and HEAD */
 export function createRoutes(hasPage: (path: string) => boolean, baseUrl: string) {
-  const router = findMyWay({ caseSensitive: true, ignoreTrailingSlash: false, maxParamLength: 16_384 })
+  const router = findMyWay({ caseSensitive: true, ignoreTrailingSlash: false, maxParamLength: MAX_HEAD })
   for (const operation of operations)
     router.on(operation.rest.method, routePath(operation.rest.path), () => {}, operation)
 
