@@ -71,6 +71,12 @@ describe('node', () => {
     ).toMatch(/nodeIds\[0\] is/)
   })
 
+  test.each([null, true])('is refused for %j, which is no string', async (id) => {
+    const query = 'query ($ids: [ID!]!) { nodes(nodeIds: $ids) { nodeId } }'
+    const { errors } = await ask(query, { ids: ['UGV0OjE', id] })
+    expect(errors[0].message).toBe(`$ids[1] is ${JSON.stringify(id)}; it must be a string.`)
+  })
+
   test('costs what its objects cost; at most 100 ids are taken', async () => {
     const id = (await idsOf()).pets?.[0].nodeId as string
     const cost = async (count: number) => {

@@ -119,6 +119,7 @@ function wrongType(input: Input, place: string, value: unknown): string {
 
 const typeRules: Record<string, string> = {
   String: 'must be a string',
+  ID: 'must be a string',
   Int: `must be a whole number from ${-MAX_INT - 1} to ${MAX_INT}`,
   Boolean: 'must be true or false',
 }

@@ -92,7 +92,7 @@ export class OrphanedBackends {
   }
 
   #checkWrites(): void {
-    if ([...this.#lost.values()].some(({ isWriting }) => isWriting)) return
+    if ([...this.#lost].some(({ isWriting }) => isWriting)) return
     this.writing = undefined
     this.#writingEnds()
   }
