@@ -638,6 +638,7 @@ describe('npm run keys', () => {
     ['no name', 'create --plan Free', /--name/],
     ['an owner that is too long', `create --name x --plan Free --owner ${'x'.repeat(101)}`, /1 to 100 characters/],
     ['a character that reverses others', 'create --name a\u202eb --plan Free', /no control character/],
+    ['the end of a line in a name', 'create --name a\u2028b --plan Free', /no control character/],
     ['a name of joiners alone', 'create --name \u200c\u200d --plan Free', /1 to 100 characters/],
     ['an owner without a character', 'update 1 --owner \u0007', /no control character/],
     ['a note that is too long', `update 1 --note ${'x'.repeat(1_001)}`, / 'x{60}…' is invalid: it must have 1 to 1000/],

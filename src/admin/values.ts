@@ -1,6 +1,7 @@
 import { InvalidArgumentError } from 'commander'
 import * as z from 'zod'
 import { codePoints, MAX_INT } from '../../schema/kit/input/rules.js'
+import { visible } from './table.js'
 
 // Values of options and arguments: each is read into what it means, or refused with a sentence that says what is accepted.
 
@@ -27,14 +28,11 @@ export const dateOrNever = (text: string) => {
   )
 }
 
-/** Control and format characters, but not joiners: words in Persian and some emoji have them. */
-const CONTROL = /[^\P{C}\u200c\u200d]/u
-
 export const label =
   (max = 100) =>
   (text: string) => {
     const value = text.trim()
-    if (!/\P{C}/u.test(value) || codePoints(value) > max || CONTROL.test(value))
+    if (!/\P{C}/u.test(value) || codePoints(value) > max || visible(value) !== value)
       throw new InvalidArgumentError(`must have 1 to ${max} characters and no control character.`)
     return value
   }
