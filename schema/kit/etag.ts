@@ -10,15 +10,19 @@ export type EntityTags = '*' | string[]
 
 export const MALFORMED = 'must be * or entity tags in double quotes, separated by commas, as ETag has them'
 
+const TAG = /[\t ,]*((?:W\/)?"[!#-~\x80-\xff]*")[\t ]*(?:,|$)/gy
+
 /** The value of If-Match or If-None-Match: entity tags in their quotes, or `*` for any. Undefined if it is malformed. */
 export function parseEntityTags(text: string): EntityTags | undefined {
   if (text.trim() === '*') return '*'
   const tags: string[] = []
-  const rest = text.replaceAll(/(?:W\/)?"[!#-~\x80-\xff]*"(?=[\t ]*(?:,|$))/g, (tag) => {
+  let end = 0
+  // One by one, as far as they are well formed: replaceAll takes twice the time and four times the memory.
+  for (const [found, tag = ''] of text.matchAll(TAG)) {
     tags.push(tag)
-    return ''
-  })
-  return tags.length > 0 && !/[^\t ,]/.test(rest) ? tags : undefined
+    end += found.length
+  }
+  return tags.length > 0 && !/[^\t ,]/.test(text.slice(end)) ? tags : undefined
 }
 
 /** The comparison of If-Match: a weak tag matches nothing. */
