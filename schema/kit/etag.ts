@@ -10,6 +10,7 @@ export type EntityTags = '*' | string[]
 
 export const MALFORMED = 'must be * or entity tags in double quotes, separated by commas, as ETag has them'
 
+/** The next entity tag of a list, with the separators around it. */
 const TAG = /[\t ,]*((?:W\/)?"[!#-~\x80-\xff]*")[\t ]*(?:,|$)/gy
 
 /** The value of If-Match or If-None-Match: entity tags in their quotes, or `*` for any. Undefined if it is malformed. */

@@ -76,14 +76,12 @@ const samples: [ms: number, work: () => void][] = [
   [6, () => pieces.join()],
 ]
 
-/** As many as V8 needs to compile the samples. */
-const WARM_UPS = 15
-let isWarm = false
+/** How often the samples still run before they are timed: V8 has compiled them then. */
+let warmUps = 15
 
 /** How much longer this machine takes now than the quiet one that the times of the samples are from. */
 export function slowness(): number {
-  for (let i = 0; i < WARM_UPS && !isWarm; i++) for (const [, work] of samples) work()
-  isWarm = true
+  for (; warmUps > 0; warmUps--) for (const [, work] of samples) work()
   const ratios = samples.map(([ms, work]) => {
     const times = [0, 1, 2].map(() => {
       const before = threadTime()
