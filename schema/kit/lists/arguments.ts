@@ -53,12 +53,21 @@ const Direction = builder.enumType('SortDirection', {
 })
 
 /** The columns that a list can be sorted by, as an enum. */
-export function defineSort({ model, name, key, sorts }: ListDeclaration) {
+export function defineSort({ model, name, key, sorts, textKeys = {} }: ListDeclaration) {
   const values = [key, ...sorts].map((column) => [column, { description: columnDescription(model, column) }])
-  return builder.enumType(`${model}Sort`, {
-    description: `What ${name} can be sorted by. Names are compared in lower case and without accents, then by their code points. Items without a value come last.`,
-    values: Object.fromEntries(values),
-  })
+  const description = [
+    `What ${name} can be sorted by.`,
+    ...sorts
+      .filter((column) => textKeys[column])
+      .map(
+        (column) =>
+          `Values of \`${column}\` are compared in lower case and without accents, then by their code points.`,
+      ),
+    ...sorts
+      .filter((column) => !columnOf(model, column).isRequired)
+      .map((column) => `Items without \`${column}\` come last, or first in descending order.`),
+  ]
+  return builder.enumType(`${model}Sort`, { description: description.join(' '), values: Object.fromEntries(values) })
 }
 
 /** The arguments that lists and connections share. @param parent the column that a list below a row is filtered by already */
