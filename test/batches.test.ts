@@ -282,6 +282,11 @@ describe('a batch that is refused changes nothing:', () => {
     expect(body.errors[0].message).toBe(`input${name} must not be null.`)
   })
 
+  test.each(batches)('%s %s of a list in the list', async (method, path, _name, item) => {
+    for (const inner of [[], [item], [item, item]])
+      await expectRefusal(() => send(method, path, [inner]), 400, /^\[0\] is .*; it must be a JSON object\.$/)
+  })
+
   test('null instead of a list', async () => {
     const query = 'mutation ($input: [OrderChange!]!) { updateOrders(input: $input) { id } }'
     const { body } = await gateway.graphql(query, { input: null })

@@ -2,6 +2,7 @@ import {
   type GraphQLArgument,
   type GraphQLInputField,
   type GraphQLInputObjectType,
+  type GraphQLInputType,
   type GraphQLLeafType,
   type GraphQLNamedInputType,
   getNamedType,
@@ -76,7 +77,9 @@ export function readValue(input: Input, value: unknown, report: Report, path: Pa
   const place = report.nameOf(path)
   // What an item must be would not help who has sent no list.
   const lacksList = isListType(bare) && value == null
-  report.problems.add(lacksList ? wrongValue(place, value, 'must be a JSON array') : wrongType(input, place, value))
+  report.problems.add(
+    lacksList ? wrongValue(place, value, 'must be a JSON array') : wrongType(input, bare, place, value),
+  )
 }
 
 function readFields(type: GraphQLInputObjectType, given: Values, report: Report, path: Path): Values {
@@ -105,10 +108,11 @@ function parse(type: GraphQLLeafType, value: unknown): unknown {
 }
 
 /** What a value that its type refuses must be, and which value could be meant. */
-function wrongType(input: Input, place: string, value: unknown): string {
+function wrongType(input: Input, bare: GraphQLInputType, place: string, value: unknown): string {
   const type = getNamedType(input.type)
   const names = isEnumType(type) ? type.getValues().map((one) => one.name) : []
-  const [issue] = issuesOf(input, value)
+  // The rules of a list say nothing of its items.
+  const [issue] = isListType(getNullableType(input.type)) === isListType(bare) ? issuesOf(input, value) : []
   // A rule says more than the type, unless it says only that the type is wrong.
   const isTold = issue && !issue.message.startsWith('Invalid input')
   const search = type.name.endsWith('Sort') ? sortMeant : didYouMean
