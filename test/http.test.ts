@@ -669,6 +669,24 @@ describe('operational endpoints', () => {
     expect((await gateway.get('/docs', { key: null })).headers.get('x-ratelimit-remaining')).toBe(before)
   })
 
+  const preflight = { origin: 'https://shop.example', 'access-control-request-method': 'GET' }
+
+  test.each(['POST', 'PUT', 'DELETE', 'OPTIONS'])(
+    'take GET and HEAD alone: %s is 405, and not counted either',
+    async (method) => {
+      for (const path of ['/healthz', '/readyz', '/metrics']) {
+        const { status, headers, body } = await gateway.call(method, path, { key: null, headers: preflight })
+        expect([status, headers.get('allow')]).toEqual([405, 'GET, HEAD'])
+        expect(body).toEqual({
+          code: 'method_not_allowed',
+          message: `This path does not take ${method}; it takes GET, HEAD.`,
+          status: 405,
+        })
+        expect([...headers.keys()].filter((name) => /ratelimit|access-control/.test(name))).toEqual([])
+      }
+    },
+  )
+
   test('report the state of the service', async () => {
     expect((await gateway.get('/healthz')).body).toEqual({ status: 'ok' })
     expect((await gateway.get('/readyz')).body).toEqual({ status: 'ok', database: 'ok', limits: gateway.limits.state })

@@ -357,6 +357,7 @@ describe('ADMIN_PORT', () => {
       expect((await ask(path)).status, path).toBe(200)
       expect(await ask(path, 'HEAD'), path).toEqual({ status: 200, text: '' })
     }
+    expect(JSON.parse((await ask('/healthz', 'POST')).text)).toMatchObject({ code: 'method_not_allowed', status: 405 })
     moved.logged.length = 0
     const absent = ['/', '/pets', '/graphql', '/docs', '/openapi.json']
     for (const path of absent)

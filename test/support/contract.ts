@@ -176,7 +176,7 @@ const createContract = (options: { baseUrl: string; sunset: Date }): Contract =>
         must(framing.has(name) || response.headers.has(name), `the header ${name} is not listed`)
       checkHeaders(response.headers)
       checkBody(response.content, response.codes)
-    } else if (!operational.has(pathname) || !(head || method === 'GET')) {
+    } else if (!operational.has(pathname)) {
       checkHeaders(common)
       const isGraphql = pathname === `${base}/graphql`
       const mustWait = status === 429 || status === 503

@@ -8,6 +8,10 @@ import { type HttpResponse, jsonResponse } from './response.js'
 /** Seconds after which a client may try again when the database did not answer. */
 const RETRY_UNAVAILABLE = '5'
 
+/** @param allow the methods that the path takes, as the header lists them */
+export const methodNotAllowed = (method: string | undefined, allow: string) =>
+  new ApiError('method_not_allowed', `This path does not take ${method}; it takes ${allow}.`, { allow })
+
 export const unavailable = () => new ApiError('unavailable', undefined, { 'retry-after': RETRY_UNAVAILABLE })
 
 /** A message of GraphQL's own, which repeats wrong texts and numbers in full, with what is wrong with them at its end. */

@@ -1,5 +1,5 @@
 export { assertJson, type Body, MEDIA_TYPES, noBody, parseBody, readBody, UPLOAD_BUDGET } from './body.js'
-export { errorResponse, graphqlMediaType, toApiError, unavailable } from './errors.js'
+export { errorResponse, graphqlMediaType, methodNotAllowed, toApiError, unavailable } from './errors.js'
 export { isServerWide, MAX_HEAD, type RequestHead } from './head.js'
 export { parseJson } from './json.js'
 export { type Holding, MemoryBudget } from './memory-budget.js'

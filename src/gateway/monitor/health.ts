@@ -2,7 +2,7 @@ import type { Registry } from 'prom-client'
 import { type Member, totals } from '../../engines/cluster/index.js'
 import type { RateLimiter } from '../../engines/rate-limit/index.js'
 import type { Database } from '../database/index.js'
-import { type HttpRequest, type HttpResponse, jsonResponse } from '../http/index.js'
+import { type HttpRequest, type HttpResponse, jsonResponse, methodNotAllowed } from '../http/index.js'
 
 const NO_STORE = { 'cache-control': 'no-store' }
 
@@ -61,6 +61,12 @@ export function createHealth(
     ['/metrics', exposition],
   ])
 
-  return ({ method, pathname }: HttpRequest): Promise<HttpResponse> | undefined =>
-    method === 'GET' ? endpoints.get(pathname)?.() : undefined
+  const refuse = async (method?: string): Promise<never> => {
+    throw methodNotAllowed(method, 'GET, HEAD')
+  }
+
+  return ({ method, pathname, head }: HttpRequest): Promise<HttpResponse> | undefined => {
+    const respond = endpoints.get(pathname)
+    return respond && (method === 'GET' ? respond() : refuse(head.method))
+  }
 }

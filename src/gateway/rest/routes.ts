@@ -3,7 +3,7 @@ import { suggestionList } from 'graphql/jsutils/suggestionList.js'
 import { operations } from '../../../schema/index.js'
 import { attempt } from '../../../schema/kit/attempt.js'
 import { ApiError, invalidRequest } from '../../../schema/kit/errors.js'
-import { type HttpRequest, MAX_HEAD } from '../http/index.js'
+import { type HttpRequest, MAX_HEAD, methodNotAllowed } from '../http/index.js'
 import type { Route } from '../reply/index.js'
 import { routePath } from './sofa.js'
 
@@ -61,8 +61,7 @@ export function createRoutes(hasPage: (path: string) => boolean, baseUrl: string
       const methods = path && hasPage(path) ? ['GET'] : [...all].filter((method) => find({ method, path }))
       if (methods.length === 0) return new ApiError('not_found', unknownPath(path ?? '', baseUrl))
       const allow = methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])).join(', ')
-      const message = `This path does not take ${head.method}; it takes ${allow}.`
-      return new ApiError('method_not_allowed', message, { allow })
+      return methodNotAllowed(head.method, allow)
     },
   }
 }
