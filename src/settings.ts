@@ -177,7 +177,10 @@ export function readSettings(environment: NodeJS.ProcessEnv = process.env): Sett
  */
 const withoutSecrets = (value: string) =>
   value
-    .replace(/(:\/\/[^/@:]*:).*@/s, '$1***@')
+    .replace(/(:\/{2,}[^/@:]*:).*@/s, '$1***@')
+    // The scheme is mistyped, or there is none.
+    .replace(/^(?!mailto:|.*:\/\/)([^:@]*:)?.*@/s, '$1***@')
+    .replace(/\b((?:pas|pwd|secret|token)\w*\s*=\s*)('[^']*'?|\S+)/gi, '$1***')
     .replace(/(:\/\/[^/@:]*:)(?!\d+(?:[/?,]|$)|\*)[^/]*/, '$1***')
     .replace(/(redis[^/]*:\/\/)[^/@:]+@/g, '$1***@')
     .replace(/([?&][^=&]*(?:pas|pwd|secret|token|key)[^=&]*=)[^&]*/gi, '$1***')

@@ -178,6 +178,24 @@ describe('settings', () => {
           expect.stringMatching(new RegExp(`^${name} is "postgresql://ann:\\*\\*\\*@host/pets"; .* with %40 for @,`)),
         ])
     expect(refused({ DATABASE_URL: 'mysql://h/d?password=secret&a=1' }).join()).not.toContain('secret')
+    // Mistyped.
+    for (const [url, shown] of [
+      ['postgresql//u:se/cr@et@h/db', 'postgresql//u:***@h/db'],
+      ['postgresql:/u:secret@h/db', 'postgresql:***@h/db'],
+      ['postgresql:u:secret@h/db', 'postgresql:***@h/db'],
+      ['postgresql:///u:secret@h/db', 'postgresql:///u:***@h/db'],
+      ['u:secret@h/db', 'u:***@h/db'],
+      [':secret@h:6379', ':***@h:6379'],
+      ['host=h user=u password=secret', 'host=h user=u password=***'],
+      ["host=h password = 'my secret' user=u", 'host=h password = *** user=u'],
+      ['Server=h;Pwd=secret;Database=d', 'Server=h;Pwd=***'],
+    ] as const)
+      for (const name of ['DATABASE_URL', 'DIRECT_URL', 'REDIS_URL'])
+        expect(refused({ DATABASE_URL: 'postgresql://h/d', [name]: url }).join()).toMatch(
+          `${name} is ${JSON.stringify(shown)}; it must`,
+        )
+    for (const url of ['redis//:secret@h:6379', 'redis:/:secret@h', 'redis//secret@h', 'redis:secret@h', 'secret@h'])
+      expect(refused({ REDIS_URL: url }).join()).not.toContain('secret')
     expect(refused({ DATABASE_URL: 'postgresql://ann:secret' }).join()).not.toContain('secret')
   })
 
