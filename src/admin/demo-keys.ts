@@ -8,6 +8,7 @@ import type { Statement } from '../engines/postgres/index.js'
 import type { Database } from '../gateway/database/index.js'
 import { createSecret, storedSecret, writeKeys } from '../gateway/keys/index.js'
 import { StartupError } from '../startup-error.js'
+import { isEnded, type KeyEnd } from './key.js'
 
 const names = Object.keys(plans) as Plan[]
 const file = z.record(z.enum(names), z.string())
@@ -19,26 +20,44 @@ const HAS: Statement = {
   kind: 'SELECT',
   tables: ['Category', 'ApiKey'],
   text: `SELECT pg_sequence_last_value('"public"."Category_id_seq"') IS NOT NULL AS "samples",
-  EXISTS (SELECT FROM "public"."ApiKey") AS "keys"`,
+  pg_sequence_last_value('"public"."ApiKey_id_seq"') IS NOT NULL AS "keys"`,
+}
+
+const ROW: Statement = {
+  kind: 'SELECT',
+  tables: ['ApiKey'],
+  text: 'SELECT "revokedAt", "expiresAt" FROM "public"."ApiKey" WHERE "hash" = $1',
 }
 
 /**
  * One key per plan for trying the embedded service. The secrets are random, created on the first start together with the
  * sample data, and stored in a file that only its owner can read. As for all keys, the database stores only their hashes.
+ * Demo keys that an admin has ended stay so, with or without their file: only a database that never had a key gets some.
+ *
+ * @returns undefined if the free one cannot be used
  */
-export async function demoKeys(database: Pick<Database, 'prisma' | 'query'>, dataDir: string): Promise<DemoKeys> {
+export async function demoKeys(
+  database: Pick<Database, 'prisma' | 'query'>,
+  dataDir: string,
+): Promise<DemoKeys | undefined> {
   const { prisma, query } = database
   const path = join(dataDir, 'demo-keys.json')
   const draft = `${path}.new`
   const stored = await read(path)
-  if (stored === null) throw new StartupError(`${path} is not a valid file of demo keys; delete it to create new keys`)
+  if (stored === null)
+    throw new StartupError(
+      `${path} is not a valid file of demo keys; delete it, and create keys: npm run keys -- create`,
+    )
   const [has] = await query(HAS, [])
   if (!has?.samples) await seed(prisma)
-  if (stored && has?.keys) return stored
+  const begun = await read(draft)
+  if (has?.keys && begun === undefined) {
+    const [row] = stored ? await query(ROW, [storedSecret(stored.Free).hash]) : []
+    return row && !isEnded(row as KeyEnd) ? stored : undefined
+  }
   // The file first: without it, the secrets of the rows would be lost. If a start is interrupted in between, the next
   // one finds the draft and continues.
-  const keys =
-    stored ?? (await read(draft)) ?? (Object.fromEntries(names.map((plan) => [plan, createSecret().key])) as DemoKeys)
+  const keys = stored ?? begun ?? (Object.fromEntries(names.map((plan) => [plan, createSecret().key])) as DemoKeys)
   await writeFile(draft, `${JSON.stringify(keys, null, 2)}\n`, { mode: 0o600 })
   const rows = names.map((plan) => ({
     name: `Demo ${plan}`,

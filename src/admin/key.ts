@@ -11,8 +11,10 @@ const MAX_NAMED = 10
 
 export const bannedUntil = ({ bannedUntil: until }: ApiKey) => (isOver(until) ? null : until)
 
+export type KeyEnd = Pick<ApiKey, 'revokedAt' | 'expiresAt'>
+
 /** Whether a key cannot be used anymore. A ban ends. */
-export const isEnded = ({ revokedAt, expiresAt }: ApiKey) => isOver(revokedAt) || isOver(expiresAt)
+export const isEnded = ({ revokedAt, expiresAt }: KeyEnd) => isOver(revokedAt) || isOver(expiresAt)
 
 export function state(key: ApiKey) {
   if (isOver(key.revokedAt)) return 'revoked'
