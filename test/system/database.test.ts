@@ -1,6 +1,7 @@
 import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import {
+  chmodSync,
   chownSync,
   cpSync,
   linkSync,
@@ -21,9 +22,9 @@ import { createInterface } from 'node:readline'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test, vi } from 'vitest'
 import { seed } from '../../prisma/seed.js'
-import { demoKeys } from '../../src/admin/demo-keys.js'
+import { type DemoKeys, demoKeys } from '../../src/admin/demo-keys.js'
 import { acquireLock, type Lock } from '../../src/engines/embedded/lock.js'
 import { openEmbedded } from '../../src/engines/embedded/open.js'
 import { migrate, readMigrations, withSession } from '../../src/engines/postgres/index.js'
@@ -84,6 +85,29 @@ describe('the embedded database', () => {
     await (await another).close()
   })
 
+  test('a start waits for a command that has the folder open, and fails in one line if that does not end', async () => {
+    const folder = dataFolder()
+    const command = await open(folder, { join: true })
+    const lines: string[] = []
+    const starting = open(folder, { onNotice: (line) => void lines.push(line) })
+    await expect
+      .poll(() => lines, { timeout: 10_000 })
+      .toEqual([`waiting for process ${process.pid}, which uses DATA_DIR ${folder}`])
+    await command.close()
+    const gateway = await starting
+    await gateway.ping()
+    await gateway.close()
+
+    await open(folder, { join: true })
+    vi.useFakeTimers({ toFake: ['Date'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const refused = refusal(open(folder))
+    vi.setSystemTime(Date.now() + 31_000)
+    expect(await refused).toBe(
+      `DATA_DIR ${folder} is in use by process ${process.pid}, such as a command or Prisma Studio; end that process or set DATA_DIR to another folder`,
+    )
+  })
+
   test('loses no acknowledged write on kill -9, and a dead owner does not block the next one', async () => {
     const folder = dataFolder()
     const writer = child('write.ts', folder)
@@ -132,9 +156,9 @@ describe('the embedded database', () => {
 const NOBODY = 65_534
 const isRoot = process.getuid?.() === 0
 
-/** Starts a gateway as another user. */
-const startAsNobody = (DATA_DIR: string) =>
-  spawnSync(process.execPath, ['--liftoff-only', 'dist/src/main.js'], {
+/** Starts a gateway, or runs another program, as another user. */
+const startAsNobody = (DATA_DIR: string, program = ['main.js']) =>
+  spawnSync(process.execPath, ['--liftoff-only', `dist/src/${program[0]}`, ...program.slice(1)], {
     encoding: 'utf8',
     uid: NOBODY,
     timeout: 60_000,
@@ -192,6 +216,15 @@ describe('a data directory that cannot be opened is refused with one line that n
     expect(startAsNobody(folder)).toBe(
       `DATA_DIR: the database in ${folder}/db cannot be opened: ${file} belongs to the user with the id 0, and this runs as ${NOBODY}; give all of it to one user: sudo chown -R ${NOBODY} ${folder}/db\n`,
     )
+  })
+
+  test.runIf(mayRead)('a folder that its owner alone may read, for commands of another user', () => {
+    const folder = dataFolder()
+    chmodSync(folder, 0o700)
+    chmodSync(scratch, 0o755)
+    const line = `DATA_DIR ${folder} cannot be read: this runs as the user with the id ${NOBODY}; run it as the user of the service\n`
+    expect(startAsNobody(folder, ['admin/keys.js', 'list'])).toBe(line)
+    expect(startAsNobody(folder, ['admin/backup.js', 'create', '/dev/null/backup'])).toBe(line)
   })
 
   test('a database of another version of PostgreSQL', async () => {
@@ -456,8 +489,27 @@ describe('the first data', () => {
     await prisma.apiKey.deleteMany()
     renameSync(join(folder, 'demo-keys.json'), join(folder, 'demo-keys.json.new'))
     truncateSync(join(folder, 'demo-keys.json.new'), 10)
-    const others = await demoKeys(database, folder)
+    const others = (await demoKeys(database, folder)) as DemoKeys
     expect(await prisma.apiKey.count({ where: { hash: storedSecret(others.Free).hash } })).toBe(1)
+  })
+
+  test('demo keys that are revoked, deleted, or without their file do not come back, and are not offered', async () => {
+    const file = join(folder, 'demo-keys.json')
+    const keys = (await demoKeys(database, folder)) as DemoKeys
+    const { hash } = storedSecret(keys.Free)
+    for (const end of ['revokedAt', 'expiresAt']) {
+      await prisma.apiKey.update({ where: { hash }, data: { [end]: new Date() } })
+      expect(await demoKeys(database, folder), end).toBeUndefined()
+      await prisma.apiKey.update({ where: { hash }, data: { [end]: null } })
+      expect(await demoKeys(database, folder), end).toEqual(keys)
+    }
+    rmSync(file)
+    expect(await demoKeys(database, folder)).toBeUndefined()
+    expect(await prisma.apiKey.count()).toBe(4)
+    writeFileSync(file, JSON.stringify(keys))
+    await prisma.apiKey.deleteMany()
+    expect(await demoKeys(database, folder)).toBeUndefined()
+    expect(await prisma.apiKey.count()).toBe(0)
   })
 
   test('a file of demo keys that is not valid is refused, and not overwritten', async () => {

@@ -1,2 +1,2 @@
-export { type Embedded, openEmbedded, optimizeWasmLater } from './open.js'
+export { type Embedded, hasDatabase, openEmbedded, optimizeWasmLater } from './open.js'
 export { type PackedDatabase, packDatabase, readPacked } from './packed.js'

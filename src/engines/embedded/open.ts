@@ -44,16 +44,30 @@ export interface Embedded {
   close(): Promise<void>
 }
 
-/** How long a command waits for another command or for a starting gateway. */
-const JOIN_TIMEOUT = 30_000
+/** How long a start or a command waits for a command, or for a gateway that starts. */
+const WAIT_MS = 30_000
+/** Most have ended by then. */
+const SILENT_MS = 1_000
 
 const urlOf = (port: number) => `postgresql://postgres:postgres@127.0.0.1:${port}/postgres`
+
+/** Whether a data directory has a database. @throws StartupError if that cannot be seen */
+export function hasDatabase(dataDir: string): boolean {
+  try {
+    return statSync(join(dataDir, 'db'), { throwIfNoEntry: false }) !== undefined
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    const who = `this runs as the user with the id ${process.getuid?.()}`
+    const reason = code === 'EACCES' ? `${who}; run it as the user of the service` : code
+    throw new StartupError(`DATA_DIR ${dataDir} cannot be read: ${reason}`)
+  }
+}
 
 /**
  * Opens the database in a data directory, and creates it if it does not exist.
  *
  * The owner of the folder publishes the port, so that commands can connect. A command that owns the folder does not: its
- * database ends with it, so the next command waits for its turn.
+ * database ends with it, so the next command, or a start, waits for its turn.
  *
  * @throws StartupError with one line; the data is unchanged and the lock is released
  */
@@ -61,7 +75,9 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> 
   if (options.inMemory) return start('memory://', options)
   const folder = resolve(options.dataDir)
   const made = await unlessUnusable(folder, () => makeFolder(folder))
-  for (const end = Date.now() + JOIN_TIMEOUT; ; await sleep(100)) {
+  const begun = Date.now()
+  let isTold = false
+  for (; ; await sleep(100)) {
     const lock = await unlessUnusable(folder, () => acquireLock(folder))
     if ('release' in lock) {
       return openLocked(folder, lock, options).catch((error) => {
@@ -71,12 +87,17 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> 
     }
     const { pid, port } = lock.owner
     if (options.join && port) return { url: urlOf(port), port, close: async () => {} }
-    if (options.join && Date.now() < end) continue
     const who = pid ? `process ${pid}` : 'a process that does not respond'
-    const where = port ? ` (port ${port})` : ''
-    throw new StartupError(
-      `DATA_DIR ${folder} is in use by ${who}${where}; stop that process or set DATA_DIR to another folder`,
-    )
+    const waited = Date.now() - begun
+    if (port || waited > WAIT_MS) {
+      const what = port
+        ? ` (port ${port}); stop that process or`
+        : ', such as a command or Prisma Studio; end that process or'
+      throw new StartupError(`DATA_DIR ${folder} is in use by ${who}${what} set DATA_DIR to another folder`)
+    }
+    if (waited < SILENT_MS || isTold) continue
+    isTold = true
+    options.onNotice?.(`waiting for ${who}, which uses DATA_DIR ${folder}`)
   }
 }
 

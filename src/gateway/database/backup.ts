@@ -13,7 +13,7 @@ import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
 import pg from 'pg'
 import { Prisma } from '../../../prisma/generated/client/client.js'
-import { openEmbedded, optimizeWasmLater } from '../../engines/embedded/index.js'
+import { hasDatabase, openEmbedded, optimizeWasmLater } from '../../engines/embedded/index.js'
 import { migrate, readMigrations, withSession } from '../../engines/postgres/index.js'
 import { StartupError } from '../../startup-error.js'
 
@@ -55,7 +55,7 @@ const known = () => readMigrations().map(({ name }) => name)
  * Writes a backup of the database in a data directory, whether a process uses it or not. Clients of a running service wait
  * while the rows are read.
  *
- * @param onNotice called with what the backup does not contain
+ * @param onNotice called with what the backup does not contain, and with what it waits for
  * @throws StartupError; there is no file then
  */
 export async function backUp(dataDir: string, file: string, onNotice: (message: string) => void): Promise<Summary> {
@@ -63,10 +63,14 @@ export async function backUp(dataDir: string, file: string, onNotice: (message: 
   if (isStream && process.stdout.isTTY)
     throw new StartupError('- is standard output, which is a terminal; redirect it to a file or into a pipe')
   if (!isStream && existsSync(file)) throw new StartupError(`${file} exists; choose another name`)
-  if (!existsSync(join(dataDir, 'db/PG_VERSION')) || existsSync(join(dataDir, 'db.incomplete')))
+  if (
+    !hasDatabase(dataDir) ||
+    !existsSync(join(dataDir, 'db/PG_VERSION')) ||
+    existsSync(join(dataDir, 'db.incomplete'))
+  )
     throw new StartupError(`DATA_DIR ${dataDir} holds no database; set DATA_DIR to the folder of the service`)
   const draft = `${file}.new`
-  const database = await openEmbedded({ dataDir, port: 0, join: true })
+  const database = await openEmbedded({ dataDir, port: 0, join: true, onNotice })
   try {
     return await withSession({ connectionString: database.url }, async (client) => {
       await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY')

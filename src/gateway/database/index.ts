@@ -1,9 +1,8 @@
-import { existsSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { PrismaPg } from '@prisma/adapter-pg'
 import { $Enums, PrismaClient } from '../../../prisma/generated/client/client.js'
 import { models } from '../../../schema/kit/model.js'
-import { type Embedded, openEmbedded, optimizeWasmLater } from '../../engines/embedded/index.js'
+import { type Embedded, hasDatabase, openEmbedded, optimizeWasmLater } from '../../engines/embedded/index.js'
 import type { Logger } from '../../engines/observe/index.js'
 import {
   ConnectionPool,
@@ -63,7 +62,7 @@ export async function openDatabase(config: DatabaseSettings, options: DatabaseOp
   const { mustExist, onLost, onNotice } = options
   optimizeWasmLater()
   if (url) return openServer(url, DIRECT_URL, options)
-  if (mustExist && !existsSync(join(dataDir, 'db')))
+  if (mustExist && !hasDatabase(dataDir))
     throw new StartupError(
       `DATA_DIR ${dataDir} has no database; set DATA_DIR or DATABASE_URL to the same value as for the service`,
     )
