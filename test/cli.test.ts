@@ -197,6 +197,21 @@ describe('npm run keys', () => {
     expect((await json('revoke', String(row.id))).revokedAt).toBe(revoked.revokedAt)
   })
 
+  test('a command that changes nothing says so', async () => {
+    const { id } = await json('create', '--name', 'Same', '--plan', 'Free')
+    const note = /^Nothing changes: the key has these values already\.$/m
+    const commands = [
+      ['unban'],
+      ['plan', 'Free'],
+      ['access', 'write'],
+      ['update', '--name', 'Same', '--expires', 'never'],
+    ]
+    for (const [name = '', ...args] of commands) expect((await keys(name, String(id), ...args)).stderr).toMatch(note)
+    for (const [name = '', ...args] of [['ban'], ['unban'], ['update', '--name', 'Same', '--owner', 'Me'], ['revoke']])
+      expect((await keys(name, String(id), ...args)).stderr).not.toMatch(note)
+    expect((await keys('revoke', String(id))).stderr).toMatch(note)
+  })
+
   test('create and rotate make keys that never expire', async () => {
     const { id } = await json('create', '--name', 'Long', '--plan', 'Free', '--expires', 'never')
     expect((await json('show', String(id))).expiresAt).toBeNull()
@@ -431,6 +446,32 @@ describe('npm run keys', () => {
     for (const lines of [stdout, (await keys('history')).stdout])
       expect(lines.split('\n').filter((line) => [...line].length > 80)).toEqual([])
     expect((await keys('history')).stdout).toMatch(new RegExp(`^${id} .*changed +database +Dora$`, 'm'))
+  })
+
+  test('rotate of a key that has expired names what replaced it, or how to let it live longer', async () => {
+    const { id, prefix } = await json('create', '--name', 'Over', '--plan', 'Free')
+    const expire = (key: number) =>
+      gateway.prisma.apiKey.update({ where: { id: key }, data: { expiresAt: new Date(Date.now() - 1000) } })
+    await expire(id)
+    expect((await keys('rotate', String(id))).stderr).toContain(
+      `Key ${prefix} is expired and cannot be rotated. Create a new key: npm run keys -- create, or let it live longer: npm run keys -- update ${id} --expires <date>\n`,
+    )
+    await json('update', String(id), '--expires', 'never')
+    const { id: next } = await json('rotate', String(id))
+    await expire(id)
+    expect((await keys('rotate', String(id))).stderr).toContain(`was replaced by key ${next} `)
+    await json('revoke', String(next))
+    expect((await keys('rotate', String(next))).stderr).toMatch(/rotated\. Create a new key: npm run keys -- create\n$/)
+  })
+
+  test('history says that it shows the latest events alone, at a hundred of them', async () => {
+    const { id, prefix } = await json('create', '--name', 'Many', '--plan', 'Free')
+    const changes = Array(97).fill(`UPDATE "ApiKey" SET note = md5(random()::text) WHERE id = ${id}`)
+    for (const change of changes) await gateway.prisma.$executeRawUnsafe(change)
+    const { stdout } = await keys('history')
+    expect(stdout).toMatch(/\n\nThese are the latest 100 events\. Of one key: npm run keys -- history <key>\n$/)
+    expect(await json('history')).toHaveLength(100)
+    expect((await keys('history', prefix)).stdout).not.toContain('These are the latest')
   })
 
   test('history keeps the events of a deleted key', async () => {

@@ -10,7 +10,7 @@ import { USAGE_DAYS } from '../gateway/keys/index.js'
 import { readSettings } from '../settings.js'
 import { StartupError } from '../startup-error.js'
 import { history } from './history-report.js'
-import { type Action, keyCommands, limitsFor, type Options } from './key-commands.js'
+import { type Action, keyCommands, limitsFor, type Options, type Printed } from './key-commands.js'
 import { usage } from './usage-report.js'
 import { address, choice, count, dateOrNever, label, orEmpty, type Read } from './values.js'
 
@@ -61,7 +61,8 @@ function explain(command: Command, given: string, args: string[]): string {
 
 export interface Terminal {
   environment: NodeJS.ProcessEnv
-  out(text: string): void
+  /** Rejects if the text cannot be written. */
+  out(text: string): Promise<void>
   err(text: string): void
 }
 
@@ -76,6 +77,18 @@ interface PrismaError {
 function messageOf(error: unknown): string | undefined {
   const { meta, cause } = error as PrismaError
   return (meta?.driverAdapterError?.cause ?? cause)?.originalMessage
+}
+
+/** A reader that has what it wanted leaves, such as head. That is an error only if what was written is lost with it. */
+async function print(printed: Printed, out: Terminal['out']) {
+  const { text, ifLost } = typeof printed === 'string' ? { text: printed } : printed
+  try {
+    await out(text)
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    if (ifLost || code !== 'EPIPE')
+      throw new StartupError([`Standard output cannot be written: ${message}.`, ifLost].filter(Boolean).join(' '))
+  }
 }
 
 /** Runs a command whose arguments commander has read. */
@@ -93,19 +106,20 @@ async function run(command: Command, action: Action, { environment, out, err }: 
     const options = command.opts<Options>()
     const [idOrPrefix, value] = command.processedArgs
     if (!options.json) warn(`Database: ${database.name}`)
-    const output = await action({ database, settings, options, warn }, idOrPrefix, value).catch((error) => {
+    const printed = await action({ database, settings, options, warn }, idOrPrefix, value).catch((error) => {
       const message = messageOf(error)
       if (!message && !isAway(error)) throw error
       throw databaseError(message ? new Error(message) : error, 'DATABASE_URL', database.name)
     })
-    out(output)
+    await print(printed, out)
   } finally {
     await database.close()
   }
 }
 
 function createProgram(terminal: Terminal, args: string[]) {
-  const { out: writeOut, err: writeErr } = terminal
+  const { err: writeErr } = terminal
+  const writeOut = (text: string) => void print(text, terminal.out).catch((error) => writeErr(`${reasonOf(error)}\n`))
   const onTerminal = (command: Command) =>
     command.exitOverride().configureOutput({
       writeOut,

@@ -46,11 +46,12 @@ export const history: Action = async ({ database, options: { json } }, idOrPrefi
   const { apiKeyEvent } = database.prisma
   const deleted = idOrPrefix === undefined ? undefined : await findDeleted(database, idOrPrefix)
   const key = idOrPrefix === undefined || deleted ? undefined : await findToShow(database, idOrPrefix)
+  const max = idOrPrefix === undefined ? MAX_EVENTS_OF_ALL : MAX_EVENTS
   const newest = await apiKeyEvent.findMany({
     where: key ? { keyId: key.id } : { prefix: deleted?.prefix },
     include: { key: { select: { replaces: { select: { id: true } } } } },
     orderBy: { id: 'desc' },
-    take: idOrPrefix === undefined ? MAX_EVENTS_OF_ALL : MAX_EVENTS,
+    take: max,
   })
   const events = newest.reverse()
   if (json)
@@ -69,5 +70,7 @@ export const history: Action = async ({ database, options: { json } }, idOrPrefi
   const head = key ? `${titleOf(key)}\n${key.plan}, ${key.access}, ${state(key)}\n\n` : ''
   if (rows.length === 0)
     return `${head}Nothing has happened since the history began, which is when this version was installed.\n`
-  return head + renderColumns([...(key ? [] : ['key']), 'time', 'event', 'by', 'what'], rows)
+  const more = idOrPrefix === undefined ? ' Of one key: npm run keys -- history <key>' : ''
+  const foot = rows.length === max ? `\nThese are the latest ${max} events.${more}\n` : ''
+  return head + renderColumns([...(key ? [] : ['key']), 'time', 'event', 'by', 'what'], rows) + foot
 }

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Access, ApiKey, Prisma } from '../../prisma/generated/client/client.js'
 import type { Database } from '../gateway/database/index.js'
 import { createSecret, isOver, keySubject, writeKeys } from '../gateway/keys/index.js'
@@ -33,8 +34,11 @@ export interface Call {
   warn: (message: string) => void
 }
 
-/** A command with its arguments, as far as it has them. It returns what it prints. */
-export type Action = (call: Call, key: string, value: string) => Promise<string>
+/** What a command prints. `ifLost` is what to do if that cannot be written, because it is shown only once. */
+export type Printed = string | { text: string; ifLost: string }
+
+/** A command with its arguments, as far as it has them. */
+export type Action = (call: Call, key: string, value: string) => Promise<Printed>
 
 /** Only an Enterprise key has limits of its own, and it needs both. Any other plan clears them. */
 export function limitsFor(plan: ApiKey['plan'], { minuteLimit, dayLimit }: Options) {
@@ -60,8 +64,10 @@ function printable(key: ApiKey): Fields {
 }
 
 /** A new key, and for people what to do with it. */
-const renderNew = ({ id, name, plan, prefix }: ApiKey, key: string, json: boolean | undefined, advice: string) =>
-  render({ id, name, plan, prefix, key }, json) + (json ? '' : `${advice}\n`)
+const renderNew = ({ id, name, plan, prefix }: ApiKey, key: string, json: boolean | undefined, advice: string) => ({
+  text: render({ id, name, plan, prefix, key }, json) + (json ? '' : `${advice}\n`),
+  ifLost: `Key ${id} (${prefix}) exists, and its secret is lost. For another secret: npm run keys -- rotate ${id}`,
+})
 
 /** Says which keys have a name already. It asks before that is written: a new secret is printed whatever happens. */
 async function warnOfSameName({ database, options, warn }: Call, name: string) {
@@ -77,6 +83,10 @@ const change =
     const key = await find(database, idOrPrefix)
     const data = decide(key, options, value)
     if (typeof data.name === 'string' && data.name !== key.name) await warnOfSameName(call, data.name)
+    const isSame = ([column, value]: [string, unknown]) =>
+      value === undefined || isDeepStrictEqual(value, key[column as keyof ApiKey])
+    if (!options.json && Object.entries(data).every(isSame))
+      call.warn('Nothing changes: the key has these values already.')
     const write = ({ apiKey }: Prisma.TransactionClient) => apiKey.update({ where: { id: key.id }, data })
     return render(printable(await writeKeys(database.prisma, 'command line', write)), options.json)
   }
@@ -119,16 +129,20 @@ export const keyCommands = {
   async rotate({ database, options }, idOrPrefix) {
     const { expires, grace, json } = options
     const old = await find(database, idOrPrefix)
-    if (isEnded(old))
-      throw new StartupError(
-        `Key ${old.prefix} is ${state(old)} and cannot be rotated. Create a new key: npm run keys -- create`,
-      )
     const { replacedById } = old
     const successor = replacedById && (await database.prisma.apiKey.findUnique({ where: { id: replacedById } }))
     if (successor && !isEnded(successor))
       throw new StartupError(
         `Key ${old.prefix} was replaced by key ${successor.id} (${successor.prefix}) already, which is ${state(successor)}. To replace that one: npm run keys -- rotate ${successor.id}`,
       )
+    if (isEnded(old)) {
+      const last = isOver(old.revokedAt)
+        ? ''
+        : `, or let it live longer: npm run keys -- update ${old.id} --expires <date>`
+      throw new StartupError(
+        `Key ${old.prefix} is ${state(old)} and cannot be rotated. Create a new key: npm run keys -- create${last}`,
+      )
+    }
     // Not copied: if the date comes from an earlier rotation, the new key would expire with the old one.
     if (old.expiresAt && !expires)
       throw new StartupError(

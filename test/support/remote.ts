@@ -14,7 +14,7 @@ export async function runKeys(environment: Record<string, string>, ...args: stri
   const written = { stdout: '', stderr: '' }
   const code = await runCommand(args, {
     environment,
-    out(text) {
+    async out(text) {
       written.stdout += text
     },
     err(text) {

@@ -1,3 +1,4 @@
+import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
@@ -23,6 +24,41 @@ test('npm run keys prints on both outputs, and exits with a code', async () => {
   expect([code, stderr, JSON.parse(stdout)]).toEqual([0, '', expect.objectContaining({ name: 'Own', plan: 'Free' })])
   const refused = await runCommand(['admin/keys', 'ban'], database.env)
   expect(refused).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/^.*missing.*\n$/) })
+})
+
+describe('npm run keys, if its output cannot be written,', () => {
+  const run = (rest: string, ...args: string[]) =>
+    new Promise<{ code: unknown; stderr: string }>((resolve) => {
+      const command = ['dist/src/admin/keys.js', ...args].map((arg) => `'${arg}'`).join(' ')
+      const options = { env: { PATH: process.env.PATH, ...database.env } }
+      const script = `set -o pipefail; '${process.execPath}' ${command} ${rest}`
+      execFile('bash', ['--norc', '-c', script], options, (error, _, stderr) => resolve({ code: error?.code ?? 0, stderr }))
+    })
+  const created = (name: string) =>
+    database.prisma.apiKey.findFirstOrThrow({ where: { name }, orderBy: { id: 'desc' } })
+
+  test('ends as usual if a reader such as head has left, also with its help', async () => {
+    expect(await run('| true', 'list')).toEqual({ code: 0, stderr: expect.stringMatching(/^Database: .*\n$/) })
+    expect(await run('| true', '--help')).toEqual({ code: 0, stderr: '' })
+  })
+
+  test.skipIf(!existsSync('/dev/full'))('says so in one line, and exits with 1', async () => {
+    const line = 'Standard output cannot be written: ENOSPC: no space left on device, write.\n'
+    expect(await run('>/dev/full', 'list', '--json')).toEqual({ code: 1, stderr: line })
+  })
+
+  test('names a new key whose secret is lost, and how to get another', async () => {
+    const lost = async () => {
+      const { id, prefix } = await created('Lost')
+      return `Standard output cannot be written: write EPIPE. Key ${id} (${prefix}) exists, and its secret is lost. For another secret: npm run keys -- rotate ${id}\n`
+    }
+    const create = await run('| true', 'create', '--name', 'Lost', '--plan', 'Free', '--json')
+    expect(create).toEqual({ code: 1, stderr: await lost() })
+    const { id } = await created('Lost')
+    const rotate = await run('| true', 'rotate', String(id), '--json')
+    expect(rotate).toEqual({ code: 1, stderr: await lost() })
+    expect((await created('Lost')).originId).toBe(id)
+  })
 })
 
 test.each([
