@@ -32,7 +32,9 @@ describe('npm run keys, if its output cannot be written,', () => {
       const command = ['dist/src/admin/keys.js', ...args].map((arg) => `'${arg}'`).join(' ')
       const options = { env: { PATH: process.env.PATH, ...database.env } }
       const script = `set -o pipefail; '${process.execPath}' ${command} ${rest}`
-      execFile('bash', ['--norc', '-c', script], options, (error, _, stderr) => resolve({ code: error?.code ?? 0, stderr }))
+      execFile('bash', ['--norc', '-c', script], options, (error, _, stderr) =>
+        resolve({ code: error?.code ?? 0, stderr }),
+      )
     })
   const created = (name: string) =>
     database.prisma.apiKey.findFirstOrThrow({ where: { name }, orderBy: { id: 'desc' } })
