@@ -32,6 +32,8 @@ const PROTOCOLS = 'http/protobuf (its port is 4318) or http/json'
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
 const SAMPLERS = ['always_on', 'always_off', 'traceidratio'].flatMap((root) => [root, `parentbased_${root}`])
 
+const isOrigin = (value: string) => /^https?:\/\/[^/?#@\\]+$/i.test(value) && URL.canParse(value)
+
 /** An address, or a name (RFC 1123). Four numbers that are not an address are not a name either. */
 const isHost = (value: string) =>
   isIP(value) > 0 ||
@@ -85,7 +87,9 @@ export const settings = z.object({
   CORS_ORIGINS: z
     .string()
     .transform((value) => value.split(',').map((origin) => origin.trim()))
-    .refine((origins) => origins.every((origin) => origin === '*' || /^https?:\/\/[^/]+$/.test(origin)))
+    .refine((origins) => origins.every((origin) => origin === '*' || isOrigin(origin)))
+    // As browsers send it: in lower case, without the default port, names in ASCII.
+    .transform((origins) => origins.map((origin) => (isOrigin(origin) ? new URL(origin).origin : origin)))
     .default(['*'])
     .describe('*, or origins such as https://app.example.com, separated by commas'),
   MAX_BODY_BYTES: number(1024, 104_857_600, 131_072),
@@ -181,7 +185,7 @@ const withoutSecrets = (value: string) =>
     // The scheme is mistyped, or there is none.
     .replace(/^(?!mailto:|.*:\/\/)([^:@]*:)?.*@/s, '$1***@')
     .replace(/\b((?:pas|pwd|secret|token)\w*\s*=\s*)('[^']*'?|\S+)/gi, '$1***')
-    .replace(/(:\/\/[^/@:]*:)(?!\d+(?:[/?,]|$)|\*)[^/]*/, '$1***')
+    .replace(/(:\/\/[^/@:[]*:)(?!\d+(?:[/?,]|$)|\*|\/\/)[^/]*/, '$1***')
     .replace(/(redis[^/]*:\/\/)[^/@:]+@/g, '$1***@')
     .replace(/([?&][^=&]*(?:pas|pwd|secret|token|key)[^=&]*=)[^&]*/gi, '$1***')
 

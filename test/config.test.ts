@@ -88,7 +88,11 @@ describe('settings', () => {
     ['OTEL_TRACES_SAMPLER', ['always_on', 'parentbased_traceidratio'], ['jaeger_remote', 'ALWAYS_ON']],
     ['OTEL_PROPAGATORS', ['tracecontext', 'tracecontext,baggage', 'none'], ['b3', 'tracecontext,b3']],
     ['OTEL_SDK_DISABLED', ['true', 'False'], ['1']],
-    ['CORS_ORIGINS', ['*', 'https://a.example,http://b:1'], ['a.example', 'https://a.example/path']],
+    [
+      'CORS_ORIGINS',
+      ['*', 'https://a.example,http://b:1'],
+      ['a.example', 'https://a.example/path', 'https://a:65536', 'https://ann@a.example', 'null'],
+    ],
     [
       'PET_BY_ID_SUNSET',
       ['2031-01-31', '2031-01-31T12:00:00Z'],
@@ -157,6 +161,22 @@ describe('settings', () => {
   ])('CONTACT_URL, which everybody sees, cannot be %s', (url) => {
     expect(refused({ CONTACT_URL: url })).toEqual([
       `CONTACT_URL is "${url.replace('secret', '***')}"; it must be an http or https URL without user and password`,
+    ])
+  })
+
+  test('CORS_ORIGINS are compared as browsers send them', () => {
+    const given =
+      'HTTPS://B.example:443, https://bücher.example,http://c.example:80,http://[::1]:8080, http://d.example:81'
+    expect(readSettings({ CORS_ORIGINS: given }).CORS_ORIGINS).toEqual([
+      'https://b.example',
+      'https://xn--bcher-kva.example',
+      'http://c.example',
+      'http://[::1]:8080',
+      'http://d.example:81',
+    ])
+    const wrong = 'https://a.example, http://[::1]:8080,ftp://b.example:443'
+    expect(refused({ CORS_ORIGINS: wrong })).toEqual([
+      expect.stringContaining(`CORS_ORIGINS is "${wrong}"; it must be`),
     ])
   })
 

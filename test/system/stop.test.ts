@@ -1,5 +1,6 @@
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { closeSync, existsSync, openSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { join } from 'node:path'
@@ -44,6 +45,30 @@ describe('SIGTERM', () => {
     expect(await keys(env, 'usage', '--days', '2')).toMatchObject([used])
   })
 })
+
+const FULL = '/dev/full'
+
+test.skipIf(!existsSync(FULL))(
+  'a service serves and stops while neither its log nor its banner can be written',
+  async () => {
+    const [port, full] = [await freePort(), openSync(FULL, 'w')]
+    onTestFinished(() => closeSync(full))
+    const env = { PATH: process.env.PATH, DATA_DIR: await dataFolder(), PORT: String(port), EMBEDDED_DB_PORT: '0' }
+    const child = spawn(process.execPath, ['dist/src/main.js'], { env, stdio: ['ignore', full, full] })
+    onTestFinished(() => void child.kill('SIGKILL'))
+    const status = () =>
+      fetch(`http://127.0.0.1:${port}/nowhere`).then(
+        (response) => response.status,
+        () => undefined,
+      )
+    await expect.poll(status, { timeout: 60_000 }).toBe(401)
+    // Each is a line. A client without a key may send 60.
+    for (let i = 0; i < 100; i++) await status()
+    expect([await status(), child.exitCode]).toEqual([429, null])
+    child.kill('SIGTERM')
+    expect(await once(child, 'exit')).toEqual([0, null])
+  },
+)
 
 /** Sends SIGTERM twice. The process exits with 0 and says nothing on the way. */
 async function expectStop({ child, ended, output }: ReturnType<typeof spawnGateway>) {

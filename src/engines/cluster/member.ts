@@ -23,7 +23,8 @@ export class Alone implements Member {
   protected readonly given = new Map<string, () => unknown>()
 
   ready(text: string): void {
-    process.stdout.write(text)
+    // A banner that cannot be written ends no service.
+    process.stdout.on('error', () => {}).write(text)
   }
 
   async failed(reason: string): Promise<void> {

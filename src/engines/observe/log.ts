@@ -8,7 +8,7 @@ export type { Logger } from 'pino'
 const GATHER_MS = 100
 /** Processes that share a pipe write no more than it takes in one piece (PIPE_BUF): their lines would mix. */
 const GATHER_BYTES = cluster.isWorker ? 4_096 : 65_536
-/** How many bytes may wait if nothing reads standard error. Later lines are lost, to save memory and requests. */
+/** How many bytes may wait if nothing reads standard error, or its disk is full. Later lines are lost, to save memory and requests. */
 const MAX_WAITING = 16_777_216
 
 /** How often an exit tries to write if nothing reads, every 100 ms. */
@@ -31,6 +31,8 @@ function standardError(): DestinationStream {
     // Gathering strings takes three times the processor time, but they are all that the type of `write` knows.
     contentMode: 'buffer',
   })
+  // Such as a full disk. The lines wait until it has room; without a listener, the error would end the process.
+  stream.on('error', () => {})
   // Before pino's own listener, which would wait for the reader forever.
   process.prependListener('exit', () => {
     tries = EXIT_TRIES

@@ -75,7 +75,7 @@ export class OutOfTime extends Error {
 // Node's sockets, and values that cannot be read; then PostgreSQL: connection, resources, operator, system; a conflict, a lock, a
 // server that only reads, a statement that another server has prepared.
 const awayCode =
-  /^(?:ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|EBADMSG|(?:08|53|57|58)\w{3}|40001|40P01|55P03|25006|26000)$/
+  /^(?:ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|EMFILE|ENFILE|EBADMSG|(?:08|53|57|58)\w{3}|40001|40P01|55P03|25006|26000)$/
 // What `pg` and its pool say without a code, in a plain Error. Compared whole: other messages repeat what a client has sent.
 const awayMessages = new Set<unknown>([
   'Connection terminated',
