@@ -1,6 +1,7 @@
 import { type GraphQLField, type GraphQLObjectType, isRequiredArgument } from 'graphql'
 import { describe, expect, test } from 'vitest'
 import { schema } from '../schema/index.js'
+import { lists } from '../schema/kit/lists/define.js'
 import { times } from './support/calls.js'
 import { sharedGateway } from './support/gateway.js'
 import { repeat } from './support/hostile-documents.js'
@@ -136,10 +137,10 @@ describe('a nested connection', () => {
 })
 
 describe('a null argument of a query counts as absent', () => {
-  const above: Record<string, (field: string) => string> = {
-    Query: (field) => `{ ${field} }`,
-    Category: (field) => `{ categories { ${field} } }`,
-    Pet: (field) => `{ pets { ${field} } }`,
+  /** A document with a field of a type: that of Query, or those of all objects of another. */
+  const documentOf = (type: string, field: string) => {
+    const found = lists.find(({ list }) => list.model === type)
+    return found ? `{ ${found.list.name} { ${field} } }` : `{ ${field} }`
   }
   const optional = ({ args }: GraphQLField<unknown, unknown>) => args.filter((arg) => !isRequiredArgument(arg))
   const fields = Object.values(schema.getTypeMap()).flatMap((type) =>
@@ -152,7 +153,7 @@ describe('a null argument of a query counts as absent', () => {
 
   test.each(fields)('of $parent.$name: data and price are equal', async ({ parent, name, args }) => {
     const selection = name.endsWith('Connection') ? '{ nodes { __typename } totalCount }' : '{ __typename }'
-    const query = (given: string) => above[parent]?.(`${name}${given} ${selection}`) ?? ''
+    const query = (given: string) => documentOf(parent, `${name}${given} ${selection}`)
     const variables = args.map(({ name, type }) => `$${name}: ${type}`).join()
     const plain = await ask(query(''))
     expect(await ask(query(`(${args.map(({ name }) => `${name}: null`)})`))).toEqual(plain)

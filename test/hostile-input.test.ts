@@ -97,7 +97,10 @@ function valid(type: GraphQLInputType): unknown {
   if (isEnumType(bare)) return bare.getValues()[0]?.name
   if (isInputObjectType(bare))
     return Object.fromEntries(
-      Object.values(bare.getFields()).map(({ name, type }) => [name, values[name] ?? valid(type)]),
+      Object.values(bare.getFields()).map(({ name, type }) => [
+        name,
+        values[`${bare.name}.${name}`] ?? values[name] ?? valid(type),
+      ]),
     )
   return { Int64: 1, Int: 1, String: 'text', Boolean: false, DateTime: '2026-12-24T18:00:00Z' }[bare.name]
 }
@@ -125,7 +128,7 @@ function places(operation: Operation): Place[] {
   const args = validArgs(operation)
   const place = (of: GraphQLArgument | GraphQLInputField, owner: string) => {
     const type = String(getNullableType(of.type))
-    const known = bounds[of.name] ?? bounds[`${owner}.${of.name}`]
+    const known = bounds[`${owner}.${of.name}`] ?? bounds[of.name]
     if (!known && ['Int', 'String'].includes(type)) throw new Error(`${owner}.${of.name} has no bounds`)
     return {
       name: of.name,

@@ -4,7 +4,7 @@ import { json } from 'node:stream/consumers'
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { Query, Undo } from '../src/engines/postgres/index.js'
 import { createDeadline } from '../src/gateway/context/index.js'
-import { resetStore, times } from './support/calls.js'
+import { emptyStore, resetStore, times } from './support/calls.js'
 import { type Answer, type Call, type Gateway, sharedGateway } from './support/gateway.js'
 import { testDatabaseUrl, useClient, waitingForLocks } from './support/postgres.js'
 import { sql } from './support/sql.js'
@@ -240,8 +240,7 @@ describe('a POST with an Idempotency-Key', () => {
     expect(second.body.id).not.toBe(first.body.id)
     expect((await order(key)).text).toBe(second.text)
     await age(key, '24:00:01')
-    await gateway.prisma.order.deleteMany()
-    await gateway.prisma.pet.deleteMany()
+    await emptyStore(gateway.prisma)
     const refused = await order(key)
     expect([refused.status, (await order(key)).text]).toEqual([422, refused.text])
   })
@@ -414,9 +413,8 @@ describe('a GraphQL mutation with an Idempotency-Key', () => {
     await gateway.prisma.category.create({ data: { id: 98, name: 'Fish', pets: { create: { name: 'Nemo' } } } })
     const first = await mutate(key, query)
     expect([first.body.errors[0].extensions.code, replayed(first)]).toEqual([code, null])
-    await gateway.prisma.category.create({ data: { id: 99, name: 'Late' } })
-    await gateway.prisma.order.deleteMany()
-    await gateway.prisma.pet.deleteMany()
+    await emptyStore(gateway.prisma)
+    await gateway.prisma.category.createMany({ data: [98, 99].map((id) => ({ id, name: `Late ${id}` })) })
     const again = await mutate(key, query)
     expect([again.text, replayed(again)]).toEqual([first.text, 'true'])
     expect((await mutate(newKey(), query)).body.errors).toBeUndefined()

@@ -6,7 +6,7 @@ import type { List } from '../schema/kit/lists/arguments.js'
 import { lists } from '../schema/kit/lists/define.js'
 import { planQuery } from '../schema/kit/lists/plan.js'
 import { combinations, listTables, questionsOf } from './lab/tools/list-tables.js'
-import { resources, tables, filters as values } from './resources/index.js'
+import { filtersOf, resources, tables } from './resources/index.js'
 import { openTestDatabase, type TestDatabase } from './support/database.js'
 import { pageOf, reading, rowsForOne, totalOf } from './support/plans.js'
 
@@ -116,7 +116,7 @@ describe.each([
     const questions = questionsOf(list, parent).filter(({ answer }) => answer)
     test.each(questions)('$title', async ({ filters, sort, direction }) => {
       const wrong: unknown[] = []
-      for (const args of combinations(parent ? [parent, ...filters] : filters, values)) {
+      for (const args of combinations(parent ? [parent, ...filters] : filters, filtersOf(list.name))) {
         const { [parent ?? '']: id, ...own } = args
         wrong.push(...(await problems(list, { ...own, sort, direction }, parent ? [parent, '=', id] : undefined)))
       }

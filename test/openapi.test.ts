@@ -1,9 +1,9 @@
-import { type GraphQLInputField, getNamedType, isInputObjectType } from 'graphql'
+import { buildSchema, type GraphQLInputField, getNamedType, isInputObjectType } from 'graphql'
 import { describe, expect, test } from 'vitest'
 import type { z } from 'zod'
 import { lists, operations, restSchema } from '../schema/index.js'
 import { catalogue } from '../schema/kit/errors.js'
-import { fill } from '../schema/kit/operations.js'
+import { fieldsOf, fill, operationsOf } from '../schema/kit/operations.js'
 import type { ResponseObject, Schema } from '../src/gateway/openapi/document.js'
 import { exampleParams } from '../src/gateway/openapi/examples.js'
 import { createGuide, createOpenApi, type OperationObject } from '../src/gateway/openapi/index.js'
@@ -341,6 +341,22 @@ describe.each(operations)('$name', (described) => {
     if (rest.noTryIt) expect(operation.description).toContain(rest.noTryIt)
     if (rest.deprecation) expect(operation.description).toContain(rest.deprecation.successor)
   })
+})
+
+test('two operations with one method and path are refused by their names', () => {
+  const schema = buildSchema(
+    'type Query { pet(petId: ID): Int visit(visitId: ID): Int } type Mutation { erase(petId: ID): Int }',
+  )
+  const declare = (type: string, field: string, method: string, path: string) =>
+    Object.assign(fieldsOf(schema, type)[field]?.extensions ?? {}, { rest: { method, path } })
+  declare('Query', 'pet', 'GET', '/pets/{petId}')
+  declare('Mutation', 'erase', 'DELETE', '/pets/{petId}')
+  declare('Query', 'visit', 'GET', '/visits/{visitId}')
+  expect(operationsOf(schema, schema).map(({ name }) => name)).toEqual(['pet', 'visit', 'erase'])
+  declare('Query', 'visit', 'GET', '/pets/{visitId}')
+  expect(() => operationsOf(schema, schema)).toThrow(
+    'pet and visit are both GET /pets/{visitId}: each needs a path of its own',
+  )
 })
 
 describe('the operations that are specified by name (docs/specification.md, Operations)', () => {

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { resetStore, times } from './support/calls.js'
+import { emptyStore, resetStore, times } from './support/calls.js'
 import { sharedGateway } from './support/gateway.js'
 
 const gateway = await sharedGateway()
@@ -21,8 +21,7 @@ describe('GET /pets', () => {
   })
 
   test('returns an empty array if there are no pets', async () => {
-    await gateway.prisma.order.deleteMany()
-    await gateway.prisma.pet.deleteMany()
+    await emptyStore(gateway.prisma)
     const { status, headers, text } = await gateway.get('/pets')
     expect([status, text, headers.get('link')]).toEqual([200, '[]', null])
   })

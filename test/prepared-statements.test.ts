@@ -4,7 +4,7 @@ import { schema } from '../schema/index.js'
 import { lists } from '../schema/kit/lists/define.js'
 import { MAX_PREPARED } from '../src/engines/postgres/pool/shapes.js'
 import { combinations, questionsOf } from './lab/tools/list-tables.js'
-import { filters as values } from './resources/index.js'
+import { filtersOf } from './resources/index.js'
 import { resetStore } from './support/calls.js'
 import { openTestDatabase, type TestDatabase } from './support/database.js'
 import { type Gateway, openGateway } from './support/gateway.js'
@@ -29,7 +29,7 @@ const documents = lists.flatMap(({ list, parent }) =>
     .filter(({ answer }) => answer)
     .flatMap(({ filters, sort, direction }) =>
       ['', `${list.key}: [1, 2], `].map((ids) => {
-        const [args] = combinations(filters, values)
+        const [args] = combinations(filters, filtersOf(list.name))
         const enums = { ...args, ...(!parent && { sort }), direction }
         const given = Object.entries(enums).map(
           ([name, value]) => `${name}: ${isEnum(list.name, name) ? value : JSON.stringify(value)}`,

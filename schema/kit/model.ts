@@ -4,7 +4,9 @@ import { getDatamodel } from '../../prisma/generated/pothos.js'
 export const { models } = getDatamodel().datamodel
 
 export function columnOf(model: string, name: string) {
-  const column = models[model]?.fields.find((field) => field.name === name)
+  const { fields } = models[model] ?? {}
+  if (!fields) throw new Error(`prisma/schema.prisma has no model ${model}; it has ${Object.keys(models).join(', ')}`)
+  const column = fields.find((field) => field.name === name)
   if (!column) throw new Error(`${model} has no column ${name}`)
   return column
 }

@@ -89,15 +89,26 @@ function createOperation(
  * The operations that the root fields of a schema declare, in its order.
  *
  * @param expanded the same schema with the fields that `expand` adds
+ * @throws Error if two of them have the same method and path
  */
-export const operationsOf = (schema: GraphQLSchema, expanded: GraphQLSchema): Operation[] =>
-  [schema.getQueryType(), schema.getMutationType()].flatMap((type) =>
+export function operationsOf(schema: GraphQLSchema, expanded: GraphQLSchema): Operation[] {
+  const expand = (type: string) => expansionsOf(type, schema, expanded)
+  const operations = [schema.getQueryType(), schema.getMutationType()].flatMap((type) =>
     Object.values(type?.getFields() ?? {}).flatMap((field) => {
       const { rest } = field.extensions
-      const expand = (type: string) => expansionsOf(type, schema, expanded)
       return rest ? [createOperation(type?.name as Operation['type'], field, rest, expand)] : []
     }),
   )
+  const known = new Map<string, string>()
+  for (const { name, rest } of operations) {
+    const address = `${rest.method} ${rest.path.replace(/\{\w+\}/g, '{}')}`
+    const other = known.get(address)
+    if (other)
+      throw new Error(`${other} and ${name} are both ${rest.method} ${rest.path}: each needs a path of its own`)
+    known.set(address, name)
+  }
+  return operations
+}
 
 /** What a batch costs, by its items, of which at most `cap` count; 1 if it is no list. */
 export const batchUnits = (items: unknown, cap = MAX_BATCH) =>

@@ -21,14 +21,14 @@ export interface Resource {
    */
   cases: Record<string, Case[]>
   /**
-   * Bounds of numbers and texts (test/hostile-input.test.ts), by their name, or `NewOrder.quantity` where other inputs have
-   * others. Names, descriptions and what lists have in common are bounded there.
+   * Bounds of numbers and texts (test/hostile-input.test.ts), by their name, or `NewOrder.quantity` where other inputs, or other
+   * resources, have others. Names, descriptions and what lists have in common are bounded there.
    */
   bounds?: Record<string, Bounds>
-  /** Valid values of inputs, by their names, if not any text or number is valid. */
+  /** Valid values of inputs, by their names, or `NewOrder.quantity`, if not any text or number is valid. */
   values?: Record<string, unknown>
   /**
-   * Values of filters, by their names: those that most rows have, and those that only the first or the last ones have
+   * Values of filters, by their names, or `pets.status` where another resource has the same name: those that most rows have, and those that only the first or the last ones have
    * (test/support/skewed.ts). Every question that a list accepts is asked with them (test/list-plans.test.ts).
    */
   filters?: Record<string, unknown[]>

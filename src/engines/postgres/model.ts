@@ -49,7 +49,10 @@ export function createTables({ models, enums, mapped }: DataModel) {
       const { name } = field
       const stored = mapped[model]?.fields.find((field) => field.name === name)?.dbName ?? name
       const sqlType = field.kind === 'enum' ? qualified(field.type) : TYPES[field.type]
-      if (!sqlType || field.isList) throw new Error(`${model}.${name} has a type that reads and writes do not know.`)
+      if (!sqlType || field.isList)
+        throw new Error(
+          `${model}.${name} is ${field.isList ? 'a list' : `a ${field.type}`}: reads and writes know enums and ${Object.keys(TYPES).join(', ')}.`,
+        )
       if (field.isUpdatedAt) throw new Error(`${model}.${name} needs a trigger: only Prisma's client keeps @updatedAt.`)
       return { ...field, stored, sql: `"row"."${stored}"`, sqlType }
     })

@@ -2,7 +2,7 @@ import type { List } from '../../../schema/kit/lists/arguments.js'
 import { cursorOf } from '../../../schema/kit/lists/cursor.js'
 import { lists } from '../../../schema/kit/lists/define.js'
 import { planQuery } from '../../../schema/kit/lists/plan.js'
-import { filters } from '../../resources/index.js'
+import { filtersOf } from '../../resources/index.js'
 import { combinations, type ListQuestion, questionsOf } from '../tools/list-tables.js'
 import { Refusal } from './lifecycle.js'
 import type { Bench, Database } from './measure.js'
@@ -21,7 +21,11 @@ const SHOWN = 10
 /** Runs after the first one, which brings the pages into memory. */
 const RUNS = 2
 
-const values = { ...filters, shipDateFrom: ['2026-03-01T00:00:00Z'], shipDateBefore: ['2026-09-01T00:00:00Z'] }
+const valuesOf = ({ name }: List) => ({
+  ...filtersOf(name),
+  shipDateFrom: ['2026-03-01T00:00:00Z'],
+  shipDateBefore: ['2026-09-01T00:00:00Z'],
+})
 
 /** Rows in the middle of an order, and among many equal ones. */
 const places = (middle: number): Record<string, Record<string, unknown>[]> => ({
@@ -40,7 +44,7 @@ const pathOf = ({ name }: List) => (name === 'orders' ? '/store/orders' : `/${na
 
 /** The first page, with the total, and pages in the middle. */
 function requestsFor(list: List, { filters, sort, direction }: ListQuestion, middle: number): Template[] {
-  return combinations(filters, values).flatMap((args) => {
+  return combinations(filters, valuesOf(list)).flatMap((args) => {
     const request = (place: object) => {
       const parameters = Object.entries({ ...args, sort, direction, ...place }).map(([name, value]) => [
         name,
@@ -61,7 +65,7 @@ function requestsFor(list: List, { filters, sort, direction }: ListQuestion, mid
 
 /** The same below a row, which only GraphQL has. */
 function queriesFor(list: List, parent: string, { filters, direction }: ListQuestion, middle: number): Template[] {
-  return combinations([parent, ...filters], values).flatMap(({ [parent]: id, ...args }) => {
+  return combinations([parent, ...filters], valuesOf(list)).flatMap(({ [parent]: id, ...args }) => {
     const given = Object.entries({ ...args, direction }).map(([name, value]) => `${name}: ${value}`)
     const row = (selection: string) =>
       query(`{ ${parent.replace(/Id$/, '')}(${parent}: ${id}) { ${selection} } }`, '{}')
