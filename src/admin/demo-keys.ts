@@ -18,9 +18,9 @@ export type DemoKeys = z.infer<typeof file>
 /** Not asked through Prisma, whose first query takes a tenth of a start. */
 const HAS: Statement = {
   kind: 'SELECT',
-  tables: ['Category', 'ApiKey'],
+  tables: ['Category', 'ApiKeyEvent'],
   text: `SELECT pg_sequence_last_value('"public"."Category_id_seq"') IS NOT NULL AS "samples",
-  pg_sequence_last_value('"public"."ApiKey_id_seq"') IS NOT NULL AS "keys"`,
+  EXISTS (SELECT FROM "public"."ApiKeyEvent" WHERE "event" = 'created' AND "source" = 'gateway') AS "keys"`,
 }
 
 const ROW: Statement = {
@@ -32,7 +32,7 @@ const ROW: Statement = {
 /**
  * One key per plan for trying the embedded service. The secrets are random, created on the first start together with the
  * sample data, and stored in a file that only its owner can read. As for all keys, the database stores only their hashes.
- * Demo keys that an admin has ended stay so, with or without their file: only a database that never had a key gets some.
+ * Demo keys that an admin has ended stay so, with or without their file: the history of keys says that there were some.
  *
  * @returns undefined if the free one cannot be used
  */
