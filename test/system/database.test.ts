@@ -517,6 +517,10 @@ describe('the first data', () => {
     await prisma.apiKey.deleteMany()
     expect(await demoKeys(database, folder)).toBeUndefined()
     expect(await prisma.apiKey.count()).toBe(0)
+    await prisma.apiKey.create({ data: { name: 'Own', plan: 'Free', ...storedSecret(createSecret().key) } })
+    await prisma.apiKeyEvent.deleteMany()
+    expect(await demoKeys(database, folder)).toBeUndefined()
+    expect(await prisma.apiKey.count()).toBe(1)
   })
 
   test('a file of demo keys that is not valid is refused, and not overwritten', async () => {

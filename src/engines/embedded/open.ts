@@ -58,7 +58,10 @@ export function hasDatabase(dataDir: string): boolean {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     const who = `this runs as the user with the id ${process.getuid?.()}`
-    const reason = code === 'EACCES' ? `${who}; run it as the user of the service` : code
+    const reason =
+      code === 'EACCES'
+        ? `${who}; run it as the user of the service`
+        : `${code}; set DATA_DIR to the folder of the service`
     throw new StartupError(`DATA_DIR ${dataDir} cannot be read: ${reason}`)
   }
 }
