@@ -1,10 +1,14 @@
+import { execFileSync, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
+import { Agent, get } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { openTestDatabase } from '../support/database.js'
 import { freePort } from '../support/ports.js'
+import { asAdmin, scratchDatabase, testDatabaseUrl } from '../support/postgres.js'
 import { dataFolder, refusedStart, startGateway } from '../support/process.js'
+import { createKey } from '../support/remote.js'
 import { parseSamples } from '../support/samples.js'
 
 // What an operator sees of a process.
@@ -87,3 +91,29 @@ describe('the log of a process', () => {
     expect(await stop()).toBe(0)
   })
 })
+
+const canLimit = spawnSync('prlimit', ['--version']).status === 0
+
+test.runIf(testDatabaseUrl && canLimit)(
+  'a process without a file descriptor for a connection to PostgreSQL returns 503, and serves once it has one',
+  async () => {
+    const env = { DATABASE_URL: await scratchDatabase() }
+    const { url, child } = await start(env)
+    const headers = { 'x-api-key': await createKey(env) }
+    // One connection for all requests: it needs no other descriptor.
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    onTestFinished(() => agent.destroy())
+    const ask = async () => {
+      const [response] = await once(get(`${url}/pets`, { agent, headers }), 'response')
+      return [response.statusCode, JSON.parse((await response.toArray()).join('')).code]
+    }
+    const limit = (count: number) => execFileSync('prlimit', [`--pid=${child.pid}`, `--nofile=${count}:`])
+    expect(await ask()).toEqual([200, undefined])
+    limit(3)
+    const name = new URL(env.DATABASE_URL).pathname.slice(1)
+    await asAdmin(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${name}'`)
+    expect(await ask()).toEqual([503, 'unavailable'])
+    limit(1_024)
+    await expect.poll(ask).toEqual([200, undefined])
+  },
+)

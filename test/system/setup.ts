@@ -23,6 +23,7 @@ const needs: [name: string, isThere: boolean, skipped: string][] = [
   ['Caddy', hasCaddy, 'docs/one-machine'],
   ['systemd-analyze', runs('systemd-analyze', '--version'), 'docs/one-machine/petstore.service'],
   ['logrotate', runs('logrotate', '--version'), 'docs/one-machine/logrotate'],
+  ['prlimit', runs('prlimit', '--version'), 'a process without file descriptors'],
   ['promtool', runs('promtool', '--version'), 'docs/alerts.yml'],
   ['Chromium (CHROMIUM_PATH, or on PATH)', chromiumPath !== undefined, 'pages'],
   ['curl', has('Shell'), 'code samples in a shell'],
