@@ -3,7 +3,10 @@ import { joinCluster, Primary } from './engines/cluster/index.js'
 import { createLog, reasonOf } from './engines/observe/index.js'
 import { misspeltSettings, readSettings } from './settings.js'
 
-/** How long closing may take once no request is in flight, which takes 10 seconds at most (see gateway/http/server.ts). */
+/**
+ * How long closing, and writing the log, may take once no request is in flight, which takes 10 seconds at most (see
+ * gateway/http/server.ts).
+ */
 const CLOSE_MS = 1_700
 /** How long a process may take to stop after it has drained. */
 const STOP_MS = 13_000
@@ -23,11 +26,14 @@ export function start(): (reason: string) => void {
     if (ending) return
     ending = true
     await stopServing()
-    // A database that hangs cannot be closed. The embedded one survives that, as it survives kill -9.
+    // A log that nothing reads cannot be written, and a database that hangs cannot be closed. The embedded one survives that,
+    // as it survives kill -9.
     setTimeout(() => process.exit(code), CLOSE_MS)
     try {
       for (const close of closers.reverse()) await close()
     } finally {
+      // An exit writes the lines that wait, but not after those that a thread is writing.
+      await new Promise((resolve) => log.flush(resolve))
       process.exit(code)
     }
   }

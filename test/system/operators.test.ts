@@ -3,11 +3,13 @@ import { once } from 'node:events'
 import { Agent, get } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { openTestDatabase } from '../support/database.js'
 import { freePort } from '../support/ports.js'
 import { asAdmin, scratchDatabase, testDatabaseUrl } from '../support/postgres.js'
-import { dataFolder, refusedStart, startGateway } from '../support/process.js'
+import { dataFolder, refusedStart, startGateway, temporaryFolder } from '../support/process.js'
 import { createKey } from '../support/remote.js'
 import { parseSamples } from '../support/samples.js'
 
@@ -77,6 +79,35 @@ describe('the log of a process', () => {
     expect(parsed.filter(({ msg }) => msg === 'request')).toHaveLength(500)
     // The line of the last request may come after it.
     expect(parsed).toContainEqual(expect.objectContaining({ msg: 'stopping', reason: 'SIGTERM' }))
+  })
+
+  test('is in order, although a line still waits for a thread when the process ends', async () => {
+    const fifo = join(await temporaryFolder(), 'fifo')
+    execFileSync('mkfifo', [fifo])
+    // From the signal on, the one thread that writes waits until a shell opens the fifo: half a second after the drain.
+    const source = `import { exec } from 'node:child_process'
+      import { open } from 'node:fs'
+      process.on('SIGTERM', () => exec('sleep 1.5; : > ${fifo}') && open('${fifo}', () => {}))`
+    const { url, child, stop } = await start({
+      LOG_LEVEL: 'info',
+      DRAIN_SECONDS: '1',
+      UV_THREADPOOL_SIZE: '1',
+      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(source)}`,
+    })
+    let written = ''
+    child.stderr?.on('data', (data) => {
+      written += data
+    })
+    const closed = once(child, 'close')
+    const ended = stop()
+    await expect.poll(async () => (await fetch(`${url}/readyz`)).status, { interval: 20 }).toBe(503)
+    // Later than a line waits for others.
+    await sleep(200)
+    await fetch(url, { redirect: 'manual' })
+    expect(await ended).toBe(0)
+    await closed
+    const messages = written.trimEnd().split('\n')
+    expect(messages.slice(-2).map((line) => JSON.parse(line).msg)).toEqual(['stopping', 'request'])
   })
 
   test('if nothing reads it, stops neither requests nor the end of the process', async () => {

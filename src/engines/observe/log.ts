@@ -16,9 +16,9 @@ const EXIT_TRIES = 5
 
 /**
  * Standard error, because standard output is for the output of commands. Lines are gathered, because each write costs
- * more than a line does. All are written before the process exits, if something reads them.
+ * more than a line does. All are written before the process exits, if something reads them; in order, after a flush.
  */
-function standardError(): DestinationStream {
+function standardError(): DestinationStream & Pick<Logger, 'flush'> {
   let tries = Number.POSITIVE_INFINITY
   const stream = pino.destination({
     fd: 2,
@@ -42,7 +42,10 @@ function standardError(): DestinationStream {
       stream.destroy()
     }
   })
-  return { write: (line) => void stream.write(Buffer.from(line) as unknown as string) }
+  return {
+    write: (line) => void stream.write(Buffer.from(line) as unknown as string),
+    flush: (done) => stream.flush(done),
+  }
 }
 
 /** The same lines for people. Control characters are left out, because a terminal would execute them. */
