@@ -87,10 +87,10 @@ describe('the log of a process', () => {
     // From the signal on, the one thread that writes waits until a shell opens the fifo: half a second after the drain.
     const source = `import { exec } from 'node:child_process'
       import { open } from 'node:fs'
-      process.on('SIGTERM', () => exec('sleep 1.5; : > ${fifo}') && open('${fifo}', () => {}))`
+      process.on('SIGTERM', () => exec('sleep 2.5; : > ${fifo}') && open('${fifo}', () => {}))`
     const { url, child, stop } = await start({
       LOG_LEVEL: 'info',
-      DRAIN_SECONDS: '1',
+      DRAIN_SECONDS: '2',
       UV_THREADPOOL_SIZE: '1',
       NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(source)}`,
     })
